@@ -1,0 +1,55 @@
+# Two installs in one .venv: what a person needs to run Madang, and on top of it what a developer needs.
+PYTHON ?= python3
+BIN := .venv/bin
+PIP := $(BIN)/pip --disable-pip-version-check
+INSTALL := $(PIP) install --quiet
+COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 \
+	--generate-hashes --no-emit-index-url --no-header $(if $(UPGRADE),--upgrade)
+
+.DEFAULT_GOAL := help
+.PHONY: help setup run test check bench lock clean
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: .venv/.dev ## Install everything a developer needs into .venv (PYTHON=... names the interpreter)
+
+run: .venv/.run ## Start Madang; installs only what it needs to run
+	@$(BIN)/madang
+
+test: .venv/.dev ## Run the checks and all tests, as CI does
+	@scripts/system-packages
+	@scripts/check
+	@scripts/test
+
+check: .venv/.dev ## Check format, lint, types, imports and generated files
+	@scripts/check
+
+bench: .venv/.dev ## Measure
+	@$(BIN)/python -m benchmarks
+
+lock: $(BIN)/pip ## Write requirements/ anew from pyproject.toml (UPGRADE=1 takes newer versions)
+	$(INSTALL) uv
+	$(COMPILE) pyproject.toml --output-file requirements/run.txt
+	$(COMPILE) pyproject.toml --group dev --constraint requirements/run.txt --output-file requirements/dev.txt
+	$(COMPILE) --group build --constraint requirements/dev.txt --output-file requirements/build.txt
+
+clean: ## Remove .venv and everything made by tools
+	rm -rf .venv .coverage .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build dist
+	find benchmarks scripts src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(BIN)/pip:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Madang needs Python 3.11 or newer: make PYTHON=/path/to/python3.11 ...")'
+	$(PYTHON) -m venv .venv
+
+# The build tools come from a lock too, so nothing gets in here that is not pinned by its hash;
+# pip's build isolation would fetch whatever is newest. `pip check` fails when a lock lags behind pyproject.toml.
+.venv/.run: pyproject.toml requirements/run.txt requirements/build.txt | $(BIN)/pip
+	$(INSTALL) --require-hashes -r requirements/run.txt -r requirements/build.txt
+	$(INSTALL) --no-deps --no-build-isolation --editable .
+	$(PIP) check
+	@touch $@
+
+.venv/.dev: .venv/.run requirements/dev.txt
+	$(INSTALL) --require-hashes -r requirements/dev.txt
+	@touch $@

@@ -1,0 +1,68 @@
+"""The composition root: everything is built here, once, and given what it needs."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from madang.core.calls import Call, Door, PageMode
+from madang.core.errors import SetupError
+from madang.core.messages import say
+from madang.core.service import Service
+from madang.provider.provider import Provider
+from madang.services import builtin_services
+from madang.settings import Settings, prepare_data_dir
+from madang.storage.audit import AuditLog
+from madang.storage.database import Database
+from madang.storage.sqlite import SqliteDatabase
+
+
+@dataclass(frozen=True, slots=True)
+class Madang:
+    """An open Madang: the provider, and what it was built with."""
+
+    settings: Settings
+    database: Database
+    provider: Provider
+
+    def call(self, door: Door, pages: PageMode = "off") -> Call:
+        """Return the context of a call that names none of its own."""
+        settings = self.settings
+        return Call(
+            assistant_id=settings.assistant,
+            session_id=settings.session,
+            locale=settings.locale,
+            pages=pages,
+            door=door,
+        )
+
+
+@asynccontextmanager
+async def open_madang(settings: Settings) -> AsyncIterator[Madang]:
+    """Build everything, and close it in reverse order at the end. Nothing on disk is opened before it is needed.
+
+    Raises:
+        SetupError: the data folder cannot be used, or a service is asked for that there is not.
+    """
+    prepare_data_dir(settings.data_dir)
+    database = SqliteDatabase(settings.database_path)
+    provider = Provider(AuditLog(database))
+    for service in _wanted(builtin_services(database), settings.services):
+        provider.register(service)
+    try:
+        yield Madang(settings, database, provider)
+    finally:
+        await provider.close()
+        await database.close()
+
+
+def _wanted(services: list[Service], names: tuple[str, ...]) -> list[Service]:
+    known = [service.metadata.name for service in services]
+    for name in names:
+        if name not in known:
+            raise SetupError(
+                say("There is no service '{name}'.", name=name),
+                hint=say("The services are: {names}.", names=", ".join(known)),
+            )
+    return [service for service in services if not names or service.metadata.name in names]

@@ -1,0 +1,82 @@
+"""The `madang` command. An error becomes one line and an exit code."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+
+from madang import __version__
+from madang.cli import doctor, serve, tools
+from madang.core.errors import MadangError
+from madang.rendering.catalogue import translator
+from madang.settings import UI_CHOICES, read_settings
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command and return its exit code: 0 done, 1 a tool or a check said no, 2 wrong use or set-up."""
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    if options.command is None:
+        # Until there is a web host, plain `madang` starts what it will be built on.
+        options = parser.parse_args(["mcp", "--http"])
+    locale = options.locale or os.environ.get("MADANG_LOCALE")
+    try:
+        settings = read_settings(
+            os.environ,
+            data_dir=options.data_dir,
+            assistant=options.assistant,
+            session=options.session,
+            locale=options.locale,
+            ui=options.ui,
+            services=options.services,
+        )
+        code: int = options.command(options, settings)
+        return code
+    except MadangError as error:
+        translate = translator("ko" if locale == "ko" else "en")
+        hint = f" {error.hint.render(translate)}" if error.hint else ""
+        print(f"madang: {error.message.render(translate)}{hint}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        # Whoever read our output has seen enough; Python must not complain about it once more at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    shared = argparse.ArgumentParser(add_help=False)
+    shared.add_argument("--data-dir", metavar="DIR", help="where everything is kept")
+    shared.add_argument("--assistant", metavar="NAME", help="whose playbooks (default: default)")
+    shared.add_argument("--session", metavar="NAME", help="which session's plan (default: default)")
+    shared.add_argument("--locale", metavar="en|ko", help="the language of texts (default: en)")
+    shared.add_argument("--services", metavar="A,B", help="offer only these services (default: all)")
+
+    parser = argparse.ArgumentParser(prog="madang", description="A workbench that a person and an agent share.")
+    parser.add_argument("--version", action="version", version=f"madang {__version__}")
+    parser.set_defaults(command=None, ui=None)
+    commands = parser.add_subparsers(title="commands", metavar="")
+
+    mcp = commands.add_parser("mcp", parents=[shared], help="serve MCP over stdio, or over HTTP")
+    mcp.add_argument(
+        "--http", metavar="HOST:PORT", nargs="?", const=serve.DEFAULT_ADDRESS, help="serve over HTTP, here"
+    )
+    mcp.add_argument("--ui", metavar="|".join(UI_CHOICES), help="how pages reach the client (default: auto)")
+    mcp.add_argument("--verbose", action="store_true", help="log every call to standard error")
+    mcp.set_defaults(command=serve.mcp)
+
+    call = commands.add_parser("call", parents=[shared], help="call one tool and print its answer")
+    call.add_argument("tool")
+    call.add_argument("arguments", nargs="?", default="{}", metavar="JSON", help="an object, or - to read it")
+    call.add_argument("--json", action="store_true", help="print the structured result")
+    call.set_defaults(command=tools.call)
+
+    listing = commands.add_parser("tools", parents=[shared], help="list the tools and what their schemas cost")
+    listing.set_defaults(command=tools.listing)
+
+    check = commands.add_parser("doctor", parents=[shared], help="check what Madang needs, and say what to do")
+    check.set_defaults(command=doctor.check)
+    return parser

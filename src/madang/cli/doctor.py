@@ -1,0 +1,125 @@
+"""`madang doctor`: checks what the product needs, and says what to do about each finding."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import shutil
+import stat
+import sys
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+
+import apsw
+
+from madang.app import open_madang
+from madang.core.calls import LOCALES
+from madang.core.errors import MadangError
+from madang.rendering import pages
+from madang.rendering.catalogue import translator
+from madang.settings import Settings, prepare_data_dir
+from madang.storage.sqlite import OLDEST_SQLITE
+
+LEAST_FREE_BYTES = 100 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What was looked at, what was seen, and what to do if it is not as it should be."""
+
+    what: str
+    seen: str
+    remedy: str = ""
+
+
+def check(_: argparse.Namespace, settings: Settings) -> int:
+    """Print the findings; the exit code tells whether all is well."""
+    return asyncio.run(_check(settings))
+
+
+async def _check(settings: Settings) -> int:
+    sick = 0
+    async for finding in _findings(settings):
+        sick += bool(finding.remedy)
+        print(f"{'FAIL' if finding.remedy else 'ok  '}  {finding.what}: {finding.seen}")
+        if finding.remedy:
+            print(f"      {finding.remedy}")
+    print("All is well." if not sick else f"{sick} thing(s) to mend.")
+    return 1 if sick else 0
+
+
+async def _findings(settings: Settings) -> AsyncIterator[Finding]:
+    yield Finding("Python", sys.version.split()[0])
+    yield _sqlite()
+    folder = _data_folder(settings)
+    yield folder
+    if folder.remedy:
+        return
+    yield _disk(settings)
+    async with open_madang(settings) as madang:
+        await madang.provider.available_tools(madang.call("command"))
+        for name, status in madang.provider.status.items():
+            broken = (
+                "" if status.state == "ready" else "See the reason; 'madang call' with one of its tools tells more."
+            )
+            yield Finding(f"Service {name}", f"{status.state} {status.reason}".strip(), broken)
+    yield _database(settings)
+    yield _catalogue()
+    yield _pages()
+
+
+def _sqlite() -> Finding:
+    version = apsw.sqlite_lib_version()
+    new_enough = tuple(map(int, version.split("."))) >= OLDEST_SQLITE
+    return Finding("SQLite", version, "" if new_enough else "Install a newer apsw: pip install -U apsw")
+
+
+def _data_folder(settings: Settings) -> Finding:
+    try:
+        prepare_data_dir(settings.data_dir)
+    except MadangError as error:
+        return Finding("Data folder", str(error), str(error.hint))
+    mode = stat.S_IMODE(settings.data_dir.stat().st_mode)
+    if sys.platform != "win32" and mode & 0o077:
+        return Finding(
+            "Data folder",
+            f"{settings.data_dir} can be read by others (mode {mode:o})",
+            f"chmod 700 '{settings.data_dir}'",
+        )
+    return Finding("Data folder", str(settings.data_dir))
+
+
+def _disk(settings: Settings) -> Finding:
+    free = shutil.disk_usage(settings.data_dir).free
+    remedy = "" if free >= LEAST_FREE_BYTES else "Free some space: Madang refuses to write on a full disk."
+    return Finding("Free disk space", f"{free // 1024**2} MiB", remedy)
+
+
+def _database(settings: Settings) -> Finding:
+    try:
+        connection = apsw.Connection(str(settings.database_path), flags=apsw.SQLITE_OPEN_READWRITE)
+        try:
+            answer = str(connection.execute("PRAGMA quick_check(1)").get)
+        finally:
+            connection.close()
+    except apsw.Error as error:
+        answer = str(error)
+    remedy = f"Stop all Madang processes and restore {settings.database_path} from a backup."
+    return Finding("Database", answer, "" if answer == "ok" else remedy)
+
+
+def _catalogue() -> Finding:
+    try:
+        for locale in LOCALES:
+            translator(locale)("")
+    except OSError as error:
+        return Finding("Languages", str(error), "Install Madang again: its message catalogue is missing.")
+    return Finding("Languages", ", ".join(LOCALES))
+
+
+def _pages() -> Finding:
+    try:
+        size = len(pages.render_page("", title="Madang", lang="en").encode())
+    except Exception as error:
+        return Finding("Pages", f"{type(error).__name__}: {error}", "Install Madang again: its page files are missing.")
+    return Finding("Pages", f"can be drawn ({size} bytes before any content)")

@@ -1,0 +1,101 @@
+"""`madang mcp`: serve MCP over stdio to the client that started us, or over HTTP to clients on this machine."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import logging
+import secrets
+import sys
+
+from madang.core.errors import SetupError
+from madang.core.messages import say
+from madang.settings import Settings
+
+DEFAULT_ADDRESS = "127.0.0.1:8321"
+LOCAL_HOSTS = ("127.0.0.1", "localhost", "::1")
+
+
+def mcp(options: argparse.Namespace, settings: Settings) -> int:
+    """Serve until the client goes away or the person stops us."""
+    # Standard output belongs to the protocol; everything else is said on standard error.
+    logging.basicConfig(
+        level=logging.INFO if options.verbose else logging.WARNING,
+        stream=sys.stderr,
+        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
+    )
+    if options.http is None:
+        asyncio.run(_serve_stdio(settings))
+    else:
+        asyncio.run(_serve_http(settings, *parse_address(options.http)))
+    return 0
+
+
+def parse_address(text: str) -> tuple[str, int]:
+    """Return host and port of HOST:PORT.
+
+    Raises:
+        SetupError: it is none, or not of this machine.
+    """
+    host, _, port = text.rpartition(":")
+    host = host.strip("[]")
+    if not host or not port.isdecimal() or int(port) > 65535:
+        raise SetupError(say("'{text}' is not HOST:PORT.", text=text), hint=say("For example: 127.0.0.1:8321"))
+    if host not in LOCAL_HOSTS:
+        raise SetupError(
+            say("Madang serves HTTP only to this machine, not on '{host}'.", host=host),
+            hint=say("Other machines need TLS and accounts, which are not there yet. Use 127.0.0.1."),
+        )
+    return host, int(port)
+
+
+# What a server needs is imported by the one that serves: a client waits for our start, and the other commands do not
+# need any of it.
+
+
+async def _serve_stdio(settings: Settings) -> None:
+    from madang.app import open_madang
+    from madang.server.mcp import McpServer
+
+    async with open_madang(settings) as madang:
+        await McpServer(madang.provider, madang.call("mcp-stdio"), settings.page_override).serve_stdio()
+
+
+async def _serve_http(settings: Settings, host: str, port: int) -> None:
+    import uvicorn
+
+    from madang.app import open_madang
+    from madang.server.http import http_app, listening_socket, local_gate
+    from madang.server.mcp import McpServer
+
+    with listening_socket(host, port) as socket:
+        port = socket.getsockname()[1]
+        token = settings.token or secrets.token_urlsafe(32)
+        async with open_madang(settings) as madang:
+            server = McpServer(madang.provider, madang.call("mcp-http"), settings.page_override)
+            app = http_app(server.server, local_gate(token, host, port))
+            print(how_to_connect(settings, host, port, token), flush=True)
+            config = uvicorn.Config(app, log_level="warning", access_log=False, server_header=False, ws="none")
+            await uvicorn.Server(config).serve(sockets=[socket])
+
+
+def how_to_connect(settings: Settings, host: str, port: int, token: str) -> str:
+    """Return what the person who started the server needs to connect to it."""
+    url = f"http://[{host}]:{port}/mcp" if ":" in host else f"http://{host}:{port}/mcp"
+    authorization = f"Bearer {token}"
+    entry = {"type": "http", "url": url, "headers": {"Authorization": authorization}}
+    kept = "" if settings.token else " (new at each start; set MADANG_TOKEN to keep one)"
+    return f"""\
+Madang serves MCP at {url}
+Data folder: {settings.data_dir}
+Token{kept}: {token}
+
+Clients that connect over HTTP, for example VS Code (.vscode/mcp.json):
+{json.dumps({"servers": {"madang": entry}}, indent=2)}
+
+The MCP Inspector:
+npx @modelcontextprotocol/inspector --transport http --server-url {url} --header 'Authorization: {authorization}'
+
+Clients that start their servers themselves (Claude Desktop, Goose) run: {sys.argv[0]} mcp
+Stop with Ctrl-C."""

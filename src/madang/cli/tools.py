@@ -1,0 +1,63 @@
+"""`madang call` and `madang tools`: the tools from the command line."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import sys
+from typing import Any
+
+from madang.app import open_madang
+from madang.core.errors import RequestError
+from madang.core.messages import say
+from madang.core.tools import Tool
+from madang.settings import Settings
+
+BYTES_PER_TOKEN = 4
+
+
+def call(options: argparse.Namespace, settings: Settings) -> int:
+    """Call one tool; the exit code tells whether it answered with an error."""
+    arguments = _json_object(sys.stdin.read() if options.arguments == "-" else options.arguments)
+    return asyncio.run(_call(settings, options.tool, arguments, as_json=options.json))
+
+
+def listing(_: argparse.Namespace, settings: Settings) -> int:
+    """Print a table of the tools and what their schemas cost a model's context."""
+    return asyncio.run(_listing(settings))
+
+
+async def _call(settings: Settings, tool: str, arguments: dict[str, Any], *, as_json: bool) -> int:
+    async with open_madang(settings) as madang:
+        reply = await madang.provider.execute_tool(madang.call("command"), tool, arguments)
+    print(json.dumps(reply.data, ensure_ascii=False, indent=2) if as_json else reply.text)
+    return 1 if reply.is_error else 0
+
+
+async def _listing(settings: Settings) -> int:
+    async with open_madang(settings) as madang:
+        tools = await madang.provider.available_tools(madang.call("command"))
+    width = max((len(tool.name) for tool in tools), default=0)
+    print(f"{'TOOL':{width}}  EFFECT   FOR     TOKENS")
+    for tool in tools:
+        print(f"{tool.name:{width}}  {tool.effect:7}  {tool.audience:6}  {token_estimate(tool):6}")
+    total = sum(token_estimate(tool) for tool in tools)
+    print(f"{len(tools)} tools, about {total} tokens (an estimate: {BYTES_PER_TOKEN} bytes of schema are a token)")
+    return 0
+
+
+def token_estimate(tool: Tool) -> int:
+    """Return about how many tokens a model's context pays for knowing this tool."""
+    known = {"name": tool.name, "description": tool.description, "input_schema": tool.input_schema}
+    return len(json.dumps(known, ensure_ascii=False, separators=(",", ":")).encode()) // BYTES_PER_TOKEN
+
+
+def _json_object(text: str) -> dict[str, Any]:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise RequestError(say("The arguments are not JSON: {reason}.", reason=str(error)[:200])) from None
+    if not isinstance(value, dict):
+        raise RequestError(say("The arguments must be a JSON object."))
+    return value

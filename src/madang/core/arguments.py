@@ -1,0 +1,107 @@
+"""Bounds on what a caller may send, and validation errors in words a model can act on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic.alias_generators import to_camel
+
+from madang.core.errors import InvalidArguments, LimitExceeded
+from madang.core.messages import Message, say
+
+MOST_DEPTH = 64
+MOST_VALUES = 100_000
+
+
+def check_shape(arguments: Mapping[str, Any]) -> None:
+    """Refuse arguments that no tool could mean: too deep, too many, or texts that cannot be stored.
+
+    NUL and lone surrogates pass JSON parsers but neither databases nor UTF-8 take them, so they are stopped here, where
+    the model can still be told, rather than half-way into a write.
+
+    Raises:
+        InvalidArguments, LimitExceeded: with the reason.
+    """
+    level: list[Any] = [arguments]
+    seen = 0
+    for _ in range(MOST_DEPTH):
+        below: list[Any] = []
+        for value in level:
+            if isinstance(value, str):
+                _check_text(value)
+            elif isinstance(value, Mapping):
+                below.extend(value)
+                below.extend(value.values())
+            elif isinstance(value, (list, tuple)):
+                below.extend(value)
+        seen += len(below)
+        if seen > MOST_VALUES:
+            raise LimitExceeded(say("The arguments hold more than {limit} values.", limit=MOST_VALUES))
+        if not below:
+            return
+        level = below
+    raise LimitExceeded(say("The arguments are nested deeper than {limit} levels.", limit=MOST_DEPTH))
+
+
+def _check_text(text: str) -> None:
+    if "\x00" in text:
+        raise InvalidArguments(say("A text holds a NUL character."), hint=say("Remove it and call again."))
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            raise InvalidArguments(
+                say("A text holds half of a surrogate pair, which is no character."),
+                hint=say("Send whole characters and call again."),
+            ) from None
+
+
+def invalid_arguments(error: ValidationError, *, fields: Iterable[str] = ()) -> InvalidArguments:
+    """Return `error` as one sentence that names each field and what is wrong with it."""
+    problems = error.errors(include_url=False, include_input=False)
+    first = _problem(problems[0])
+    message = first
+    for problem in problems[1:3]:
+        message = say("{first} {next}", first=message, next=_problem(problem))
+    if len(problems) > 3:
+        message = say("{first} And {count} more.", first=message, count=len(problems) - 3)
+    names = ", ".join(fields)
+    hint = say("The arguments are: {names}.", names=names) if names else say("This tool takes no arguments.")
+    return InvalidArguments(message, hint=hint)
+
+
+def _problem(problem: Any) -> Message:
+    field = ".".join(to_camel(str(part)) if isinstance(part, str) else str(part) for part in problem["loc"])
+    context = problem.get("ctx", {})
+    wording = _WORDINGS.get(problem["type"])
+    what = wording(context) if wording else Message(str(problem["msg"]).rstrip("."))
+    return say("{field}: {what}.", field=field or "arguments", what=what)
+
+
+_WORDINGS: dict[str, Callable[[Mapping[str, Any]], Message]] = {
+    "missing": lambda _: say("is required"),
+    "extra_forbidden": lambda _: say("is not an argument here"),
+    "int_type": lambda _: say("must be an integer"),
+    "int_from_float": lambda _: say("must be an integer"),
+    "float_type": lambda _: say("must be a number"),
+    "finite_number": lambda _: say("must be a finite number"),
+    "bool_type": lambda _: say("must be true or false"),
+    "string_type": lambda _: say("must be a string"),
+    "string_unicode": lambda _: say("must be a string of whole characters"),
+    "list_type": lambda _: say("must be a list"),
+    "dict_type": lambda _: say("must be an object"),
+    "model_type": lambda _: say("must be an object"),
+    "model_attributes_type": lambda _: say("must be an object"),
+    "greater_than_equal": lambda context: say("must be at least {bound}", bound=context["ge"]),
+    "less_than_equal": lambda context: say("must be at most {bound}", bound=context["le"]),
+    "string_too_short": lambda context: say("must have at least {bound} character(s)", bound=context["min_length"]),
+    "string_too_long": lambda context: say("must have at most {bound} characters", bound=context["max_length"]),
+    "too_short": lambda context: say("must have at least {bound} item(s)", bound=context["min_length"]),
+    "too_long": lambda context: say("must have at most {bound} items", bound=context["max_length"]),
+    "literal_error": lambda context: say("must be one of {options}", options=context["expected"]),
+    "page_size": lambda _: say("must be -1 (all) or 1…1000"),
+    "blank": lambda _: say("must not be blank"),
+    "not_removable": lambda _: say("cannot be removed"),
+}

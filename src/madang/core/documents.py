@@ -1,0 +1,20 @@
+"""The base of every typed value that crosses a boundary: camelCase outside, snake_case inside, strict, closed."""
+
+from pydantic import BaseModel, ConfigDict
+from pydantic.alias_generators import to_camel
+
+
+class Document(BaseModel):
+    """A frozen value with a schema. Unknown fields, wrong types, NaN and infinities are refused."""
+
+    model_config = ConfigDict(
+        frozen=True,
+        strict=True,
+        extra="forbid",
+        allow_inf_nan=False,
+        alias_generator=to_camel,
+        validate_by_alias=True,
+        validate_by_name=True,
+        serialize_by_alias=True,
+        json_schema_serialization_defaults_required=True,
+    )

@@ -1,0 +1,78 @@
+"""Errors, one family per reader: the model, the calling program, the person who started Madang."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from madang.core.messages import Message
+
+
+class MadangError(Exception):
+    """An error that says what happened and what to do about it."""
+
+    code: ClassVar[str] = "error"
+
+    def __init__(self, message: Message, *, hint: Message | None = None) -> None:
+        super().__init__(str(message))
+        self.message = message
+        self.hint = hint
+
+
+class ToolError(MadangError):
+    """A better-chosen call would have worked: the model gets to read it."""
+
+
+class InvalidArguments(ToolError):
+    code = "invalid_arguments"
+
+
+class OutOfRange(ToolError):
+    code = "out_of_range"
+
+
+class NotFound(ToolError):
+    code = "not_found"
+
+
+class Denied(ToolError):
+    code = "denied"
+
+
+class Conflict(ToolError):
+    code = "conflict"
+
+
+class LimitExceeded(ToolError):
+    code = "limit_exceeded"
+
+
+class TimedOut(ToolError):
+    code = "timed_out"
+
+
+class Unavailable(ToolError):
+    code = "unavailable"
+
+
+class ContextMissing(ToolError):
+    code = "context_missing"
+
+
+class RequestError(MadangError):
+    """The calling program is wrong, whatever the model wanted."""
+
+    code = "invalid_request"
+
+
+class UnknownTool(RequestError):
+    code = "unknown_tool"
+
+
+class NotGranted(RequestError):
+    code = "not_granted"
+
+
+class SetupError(MadangError):
+    """Madang cannot start, or goes on only after the person changed something."""
+
+    code = "setup"

@@ -1,0 +1,102 @@
+"""Pages of a listing: one rule for every store."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, Generic, TypeVar
+
+from pydantic import AfterValidator, Field
+from pydantic_core import PydanticCustomError
+
+from madang.core.documents import Document
+from madang.core.errors import OutOfRange
+from madang.core.messages import Message, say
+
+ALL = -1
+"""The page size that asks for everything, as far as one answer may go."""
+
+MOST_ITEMS = 1000
+"""How many items one answer holds at most, also when everything is asked for."""
+
+T = TypeVar("T")
+
+
+def _not_zero(size: int) -> int:
+    if size == 0:
+        raise PydanticCustomError("page_size", "must be -1 (all) or 1…1000")
+    return size
+
+
+PageNumber = Annotated[int, Field(ge=1, le=10**9)]
+PageSize = Annotated[int, Field(ge=ALL, le=MOST_ITEMS, description="-1 for all"), AfterValidator(_not_zero)]
+
+
+class Page(Document, Generic[T]):
+    """One page of a listing, with the size of the whole."""
+
+    page: int
+    page_size: int
+    total_items: int
+    total_pages: int
+    has_next_page: bool
+    has_previous_page: bool
+    items: list[T]
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Where the asked-for page lies in a listing of `total` items."""
+
+    page: int
+    page_size: int
+    total: int
+    total_pages: int
+
+    @property
+    def limit(self) -> int:
+        return MOST_ITEMS if self.page_size == ALL else self.page_size
+
+    @property
+    def offset(self) -> int:
+        return (self.page - 1) * self.limit
+
+    def fill(self, items: Sequence[T]) -> Page[T]:
+        """Return the page with its items; they are our own, so they are not validated again."""
+        return Page[T].model_construct(
+            page=self.page,
+            page_size=self.page_size,
+            total_items=self.total,
+            total_pages=self.total_pages,
+            has_next_page=self.page < self.total_pages,
+            has_previous_page=self.page > 1,
+            items=list(items),
+        )
+
+
+def span(page: int, page_size: int, total: int, *, things: Message, clamp: bool = False) -> Span:
+    """Find the asked-for page among `total` items.
+
+    Everything (`ALL`) is one page, unless it is more than one answer holds: then it is cut into pages of that size.
+    With `clamp`, a page past the end means the last one.
+
+    Raises:
+        OutOfRange: there is no such page; the first page of an empty listing exists and is empty.
+    """
+    if page_size == ALL and total > MOST_ITEMS:
+        page_size = MOST_ITEMS
+    pages = 1 if page_size == ALL else -(-total // page_size)
+    if page > max(pages, 1):
+        if not clamp:
+            raise OutOfRange(
+                say(
+                    "Page {page} does not exist: there are {pages} pages ({total} {things}).",
+                    page=page,
+                    pages=pages,
+                    total=total,
+                    things=things,
+                ),
+                hint=say("Use a page from 1 to {pages}.", pages=max(pages, 1)),
+            )
+        page = max(pages, 1)
+    return Span(page, page_size, total, pages)

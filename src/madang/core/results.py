@@ -1,0 +1,74 @@
+"""What a tool gives back: a text for the model, data, maybe a page for the person, maybe a declared pause."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Generic, Literal, TypeVar
+
+from madang.core.documents import Document
+from madang.core.messages import Message, Text
+
+DataT = TypeVar("DataT", bound=Document, covariant=True)
+
+PauseKind = Literal["choice"]
+"""What the agent waits for. `choice`: the person picks something on a page."""
+
+
+@dataclass(frozen=True, slots=True)
+class UiPage:
+    """A page for the person: a template and what it is filled with. It is drawn only for readers that show pages."""
+
+    name: str
+    title: Message
+    template: str
+    context: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """A declaration that the agent now waits for the person.
+
+    A page alone never pauses; this does. `on_page` tells the model what the person can do there, `without_page` what
+    the model has to ask in the chat when this client shows no pages.
+    """
+
+    kind: PauseKind
+    on_page: Message
+    without_page: Message
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult(Generic[DataT]):
+    """What a tool returns, before anybody's language or client is known; compare it by value in tests."""
+
+    text: Text
+    data: DataT
+    page: UiPage | None = None
+    pause: Pause | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ShownPage:
+    """A page as one reader gets it: the fragment, and for embedded pages the whole document around it."""
+
+    name: str
+    fragment: str
+    document: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A finished answer in the words and form of one call's reader. Only `rendering.replies` makes one."""
+
+    tool: str
+    service: str
+    text: str
+    data: dict[str, Any] = field(default_factory=dict)
+    page: ShownPage | None = None
+    pause: PauseKind | None = None
+    error_code: str = ""
+
+    @property
+    def is_error(self) -> bool:
+        return bool(self.error_code)

@@ -1,0 +1,92 @@
+"""What a service is: metadata, tools, and what the model should know of its state each turn."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol, runtime_checkable
+
+from madang.core.calls import Call
+from madang.core.ids import AssistantId, SessionId
+from madang.core.messages import Message, Text
+from madang.core.tools import Tool
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceMetadata:
+    """Who a service is, for status lists and prompts."""
+
+    name: str
+    title: Message
+    description: Message
+    version: str
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceContext:
+    """The state of a service in one session: for the model as a text, for panels as data."""
+
+    context_prompt: Text | str
+    structured_state: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """Where the person is now: what `switch_context` tells the services."""
+
+    assistant_id: AssistantId | None
+    session_id: SessionId | None
+
+
+StatusName = Literal["loading", "ready", "error"]
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceStatus:
+    """How a service is doing, and why."""
+
+    state: StatusName
+    reason: str = ""
+
+
+class Service(Protocol):
+    """A capability. It declares what it offers and is never handed the provider or the server."""
+
+    @property
+    def metadata(self) -> ServiceMetadata: ...
+
+    @property
+    def tools(self) -> Sequence[Tool]: ...
+
+
+# The rest of a service's life is optional: a service has the methods that mean something for it.
+
+
+@runtime_checkable
+class Loads(Service, Protocol):
+    """A service that has to be opened before its first use and closed at the end."""
+
+    async def load(self) -> None: ...
+
+    async def unload(self) -> None: ...
+
+
+@runtime_checkable
+class SwitchesContext(Service, Protocol):
+    """A service that prepares something when the person moves to another session. It never deletes state."""
+
+    async def switch_context(self, context: Context | None) -> None: ...
+
+
+@runtime_checkable
+class TellsContext(Service, Protocol):
+    """A service with a state that the model and the panels should see."""
+
+    async def get_service_context(self, call: Call) -> ServiceContext | str: ...
+
+
+@runtime_checkable
+class TellsChanges(Service, Protocol):
+    """A service that notices when the state it tells has changed, in whatever process."""
+
+    def changes(self, call: Call) -> AsyncIterator[object]: ...

@@ -1,0 +1,161 @@
+"""`@tool` makes a method a tool: its signature is the schema, its docstring the description for the model."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from types import NoneType, UnionType
+from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+
+from pydantic import BaseModel, ConfigDict, ValidationError, create_model
+from pydantic.alias_generators import to_camel
+
+from madang.core.arguments import check_shape, invalid_arguments
+from madang.core.calls import Call
+from madang.core.documents import Document
+from madang.core.results import ToolResult
+from madang.core.schemas import flat_schema, outline
+
+Effect = Literal["read", "write", "destroy"]
+"""What a tool does to what is kept: nothing, add or change, or take away."""
+
+Audience = Literal["model", "person"]
+"""Whom a tool is for. `person`: for buttons on pages; kept from the model wherever the page can be shown."""
+
+Handler = Callable[..., Awaitable[ToolResult[Any]]]
+MethodT = TypeVar("MethodT", bound=Callable[..., Awaitable[ToolResult[Any]]])
+
+_MARK = "_madang_tool"
+
+
+@dataclass(frozen=True, slots=True)
+class _Mark:
+    effect: Effect
+    audience: Audience
+    idempotent: bool
+    page: str
+    answers_pause: bool
+
+
+def tool(
+    *,
+    effect: Effect,
+    audience: Audience = "model",
+    idempotent: bool = False,
+    page: str = "",
+    answers_pause: bool = False,
+) -> Callable[[MethodT], MethodT]:
+    """Declare a method to be a tool.
+
+    `page` names the page the tool shows, if any; `answers_pause` marks the tools that wake a paused agent.
+    """
+
+    def mark(method: MethodT) -> MethodT:
+        setattr(method, _MARK, _Mark(effect, audience, idempotent, page, answers_pause))
+        return method
+
+    return mark
+
+
+@dataclass(frozen=True)
+class Tool:
+    """One tool of a service: how it is described, checked and run. Schemas are made when somebody asks."""
+
+    name: str
+    description: str
+    handler: Handler
+    effect: Effect
+    audience: Audience
+    idempotent: bool
+    page: str
+    answers_pause: bool
+
+    @property
+    def title(self) -> str:
+        return self.name.replace("_", " ").capitalize()
+
+    @cached_property
+    def _hints(self) -> dict[str, Any]:
+        return get_type_hints(self.handler, include_extras=True)
+
+    @cached_property
+    def input_model(self) -> type[BaseModel]:
+        fields: dict[str, Any] = {}
+        for name, parameter in inspect.signature(self.handler).parameters.items():
+            if name == "call":
+                continue
+            # An optional parameter is one that may be left out; an explicit null is refused like any wrong type, and
+            # the schema stays free of unions, which several clients reject.
+            required = parameter.default is inspect.Parameter.empty
+            fields[name] = (_without_none(self._hints[name]), ... if required else parameter.default)
+        return create_model(self.name, __config__=_INPUT, **fields)
+
+    @cached_property
+    def input_schema(self) -> dict[str, Any]:
+        return flat_schema(self.input_model)
+
+    @cached_property
+    def output_model(self) -> type[Document]:
+        (model,) = get_args(self._hints["return"])
+        return cast("type[Document]", model)
+
+    @cached_property
+    def output_schema(self) -> dict[str, Any]:
+        return outline(flat_schema(self.output_model, mode="serialization"))
+
+    async def run(self, call: Call, arguments: Mapping[str, Any]) -> ToolResult[Any]:
+        """Check the arguments and run the tool.
+
+        Raises:
+            InvalidArguments: the arguments do not fit; the message names the field.
+        """
+        check_shape(arguments)
+        try:
+            checked = self.input_model.model_validate(arguments)
+        except ValidationError as error:
+            raise invalid_arguments(error, fields=self.input_schema["properties"]) from None
+        return await self.handler(call, **{name: getattr(checked, name) for name in type(checked).model_fields})
+
+
+def tools_of(holder: object) -> tuple[Tool, ...]:
+    """Return the tools among the methods of `holder`, in the order they are written."""
+    found = []
+    for name in type(holder).__dict__:
+        method = getattr(holder, name)
+        mark: _Mark | None = getattr(method, _MARK, None)
+        if mark is None:
+            continue
+        description = inspect.cleandoc(method.__doc__ or "")
+        found.append(
+            Tool(
+                name=name,
+                description=" ".join(description.split()),
+                handler=method,
+                effect=mark.effect,
+                audience=mark.audience,
+                idempotent=mark.idempotent or mark.effect == "read",
+                page=mark.page,
+                answers_pause=mark.answers_pause,
+            )
+        )
+    return tuple(found)
+
+
+_INPUT = ConfigDict(
+    frozen=True,
+    strict=True,
+    extra="forbid",
+    allow_inf_nan=False,
+    alias_generator=to_camel,
+    validate_by_alias=True,
+    validate_by_name=True,
+)
+
+
+def _without_none(hint: Any) -> Any:
+    if get_origin(hint) not in (Union, UnionType):
+        return hint
+    kept = tuple(part for part in get_args(hint) if part is not NoneType)
+    return kept[0] if len(kept) == 1 else Union[kept]  # noqa: UP007 - built from a tuple at run time

@@ -1,0 +1,81 @@
+"""Opening services on their first use and closing them in reverse order."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+from madang.core.errors import MadangError, Unavailable
+from madang.core.messages import say
+from madang.core.service import Loads, Service, ServiceStatus
+
+logger = logging.getLogger(__name__)
+
+
+class Lifecycle:
+    """Keeps which services are open. A service that failed to open is tried again at its next use."""
+
+    def __init__(self) -> None:
+        self._status: dict[str, ServiceStatus] = {}
+        self._opened: list[Service] = []
+        self._locks: dict[str, asyncio.Lock] = {}
+
+    @property
+    def status(self) -> dict[str, ServiceStatus]:
+        return dict(self._status)
+
+    def add(self, service: Service) -> None:
+        self._status[service.metadata.name] = ServiceStatus("loading", "waits for its first use")
+        self._locks[service.metadata.name] = asyncio.Lock()
+
+    async def open(self, service: Service) -> None:
+        """Make sure that `service` is open.
+
+        Raises:
+            Unavailable: it cannot be opened; its status has the reason.
+        """
+        name = service.metadata.name
+        if self._status[name].state == "ready":
+            return
+        async with self._locks[name]:
+            if self._status[name].state == "ready":
+                return
+            self._status[name] = ServiceStatus("loading")
+            try:
+                if isinstance(service, Loads):
+                    await service.load()
+            except Exception as error:
+                self._status[name] = ServiceStatus("error", str(error) or type(error).__name__)
+                if not isinstance(error, MadangError):
+                    logger.exception("Service %s failed to open", name)
+                raise Unavailable(
+                    say(
+                        "The service '{name}' cannot be opened: {reason}",
+                        name=name,
+                        reason=self._status[name].reason,
+                    ),
+                    hint=error.hint if isinstance(error, MadangError) else None,
+                ) from error
+            self._status[name] = ServiceStatus("ready")
+            self._opened.append(service)
+
+    async def remove(self, service: Service) -> None:
+        """Close one service and forget it."""
+        if service in self._opened:
+            self._opened.remove(service)
+            await self._close(service)
+        del self._status[service.metadata.name], self._locks[service.metadata.name]
+
+    async def close(self) -> None:
+        """Close what is open, last opened first; one that fails does not keep the others open."""
+        while self._opened:
+            service = self._opened.pop()
+            await self._close(service)
+            self._status[service.metadata.name] = ServiceStatus("loading", "closed")
+
+    async def _close(self, service: Service) -> None:
+        if isinstance(service, Loads):
+            try:
+                await service.unload()
+            except Exception:
+                logger.exception("Service %s failed to close", service.metadata.name)

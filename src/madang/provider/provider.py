@@ -1,0 +1,256 @@
+"""The provider: finds a tool, checks that this call may use it, runs it within its limits, and writes it down.
+
+It is the only place for each of these. Doors translate and decide nothing; services know nothing of one another.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+import time
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Any
+
+from madang.core.calls import Call
+from madang.core.errors import MadangError, NotGranted, TimedOut, ToolError, UnknownTool
+from madang.core.messages import say
+from madang.core.results import Reply
+from madang.core.service import (
+    Context,
+    Service,
+    ServiceContext,
+    ServiceMetadata,
+    ServiceStatus,
+    SwitchesContext,
+    TellsChanges,
+    TellsContext,
+)
+from madang.core.tools import Tool
+from madang.provider.lifecycle import Lifecycle
+from madang.rendering.catalogue import translator
+from madang.rendering.replies import error_reply, render_text, reply
+from madang.storage.audit import AuditEntry, AuditLog
+
+TIME_LIMIT_S = 30.0
+
+logger = logging.getLogger(__name__)
+
+
+class InternalError(ToolError):
+    """A bug of ours, told without its insides; the id finds it in the log."""
+
+    code = "internal"
+
+
+class Provider:
+    """Owns the registered services; whoever opened it closes it."""
+
+    def __init__(
+        self,
+        audit: AuditLog,
+        *,
+        grants: Mapping[str, Sequence[str]] | None = None,
+        time_limit_s: float = TIME_LIMIT_S,
+    ) -> None:
+        """`grants` names the services each listed assistant may use; an assistant that is not listed may use all."""
+        self._audit = audit
+        self._grants = {assistant: frozenset(names) for assistant, names in (grants or {}).items()}
+        self._time_limit_s = time_limit_s
+        self._services: dict[str, Service] = {}
+        self._tools: dict[str, tuple[Service, Tool]] = {}
+        self._lifecycle = Lifecycle()
+
+    def register(self, service: Service) -> None:
+        """Add a service. It is opened when it is first used.
+
+        Raises:
+            ValueError: its name or one of its tools is taken: names inside texts must mean one tool.
+        """
+        name = service.metadata.name
+        taken = [tool.name for tool in service.tools if tool.name in self._tools]
+        if name in self._services or taken:
+            raise ValueError(f"Cannot register {name!r}: " + (f"tools taken: {taken}" if taken else "name is taken"))
+        self._services[name] = service
+        self._lifecycle.add(service)
+        for tool in service.tools:
+            self._tools[tool.name] = service, tool
+
+    async def unregister(self, name: str) -> None:
+        """Close a service and forget it and its tools."""
+        service = self._services.pop(name)
+        for tool in service.tools:
+            del self._tools[tool.name]
+        await self._lifecycle.remove(service)
+
+    async def close(self) -> None:
+        """Close all services in reverse order, then the audit trail."""
+        await self._lifecycle.close()
+        await self._audit.close()
+
+    @property
+    def status(self) -> dict[str, ServiceStatus]:
+        """How each service is doing, and why."""
+        return self._lifecycle.status
+
+    def get_service_metadata(self, name: str) -> ServiceMetadata | None:
+        service = self._services.get(name)
+        return service.metadata if service else None
+
+    def find_tool(self, name: str) -> Tool | None:
+        """Return a tool by its bare or qualified name (`playbook__get_playbook`)."""
+        found = self._find(name)
+        return found[1] if found else None
+
+    async def available_tools(self, call: Call) -> list[Tool]:
+        """Return the tools of the services that are ready and that the call's assistant may use."""
+        ready = await self._ready(call)
+        return [tool for service in ready for tool in service.tools]
+
+    async def execute_tool(self, call: Call, name: str, arguments: Mapping[str, Any]) -> Reply:
+        """Run a tool and answer in the words of this call's reader. Errors the model can mend are answers too.
+
+        Raises:
+            UnknownTool, NotGranted: the calling program asked for what is not there for it.
+        """
+        found = self._find(name)
+        if found is None:
+            raise UnknownTool(say("There is no tool '{name}'.", name=name[:100]))
+        service, tool = found
+        self._check_grant(call, service)
+        started = time.perf_counter()
+        try:
+            answer = await self._run(call, service, tool, arguments)
+        except ToolError as error:
+            answer = error_reply(service.metadata.name, tool.name, call, error)
+        except Exception:
+            answer = error_reply(service.metadata.name, tool.name, call, _internal_error(tool.name))
+        took_ms = (time.perf_counter() - started) * 1000
+        outcome = answer.error_code or "ok"
+        logger.info("%s %s %.1f ms (%s, %s)", tool.name, outcome, took_ms, call.door, call.session_id)
+        self._audit.record(
+            AuditEntry(call, tool.name, tool.effect, arguments, outcome, len(answer.text.encode()), took_ms)
+        )
+        return answer
+
+    async def switch_context(self, context: Context | None) -> None:
+        """Tell every ready service where the person is now; one that fails is logged and breaks no other."""
+        ready = [
+            service
+            for name, service in self._services.items()
+            if self._lifecycle.status[name].state == "ready" and isinstance(service, SwitchesContext)
+        ]
+        outcomes = await asyncio.gather(*(s.switch_context(context) for s in ready), return_exceptions=True)
+        for service, outcome in zip(ready, outcomes, strict=True):
+            if isinstance(outcome, asyncio.CancelledError):
+                raise outcome
+            if isinstance(outcome, BaseException):
+                logger.error("switch_context failed for %s", service.metadata.name, exc_info=outcome)
+
+    async def service_contexts(self, call: Call) -> dict[str, ServiceContext]:
+        """Return the state of each service in this call's session; one that fails says so in its place."""
+        ready = [service for service in await self._ready(call) if isinstance(service, TellsContext)]
+        contexts = await asyncio.gather(*(_context(service, call) for service in ready))
+        return {service.metadata.name: context for service, context in zip(ready, contexts, strict=True)}
+
+    async def watch_contexts(self, call: Call) -> AsyncIterator[dict[str, ServiceContext]]:
+        """Yield the state of all services, then again whenever one of them changed, in whatever process."""
+        changed = asyncio.Event()
+        begun = [service for service in await self._ready(call) if isinstance(service, TellsChanges)]
+        waiting = len(begun)
+
+        async def watch(service: TellsChanges) -> None:
+            nonlocal waiting
+            first = True
+            async for _ in service.changes(call):
+                waiting -= first
+                first = False
+                changed.set()
+
+        watchers = [asyncio.create_task(watch(service)) for service in begun]
+        try:
+            while waiting > 0 and not all(watcher.done() for watcher in watchers):
+                await changed.wait()
+                changed.clear()
+            yield await self.service_contexts(call)
+            while not all(watcher.done() for watcher in watchers):
+                await changed.wait()
+                changed.clear()
+                yield await self.service_contexts(call)
+        finally:
+            for watcher in watchers:
+                watcher.cancel()
+            await asyncio.gather(*watchers, return_exceptions=True)
+
+    async def build_tool_prompt(self, call: Call) -> str:
+        """Return what the model should know this turn: how many tools, then each service's state, in a fixed order."""
+        translate = translator(call.locale)
+        tools = await self.available_tools(call)
+        parts = [say("# Available tools: {count}", count=len(tools)).render(translate)]
+        for context in (await self.service_contexts(call)).values():
+            prompt = context.context_prompt
+            parts.append(prompt if isinstance(prompt, str) else render_text(prompt, translate))
+        return "\n\n".join(part for part in parts if part)
+
+    def _find(self, name: str) -> tuple[Service, Tool] | None:
+        found = self._tools.get(name)
+        if found is None and "__" in name:
+            service_name, _, tool_name = name.partition("__")
+            found = self._tools.get(tool_name)
+            if found is not None and found[0].metadata.name != service_name:
+                return None
+        return found
+
+    def _may_use(self, call: Call, service: Service) -> bool:
+        granted = self._grants.get(call.assistant_id or "")
+        return granted is None or service.metadata.name in granted
+
+    def _check_grant(self, call: Call, service: Service) -> None:
+        if not self._may_use(call, service):
+            raise NotGranted(
+                say(
+                    "The assistant '{assistant}' may not use the service '{service}'.",
+                    assistant=call.assistant_id or "",
+                    service=service.metadata.name,
+                )
+            )
+
+    async def _ready(self, call: Call) -> list[Service]:
+        wanted = [service for service in self._services.values() if self._may_use(call, service)]
+        await asyncio.gather(*(self._lifecycle.open(service) for service in wanted), return_exceptions=True)
+        status = self._lifecycle.status
+        return [service for service in wanted if status[service.metadata.name].state == "ready"]
+
+    async def _run(self, call: Call, service: Service, tool: Tool, arguments: Mapping[str, Any]) -> Reply:
+        _ = call.assistant
+        await self._lifecycle.open(service)
+        try:
+            async with asyncio.timeout(self._time_limit_s):
+                result = await tool.run(call, arguments)
+        except TimeoutError:
+            raise TimedOut(
+                say("The call took longer than {limit:g} s and was given up.", limit=self._time_limit_s),
+                hint=say("It may still have been done: look before you call again."),
+            ) from None
+        return reply(service.metadata.name, tool.name, call, result)
+
+
+async def _context(service: TellsContext, call: Call) -> ServiceContext:
+    name = service.metadata.name
+    try:
+        context = await service.get_service_context(call)
+    except Exception as error:
+        if not isinstance(error, MadangError):
+            logger.exception("get_service_context failed for %s", name)
+        text = [say("# {service}: its state cannot be read now.", service=name)]
+        return ServiceContext(text, {"error": str(error) if isinstance(error, MadangError) else "internal"})
+    return ServiceContext(context) if isinstance(context, str) else context
+
+
+def _internal_error(tool_name: str) -> InternalError:
+    reference = secrets.token_hex(4)
+    logger.exception("Internal error %s in %s", reference, tool_name)
+    return InternalError(
+        say("Internal error {reference}. Nothing more is known here.", reference=reference),
+        hint=say("Ask the person to look for this number in the log."),
+    )

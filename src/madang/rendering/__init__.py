@@ -1,0 +1,1 @@
+"""How pages are made: the shell, the style and the script that all services share."""

@@ -1,0 +1,122 @@
+"""Makes the HTML of pages: a service's template becomes a fragment, a fragment becomes a whole page.
+
+Owns escaping, the page shell, and the loading of style and script. It does not know what a service
+shows or which language it speaks: data and translation come in as arguments.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from collections.abc import Callable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+_RENDERING = Path(__file__).parent
+_SERVICES = _RENDERING.parent / "services"
+
+
+def render_fragment(template: str, context: Mapping[str, object], translate: Callable[..., str]) -> str:
+    """Render a service's template, addressed as `playbook/playbooks.html`, with every value escaped.
+
+    Templates write all visible text as `_("Page {page}", page=...)`, which calls `translate`.
+    """
+    return _environment().get_template(template).render({**context, "_": translate})
+
+
+def render_page(
+    fragment: str,
+    *,
+    title: str,
+    lang: str,
+    refresh_tool: str = "",
+    no_answer: str = "The host did not answer.",
+) -> str:
+    """Put a fragment made by `render_fragment` into the shell with style and script.
+
+    `refresh_tool` is called by the page when its host opens it without data; `no_answer` is the one
+    text the script shows of its own accord, in the language of the page.
+    """
+    from markupsafe import Markup
+
+    script = _compact("bridge.js")
+    return (
+        _environment()
+        .get_template("shell.html")
+        .render(
+            lang=lang,
+            title=title,
+            refresh_tool=refresh_tool,
+            no_answer=no_answer,
+            css=Markup(_compact("style.css")),
+            script=Markup(script),
+            script_hash=_csp_hash(script),
+            fragment=Markup(fragment),
+        )
+    )
+
+
+@cache
+def _environment() -> Environment:
+    # Imported on first use: a server that is never asked for a page should not start slower for it.
+    from jinja2 import Environment, FunctionLoader, StrictUndefined
+
+    environment = Environment(
+        # Always on, whatever the file is called: titles, goals and file names come from models and strangers.
+        autoescape=True,
+        undefined=StrictUndefined,
+        loader=FunctionLoader(_load),
+        auto_reload=False,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.policies["json.dumps_kwargs"] = {"ensure_ascii": False, "separators": (",", ":")}
+    return environment
+
+
+def _load(name: str) -> tuple[str, str, None] | None:
+    """Find `service/file.html` in that service's templates folder, and a bare name beside this module.
+
+    By path and not by import, because rendering does not know the services.
+    """
+    service, slash, file = name.partition("/")
+    folder = _SERVICES / service / "templates" if slash else _RENDERING
+    path = folder / (file if slash else name)
+    if ".." in path.parts or not path.is_file():
+        return None
+    return path.read_text(encoding="utf-8"), str(path), None
+
+
+@cache
+def _compact(name: str) -> str:
+    """Read style or script without what only readers need: whole-line comments and indentation.
+
+    Nothing inside a line of script is touched, so no string or regular expression can be mistaken for
+    a comment; the style has no strings to hurt, so it also loses the spaces around its punctuation.
+    """
+    lines: list[str] = []
+    in_comment = False
+    for raw in (_RENDERING / name).read_text(encoding="utf-8").splitlines():
+        line = raw.strip()
+        in_comment = in_comment or line.startswith("/*")
+        if line and not in_comment and not line.startswith("//"):
+            lines.append(line)
+        in_comment = in_comment and not line.endswith("*/")
+    text = "\n".join(lines)
+    if name.endswith(".css"):
+        text = re.sub(r"\s*([{};,>])\s*|(?<=:)\s+", r"\1", text)
+    # Inside <script> and <style> the browser ends the element at these, whatever the language says.
+    for ending in ("</script", "</style", "<!--"):
+        if ending in text.lower():
+            raise ValueError(f"{name} contains {ending!r}, which would end it early inside a page.")
+    return text
+
+
+def _csp_hash(script: str) -> str:
+    digest = hashlib.sha256(script.encode()).digest()
+    return "sha256-" + base64.b64encode(digest).decode()

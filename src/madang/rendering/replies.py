@@ -1,0 +1,98 @@
+"""The one builder of answers: every text, error and page that leaves a tool is put together here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from madang.core.calls import Call
+from madang.core.errors import MadangError
+from madang.core.messages import Line, Message, Rows, Text, Translate, say
+from madang.core.results import Reply, ShownPage, ToolResult, UiPage
+from madang.rendering import pages
+from madang.rendering.catalogue import translator
+
+MOST_ROWS = 50
+MOST_BYTES = 8 * 1024
+
+
+def reply(service: str, tool: str, call: Call, result: ToolResult[Any]) -> Reply:
+    """Put a tool's result into the words and the form of this call's reader."""
+    translate = translator(call.locale)
+    text = list(result.text)
+    if result.pause is not None:
+        shows_page = result.page is not None and call.pages != "off"
+        what = result.pause.on_page if shows_page else result.pause.without_page
+        text += ["", say("Status: Agent paused for user interaction ({what}).", what=what)]
+    return Reply(
+        tool=tool,
+        service=service,
+        text=f"[{tool}] {render_text(text, translate)}",
+        data=result.data.model_dump(mode="json", by_alias=True),
+        page=_shown(result.page, call, translate),
+        pause=result.pause.kind if result.pause else None,
+    )
+
+
+def error_reply(service: str, tool: str, call: Call, error: MadangError) -> Reply:
+    """Put an error into words: what happened, and what to do about it."""
+    translate = translator(call.locale)
+    message = error.message.render(translate)
+    hint = error.hint.render(translate) if error.hint else ""
+    text = f"[{tool}] " + say("Error: {message}", message=message).render(translate)
+    if hint:
+        text += "\n" + say("Hint: {hint}", hint=hint).render(translate)
+    return Reply(
+        tool=tool,
+        service=service,
+        text=text,
+        data={"error": {"code": error.code, "message": message, "hint": hint}},
+        error_code=error.code,
+    )
+
+
+def render_text(text: Text, translate: Translate) -> str:
+    """Render `text` within bounds: a list that does not fit is cut at a row, and says so."""
+    fixed = sum(len(_line(block, translate).encode()) + 1 for block in text if not isinstance(block, Rows))
+    room = MOST_BYTES - fixed
+    lines: list[str] = []
+    for block in text:
+        if not isinstance(block, Rows):
+            lines.append(_line(block, translate))
+            continue
+        shown, room = _fitting(block, translate, room)
+        lines += shown
+        left_out = len(block.lines) - len(shown)
+        if left_out:
+            rest = Message(block.rest.template, {**block.rest.values, "shown": len(shown), "left_out": left_out})
+            lines.append(rest.render(translate))
+    return "\n".join(lines)
+
+
+def _fitting(rows: Rows, translate: Translate, room: int) -> tuple[list[str], int]:
+    """Return the rows that fit and the room that is left. One row is always shown, or a list could never be read."""
+    shown: list[str] = []
+    for row in rows.lines[:MOST_ROWS]:
+        line = _line(row, translate)
+        room -= len(line.encode()) + 1
+        if room < 0 and shown:
+            break
+        shown.append(line)
+    return shown, room
+
+
+def _line(line: Line, translate: Translate) -> str:
+    return line.render(translate) if isinstance(line, Message) else line
+
+
+def _shown(page: UiPage | None, call: Call, translate: Translate) -> ShownPage | None:
+    if page is None or call.pages == "off":
+        return None
+
+    def fill(template: str, **values: object) -> str:
+        return Message(template, values).render(translate)
+
+    fragment = pages.render_fragment(page.template, page.context, fill)
+    if call.pages == "linked":
+        return ShownPage(page.name, fragment)
+    document = pages.render_page(fragment, title=page.title.render(translate), lang=call.locale)
+    return ShownPage(page.name, fragment, document)

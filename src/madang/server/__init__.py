@@ -1,0 +1,1 @@
+"""The MCP door: translates between the protocol and the provider, and decides nothing itself."""

@@ -1,0 +1,36 @@
+"""What a client can show, from what it declares and who it says it is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from madang.core.calls import PageMode
+from madang.server.mapping import APP_MIME_TYPE, UI_EXTENSION
+
+# Command-line agents give the model whatever is in `content`: HTML there would only cost their context.
+SHOWS_NO_PAGES = frozenset(
+    {
+        "aider",
+        "claude-code",
+        "codex-mcp-client",
+        "cline",
+        "crush",
+        "gemini-cli-mcp-client",
+        "goose-cli",
+        "opencode",
+        "qwen-code",
+    }
+)
+
+
+def page_mode(session: Any) -> PageMode:
+    """Return how the client behind an MCP session shows pages."""
+    capabilities = session.client_capabilities
+    extensions = (capabilities.extensions if capabilities else None) or {}
+    settings = extensions.get(UI_EXTENSION)
+    if settings is not None and APP_MIME_TYPE in (settings.get("mimeTypes") or []):
+        return "linked"
+    client = session.client_params
+    if client is not None and client.client_info.name.lower() in SHOWS_NO_PAGES:
+        return "off"
+    return "embedded"

@@ -1,0 +1,224 @@
+"""The HTTP side of the MCP door: one gate before every route, then the SDK's streamable HTTP app."""
+
+from __future__ import annotations
+
+import hmac
+import json
+import re
+import socket
+from dataclasses import dataclass
+from typing import Any
+
+import anyio.to_thread
+from mcp.server.lowlevel import Server
+from mcp.server.transport_security import TransportSecuritySettings
+from starlette.datastructures import Headers
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from madang.core.errors import SetupError
+from madang.core.messages import say
+
+LARGEST_BODY = 4 * 1024 * 1024
+LARGE_BODY = 64 * 1024
+MOST_DEPTH = 64
+MOST_VALUES = 200_000
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """What a request must bring. Exact lists only: a wildcard port would let any local web server in."""
+
+    token: str
+    hosts: frozenset[str]
+    origins: frozenset[str]
+
+
+def http_app(server: Server[Any], gate: Gate) -> ASGIApp:
+    """Return the ASGI app that serves MCP at /mcp behind the gate."""
+    security = TransportSecuritySettings(allowed_hosts=sorted(gate.hosts), allowed_origins=sorted(gate.origins))
+    app = server.streamable_http_app(transport_security=security, max_request_body_size=LARGEST_BODY)
+    return GateMiddleware(app, gate)
+
+
+def local_gate(token: str, host: str, port: int) -> Gate:
+    """Return the gate of a server on this machine: the names a local client can mean, with this port."""
+    names = {"127.0.0.1", "localhost", "[::1]"} if host in ("127.0.0.1", "localhost", "::1") else {host}
+    hosts = frozenset(f"{name}:{port}" for name in names)
+    return Gate(token, hosts, frozenset(f"http://{name}" for name in hosts))
+
+
+def listening_socket(host: str, port: int) -> socket.socket:
+    """Return a socket that listens on this machine; port 0 takes a free one.
+
+    Raises:
+        SetupError: somebody else listens there already.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    address = "127.0.0.1" if host == "localhost" else host
+    try:
+        return socket.create_server((address, port), family=family)
+    except OSError as error:
+        raise SetupError(
+            say(
+                "Cannot listen on {host} port {port}: {reason}.",
+                host=host,
+                port=port,
+                reason=error.strerror or error,
+            ),
+            hint=say("Use another port: --http 127.0.0.1:0 takes a free one."),
+        ) from None
+
+
+class GateMiddleware:
+    """Refuses what does not come from a client that was given the token.
+
+    A web page in the person's browser can reach every port of this machine. What keeps it out, in this order: the Host
+    header must be one of ours (a rebound DNS name brings its own), an Origin must be ours if there is one, a browser
+    must not call this a cross-site request, and the token must be in a header, which no page can set without a
+    preflight that we never answer. All routes and all kinds of connection pass here; an unknown kind is refused.
+    """
+
+    def __init__(self, app: ASGIApp, gate: Gate) -> None:
+        self._app = app
+        self._gate = gate
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            return await self._app(scope, receive, send)
+        if scope["type"] != "http":
+            return None
+        refusal = self._refusal(Headers(scope=scope), scope["method"])
+        body = b""
+        if refusal is None and scope["method"] == "POST":
+            read = await _read_body(receive)
+            if isinstance(read, _Refusal):
+                refusal = read
+            else:
+                body = read
+                # Parsing holds the event loop; large bodies are looked at in a thread, so that others go on.
+                inspect = anyio.to_thread.run_sync(_inspect, body) if len(body) > LARGE_BODY else None
+                refusal = await inspect if inspect else _inspect(body)
+        if refusal is not None:
+            return await refusal.response()(scope, receive, send)
+        if scope["method"] == "POST":
+            receive = _replay(body, receive)
+        return await self._app(scope, receive, send)
+
+    def _refusal(self, headers: Headers, method: str) -> _Refusal | None:
+        hosts = headers.getlist("host")
+        if len(hosts) != 1 or hosts[0].lower() not in self._gate.hosts:
+            return _Refusal(421, "This server does not answer under that Host.")
+        origins = headers.getlist("origin")
+        if origins and (len(origins) != 1 or origins[0] not in self._gate.origins):
+            return _Refusal(403, "This Origin is not allowed.")
+        if headers.get("sec-fetch-site", "none") not in ("same-origin", "none"):
+            return _Refusal(403, "Cross-site requests are not allowed.")
+        scheme, _, token = headers.get("authorization", "").partition(" ")
+        if scheme.lower() != "bearer" or not hmac.compare_digest(token.encode(), self._gate.token.encode()):
+            return _Refusal(401, "A bearer token is needed: the one printed when the server was started.")
+        if method == "POST":
+            if headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+                return _Refusal(415, "Only application/json is taken.")
+            if headers.get("content-encoding", "identity").lower() != "identity":
+                return _Refusal(415, "Compressed bodies are not taken.")
+            if (length := headers.get("content-length", "0")).isdecimal() and int(length[:20]) > LARGEST_BODY:
+                return _TOO_LARGE
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Refusal:
+    status: int
+    reason: str
+
+    def response(self) -> JSONResponse:
+        headers = {"www-authenticate": "Bearer"} if self.status == 401 else {}
+        error = {"code": -32600, "message": self.reason}
+        return JSONResponse({"jsonrpc": "2.0", "id": None, "error": error}, self.status, headers)
+
+
+_TOO_LARGE = _Refusal(413, f"The body has more than {LARGEST_BODY} bytes.")
+
+
+async def _read_body(receive: Receive) -> bytes | _Refusal:
+    parts: list[bytes] = []
+    size = 0
+    while True:
+        message = await receive()
+        if message["type"] != "http.request":
+            return _Refusal(400, "The client went away.")
+        part = message.get("body", b"")
+        size += len(part)
+        if size > LARGEST_BODY:
+            return _TOO_LARGE
+        parts.append(part)
+        if not message.get("more_body", False):
+            return b"".join(parts)
+
+
+def _replay(body: bytes, receive: Receive) -> Receive:
+    sent = False
+
+    async def replay() -> Message:
+        nonlocal sent
+        if sent:
+            return await receive()
+        sent = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return replay
+
+
+def _inspect(body: bytes) -> _Refusal | None:
+    """Refuse JSON that is too deep, holds too much, or means two things at once (a key given twice)."""
+    values = 0
+
+    def count(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        nonlocal values
+        values += len(pairs)
+        if values > MOST_VALUES:
+            raise _TooMuch
+        found = dict(pairs)
+        if len(found) != len(pairs):
+            raise ValueError("a key is given twice")
+        return found
+
+    if body.count(b"[") + body.count(b"{") > MOST_DEPTH and _is_deep(body):
+        return _Refusal(400, f"The body is nested deeper than {MOST_DEPTH} levels.")
+    try:
+        json.loads(body, object_pairs_hook=count, parse_constant=_no_constant)
+    except _TooMuch:
+        return _Refusal(413, f"The body holds more than {MOST_VALUES} values.")
+    except (ValueError, RecursionError) as error:
+        return _Refusal(400, f"The body is not acceptable JSON: {str(error)[:100]}.")
+    return None
+
+
+class _TooMuch(Exception):
+    """There are more values than anybody could mean."""
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON")
+
+
+_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_NO_BRACKET = re.compile(rb"[^][{}]+")
+_PAIR = re.compile(rb"\[\]|\{\}")
+
+
+def _is_deep(body: bytes) -> bool:
+    """Tell whether brackets outside of strings are nested too deep.
+
+    Brackets are peeled off in pairs from the inside: what is left after as many rounds as levels are allowed is deeper.
+    """
+    brackets = _NO_BRACKET.sub(b"", _STRING.sub(b"", body))
+    for _ in range(MOST_DEPTH):
+        if not brackets:
+            return False
+        shorter = _PAIR.sub(b"", brackets)
+        if shorter == brackets:
+            return False  # unbalanced: not JSON at all, which the parser says better
+        brackets = shorter
+    return bool(brackets)

@@ -1,0 +1,111 @@
+"""Our tools, answers and pages as MCP has them. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from madang.core.calls import PageMode
+from madang.core.ids import new_id
+from madang.core.results import Reply, ShownPage
+from madang.core.tools import Tool
+
+UI_EXTENSION = "io.modelcontextprotocol/ui"
+APP_MIME_TYPE = "text/html;profile=mcp-app"
+FRAGMENT_KEY = "madang/html"
+PAUSE_KEY = "madang/pause"
+
+
+def page_uri(name: str) -> str:
+    return f"ui://{name}"
+
+
+def listed_tool(tool: Tool, pages: PageMode) -> dict[str, Any]:
+    """Return a tool as `tools/list` shows it to a client with these pages."""
+    shown: dict[str, Any] = {
+        "name": tool.name,
+        "title": tool.title,
+        "description": tool.description,
+        "inputSchema": tool.input_schema,
+        "outputSchema": tool.output_schema,
+        "annotations": {
+            "readOnlyHint": tool.effect == "read",
+            "destructiveHint": tool.effect == "destroy",
+            "idempotentHint": tool.idempotent,
+            "openWorldHint": False,
+        },
+    }
+    if pages == "linked":
+        ui: dict[str, Any] = {}
+        if tool.page:
+            ui["resourceUri"] = page_uri(tool.page)
+        if tool.audience == "person":
+            ui["visibility"] = ["app"]
+        if ui:
+            shown["_meta"] = {"ui": ui}
+            if tool.page:
+                # The flat key is the older spelling; some hosts read only that one.
+                shown["_meta"]["ui/resourceUri"] = ui["resourceUri"]
+    return shown
+
+
+def listed_tools(tools: Iterable[Tool], pages: PageMode) -> list[dict[str, Any]]:
+    """Return the tools this client should see.
+
+    Tools for the person are kept from the model wherever the page with their buttons can be shown: a client that
+    fetches pages hides them itself, and one with embedded pages calls them without having seen them in the list.
+    """
+    return [listed_tool(tool, pages) for tool in tools if tool.audience == "model" or pages != "embedded"]
+
+
+def call_result(reply: Reply) -> dict[str, Any]:
+    """Return an answer as a `CallToolResult`."""
+    content: list[dict[str, Any]] = [{"type": "text", "text": reply.text}]
+    meta: dict[str, Any] = {}
+    if reply.pause is not None:
+        meta[PAUSE_KEY] = {"kind": reply.pause}
+    if reply.page is not None:
+        if reply.page.document:
+            content.append(_embedded(reply, reply.page))
+        else:
+            meta[FRAGMENT_KEY] = reply.page.fragment
+    result: dict[str, Any] = {
+        "resultType": "complete",
+        "content": content,
+        "structuredContent": reply.data,
+        "isError": reply.is_error,
+    }
+    if meta:
+        result["_meta"] = meta
+    return result
+
+
+def cacheable(result: dict[str, Any]) -> dict[str, Any]:
+    """Return a list or page as the client may keep it: for a minute, and only for the one who asked."""
+    return {"resultType": "complete", "ttlMs": 60_000, "cacheScope": "private", **result}
+
+
+def page_resource(name: str) -> dict[str, Any]:
+    """Return a page as `resources/list` shows it."""
+    return {"uri": page_uri(name), "name": name, "mimeType": APP_MIME_TYPE}
+
+
+def page_contents(name: str, html: str) -> dict[str, Any]:
+    """Return a page as `resources/read` gives it: it needs no network at all, and says so."""
+    ui = {"csp": {"connectDomains": [], "resourceDomains": []}, "prefersBorder": True}
+    return {"uri": page_uri(name), "mimeType": APP_MIME_TYPE, "text": html, "_meta": {"ui": ui}}
+
+
+def _embedded(reply: Reply, page: ShownPage) -> dict[str, Any]:
+    info = {"serverName": reply.service, "toolName": reply.tool, "backendType": "BuiltInWeb"}
+    return {
+        "type": "resource",
+        "resource": {
+            # A uri of its own for each result: older hosts keep what they drew under it.
+            "uri": f"{page_uri(page.name)}/{new_id()}",
+            "mimeType": "text/html",
+            "text": page.document,
+            "_meta": {"serviceInfo": info},
+        },
+        "annotations": {"audience": ["user"]},
+    }

@@ -1,0 +1,124 @@
+"""An MCP server on top of the provider, in both protocol eras, over stdio and over HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import mcp_types as types
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel import Server
+from mcp.server.stdio import stdio_server
+from mcp.shared.exceptions import MCPError
+
+from madang import __version__
+from madang.core.calls import Call, PageMode
+from madang.core.errors import RequestError
+from madang.core.ids import AssistantId, SessionId, is_name
+from madang.provider.provider import Provider
+from madang.rendering import pages
+from madang.rendering.catalogue import translator
+from madang.server import mapping
+from madang.server.clients import page_mode
+
+ASSISTANT_KEY = "madang/assistantId"
+SESSION_KEY = "madang/sessionId"
+
+INSTRUCTIONS = (
+    "Madang keeps plans and playbooks through restarts. Planning tools hold the goal, todos and observations of this "
+    "session: call get_current_state first when you come back to work. Playbooks are reusable workflows: "
+    "list_playbooks finds them, select_playbook starts one, create_playbook keeps a new one."
+)
+
+Context = ServerRequestContext[Any, Any]
+
+
+class McpServer:
+    """Serves one provider. `call` is the context of requests that bring none; `ui` overrides what clients declare."""
+
+    def __init__(self, provider: Provider, call: Call, ui: PageMode | None = None) -> None:
+        self._provider = provider
+        self._call = call
+        self._ui = ui
+        self._lists: dict[tuple[PageMode, tuple[str, ...]], list[dict[str, Any]]] = {}
+        self.server: Server[Any] = Server(
+            "madang",
+            version=__version__,
+            title="Madang",
+            instructions=INSTRUCTIONS,
+            get_tool_input_schema=self._input_schema,
+            on_list_tools=self._list_tools,  # type: ignore[arg-type]  # the runner also takes wire dicts, which cost less
+            on_call_tool=self._call_tool,  # type: ignore[arg-type]  # as above
+            on_list_resources=self._list_resources,  # type: ignore[arg-type]  # as above
+            on_read_resource=self._read_resource,  # type: ignore[arg-type]  # as above
+        )
+        self.server.extensions = {mapping.UI_EXTENSION: {}}
+
+    async def serve_stdio(self) -> None:
+        """Serve the client that started this process, until it closes our standard input."""
+        async with stdio_server() as (incoming, outgoing):
+            await self.server.run(incoming, outgoing, self.server.create_initialization_options())
+
+    def _input_schema(self, name: str) -> Mapping[str, Any] | None:
+        tool = self._provider.find_tool(name)
+        return tool.input_schema if tool else None
+
+    async def _list_tools(self, context: Context, _: types.PaginatedRequestParams | None) -> dict[str, Any]:
+        call = self._call_of(context)
+        tools = await self._provider.available_tools(call)
+        key = call.pages, tuple(tool.name for tool in tools)
+        if key not in self._lists:
+            self._lists[key] = mapping.listed_tools(tools, call.pages)
+        return mapping.cacheable({"tools": self._lists[key]})
+
+    async def _call_tool(self, context: Context, params: types.CallToolRequestParams) -> dict[str, Any]:
+        try:
+            reply = await self._provider.execute_tool(self._call_of(context), params.name, params.arguments or {})
+        except RequestError as error:
+            raise self._protocol_error(error) from None
+        return mapping.call_result(reply)
+
+    async def _list_resources(self, context: Context, _: types.PaginatedRequestParams | None) -> dict[str, Any]:
+        names = await self._page_names(self._call_of(context))
+        return mapping.cacheable({"resources": [mapping.page_resource(name) for name in names]})
+
+    async def _read_resource(self, context: Context, params: types.ReadResourceRequestParams) -> dict[str, Any]:
+        call = self._call_of(context)
+        for name, refresh_tool in (await self._page_names(call)).items():
+            if params.uri == mapping.page_uri(name):
+                html = pages.render_page("", title="Madang", lang=call.locale, refresh_tool=refresh_tool)
+                return mapping.cacheable({"contents": [mapping.page_contents(name, html)]})
+        raise MCPError(code=types.INVALID_PARAMS, message="Resource not found", data={"uri": params.uri[:200]})
+
+    async def _page_names(self, call: Call) -> dict[str, str]:
+        """Return the pages there are, each with the tool that fills it again when a host replays it empty."""
+        tools = [tool for tool in await self._provider.available_tools(call) if tool.page]
+        names = {tool.page: "" for tool in tools}
+        names.update({tool.page: tool.name for tool in tools if tool.audience == "person"})
+        return names
+
+    def _call_of(self, context: Context) -> Call:
+        """Return whose call this is: from the request's metadata, else from how the server was started."""
+        call = replace(self._call, pages=self._ui or page_mode(context.session))
+        meta: Mapping[str, Any] = context.meta or {}
+        if ASSISTANT_KEY in meta:
+            call = replace(call, assistant_id=AssistantId(_name(meta, ASSISTANT_KEY)))
+        if SESSION_KEY in meta:
+            call = replace(call, session_id=SessionId(_name(meta, SESSION_KEY)))
+        return call
+
+    def _protocol_error(self, error: RequestError) -> MCPError:
+        message = error.message.render(translator(self._call.locale))
+        return MCPError(code=types.INVALID_PARAMS, message=message, data={"code": error.code})
+
+
+def _name(meta: Mapping[str, Any], key: str) -> str:
+    value = meta[key]
+    if not is_name(value):
+        raise MCPError(
+            code=types.INVALID_PARAMS,
+            message=f"_meta {key} must have 1 to 200 printable characters",
+            data={"key": key},
+        )
+    return str(value)

@@ -1,0 +1,1 @@
+"""The plan of a session: a goal, to-dos and observations."""

@@ -1,0 +1,28 @@
+"""What the model should know about the plan this turn."""
+
+from __future__ import annotations
+
+from madang.core.calls import Call
+from madang.core.messages import Line, Rows, say
+from madang.core.service import ServiceContext
+from madang.services.planning.store import PlanStore
+
+LATEST_OBSERVATIONS = 2
+
+
+async def planning_context(store: PlanStore, call: Call) -> ServiceContext:
+    """Tell the goal, what is still to do, and the latest observations."""
+    plan = await store.get(call)
+    state = plan.state
+    text: list[Line | Rows] = [
+        say("# Plan: {goal}", goal=state.goal) if state.goal else say("# Plan: no active goal ('create_goal' sets one)")
+    ]
+    if state.todos:
+        text.append(say("Todos, {pending} of {total} pending:", pending=len(plan.pending), total=len(state.todos)))
+        rows = [f"  ID:{todo.id} {todo.name}" for todo in plan.pending]
+        text.append(Rows(rows, say("  … {left_out} more. Use 'get_current_state' to see them.")))
+    text += [
+        say("Noted: {observation}", observation=observation)
+        for observation in state.observations[-LATEST_OBSERVATIONS:]
+    ]
+    return ServiceContext(text, state.model_dump(mode="json"))

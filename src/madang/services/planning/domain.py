@@ -1,0 +1,133 @@
+"""What a plan is and how it changes. Pure: every change returns a new plan."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field
+from pydantic_core import PydanticCustomError
+
+from madang.core.documents import Document
+from madang.core.errors import LimitExceeded, NotFound
+from madang.core.messages import Message, say
+
+MOST_OBSERVATIONS = 10
+MOST_TODOS = 200
+
+
+def _not_blank(text: str) -> str:
+    if not text.strip():
+        raise PydanticCustomError("blank", "must not be blank")
+    return text
+
+
+Goal = Annotated[str, Field(min_length=1, max_length=2_000), AfterValidator(_not_blank)]
+TodoName = Annotated[str, Field(min_length=1, max_length=1_000), AfterValidator(_not_blank)]
+Summary = Annotated[str, Field(max_length=2_000)]
+Observation = Annotated[str, Field(min_length=1, max_length=2_000), AfterValidator(_not_blank)]
+TodoId = Annotated[int, Field(ge=1, le=10**9)]
+
+Status = Literal["pending", "completed"]
+
+
+class Todo(Document):
+    """One thing to do."""
+
+    id: int
+    name: str
+    status: Status = "pending"
+    summary: str = ""
+
+
+class PlanState(Document):
+    """A plan as everybody sees it."""
+
+    goal: str = ""
+    last_cleared_goal: str = ""
+    todos: list[Todo] = Field(default_factory=list)
+    observations: list[str] = Field(default_factory=list)
+
+
+class Plan(Document):
+    """A plan as it is kept: the state, and the number of the next to-do, so that ids are never used twice."""
+
+    state: PlanState = PlanState()
+    next_id: int = 1
+
+    @property
+    def pending(self) -> list[Todo]:
+        return [todo for todo in self.state.todos if todo.status == "pending"]
+
+    def with_goal(self, goal: str) -> Plan:
+        """Set the goal; the one it replaces becomes the previous goal. To-dos stay."""
+        previous = self.state.goal or self.state.last_cleared_goal
+        return self._changed(goal=goal, last_cleared_goal=previous)
+
+    def without_goal(self) -> Plan:
+        return self._changed(goal="", last_cleared_goal=self.state.goal or self.state.last_cleared_goal)
+
+    def with_todo(self, name: str) -> Plan:
+        """Add a to-do at the end.
+
+        Raises:
+            LimitExceeded: there are too many already.
+        """
+        if len(self.state.todos) >= MOST_TODOS:
+            raise LimitExceeded(
+                say("A plan holds at most {limit} todos.", limit=MOST_TODOS),
+                hint=say("Use 'clear_todos' with the ids of completed ones first."),
+            )
+        todo = Todo.model_construct(id=self.next_id, name=name, status="pending", summary="")
+        changed = self._changed(todos=[*self.state.todos, todo])
+        return changed.model_copy(update={"next_id": self.next_id + 1})
+
+    def with_todo_marked(self, id: int, status: Status, summary: str | None) -> Plan:
+        """Set a to-do's status, and its summary if one is given.
+
+        Raises:
+            NotFound: there is no such to-do; the hint lists the ids there are.
+        """
+        self._check_ids([id])
+        change: dict[str, object] = {"status": status}
+        if summary is not None:
+            change["summary"] = summary
+        return self._changed(
+            todos=[todo.model_copy(update=change) if todo.id == id else todo for todo in self.state.todos]
+        )
+
+    def without_todos(self, ids: Sequence[int]) -> Plan:
+        """Remove the named to-dos, or all of them when none is named.
+
+        Raises:
+            NotFound: one of them is not there; then none is removed.
+        """
+        self._check_ids(ids)
+        return self._changed(todos=[todo for todo in self.state.todos if ids and todo.id not in ids])
+
+    def with_observation(self, observation: str) -> tuple[Plan, str]:
+        """Add an observation; return the plan and the oldest one if it had to go."""
+        observations = [*self.state.observations, observation]
+        dropped = observations.pop(0) if len(observations) > MOST_OBSERVATIONS else ""
+        return self._changed(observations=observations), dropped
+
+    def todo(self, id: int) -> Todo:
+        return next(todo for todo in self.state.todos if todo.id == id)
+
+    def _check_ids(self, ids: Sequence[int]) -> None:
+        there = [todo.id for todo in self.state.todos]
+        missing = [id for id in ids if id not in there]
+        if missing:
+            raise NotFound(
+                say("There is no todo with ID {ids}.", ids=", ".join(map(str, missing[:10]))),
+                hint=_available(there),
+            )
+
+    def _changed(self, **parts: object) -> Plan:
+        return self.model_copy(update={"state": self.state.model_copy(update=parts)})
+
+
+def _available(ids: Sequence[int]) -> Message:
+    if not ids:
+        return say("There are no todos. Use 'add_todo' to make one.")
+    return say("The IDs there are: {ids}.", ids=", ".join(map(str, ids)))

@@ -1,0 +1,69 @@
+"""What the planning service keeps: one plan per session and thread, as one row that is replaced as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from madang.core.calls import Call
+from madang.services.planning.domain import Plan
+from madang.storage.database import Database, MigrationSet, Transaction
+
+MIGRATIONS = MigrationSet(
+    "planning",
+    sqlite=(
+        """
+        CREATE TABLE plan (
+          user_id TEXT, session_id TEXT, thread_id TEXT, document TEXT NOT NULL,
+          PRIMARY KEY (user_id, session_id, thread_id)
+        ) WITHOUT ROWID
+        """,
+    ),
+)
+
+MoreT = TypeVar("MoreT")
+
+
+class PlanStore:
+    """Plans in the database."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def open(self) -> None:
+        await self._database.prepare(MIGRATIONS)
+
+    async def get(self, call: Call) -> Plan:
+        """Return the plan of the call's session and thread; one that was never touched is empty."""
+        return await self._database.read(lambda tx: _get(tx, call))
+
+    async def change(self, call: Call, change: Callable[[Plan], tuple[Plan, MoreT]]) -> tuple[Plan, MoreT]:
+        """Replace the plan by what `change` makes of it, in one transaction, so that no two changes get lost."""
+
+        async def work(tx: Transaction) -> tuple[Plan, MoreT]:
+            plan, more = change(await _get(tx, call))
+            await tx.run(
+                "INSERT INTO plan VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO UPDATE SET document = excluded.document",
+                *_key(call),
+                plan.model_dump_json(),
+            )
+            await tx.notify(topic(call))
+            return plan, more
+
+        return await self._database.write(work)
+
+
+def topic(call: Call) -> str:
+    """The name under which changes of this plan are told."""
+    return "planning/" + "/".join(_key(call))
+
+
+def _key(call: Call) -> tuple[str, str, str]:
+    return call.user_id, call.session, call.thread_id
+
+
+async def _get(tx: Transaction, call: Call) -> Plan:
+    row = await tx.one(
+        "SELECT document FROM plan WHERE user_id = ?1 AND session_id = ?2 AND thread_id = ?3", *_key(call)
+    )
+    return Plan.model_validate_json(row[0]) if row else Plan()

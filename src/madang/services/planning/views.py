@@ -1,0 +1,124 @@
+"""Plans as results: what changed, and the whole state after it. Pure."""
+
+from __future__ import annotations
+
+from madang.core.messages import Line, Message, Rows, say
+from madang.core.results import ToolResult
+from madang.services.planning.domain import MOST_OBSERVATIONS, Plan, PlanState, Todo
+
+
+class PlanOutcome(PlanState):
+    """The state after a call. What the call changed stands beside it."""
+
+    success: bool = True
+
+
+class TodoOutcome(PlanOutcome):
+    todo: Todo
+
+
+class TodosCleared(PlanOutcome):
+    removed: list[int]
+
+
+class ObservationAdded(PlanOutcome):
+    dropped: str
+
+
+def goal_created(plan: Plan, previous: str) -> ToolResult[PlanOutcome]:
+    said = say('Goal set: "{goal}"', goal=plan.state.goal)
+    if previous:
+        said = say('Goal set: "{goal}" (it replaces "{previous}")', goal=plan.state.goal, previous=previous)
+    return ToolResult(_text(plan, said), PlanOutcome.model_construct(**dict(plan.state)))
+
+
+def goal_cleared(plan: Plan, cleared: str) -> ToolResult[PlanOutcome]:
+    said = say('Goal cleared: "{goal}"', goal=cleared) if cleared else say("There was no goal to clear.")
+    return ToolResult(_text(plan, said), PlanOutcome.model_construct(**dict(plan.state)))
+
+
+def todo_added(plan: Plan, todo: Todo) -> ToolResult[TodoOutcome]:
+    said = say("Todo added: ID:{id} {name}", id=todo.id, name=todo.name)
+    return ToolResult(_text(plan, said), TodoOutcome.model_construct(**dict(plan.state), todo=todo))
+
+
+def todo_marked(plan: Plan, todo: Todo) -> ToolResult[TodoOutcome]:
+    done = todo.status == "completed"
+    said = say(
+        "Todo ID:{id} completed: {name}" if done else "Todo ID:{id} is pending again: {name}",
+        id=todo.id,
+        name=todo.name,
+    )
+    return ToolResult(_text(plan, said), TodoOutcome.model_construct(**dict(plan.state), todo=todo))
+
+
+def todos_cleared(plan: Plan, removed: list[int]) -> ToolResult[TodosCleared]:
+    said = say("No todos to clear.")
+    if removed:
+        said = say("Cleared {count} todo(s): ID {ids}", count=len(removed), ids=", ".join(map(str, removed)))
+    return ToolResult(_text(plan, said), TodosCleared.model_construct(**dict(plan.state), removed=removed))
+
+
+def observation_added(plan: Plan, dropped: str) -> ToolResult[ObservationAdded]:
+    said = say("Observation added: {observation}", observation=plan.state.observations[-1])
+    if dropped:
+        said = say(
+            "{said}\nThe oldest observation was dropped, because only {limit} are kept: {dropped}",
+            said=said,
+            limit=MOST_OBSERVATIONS,
+            dropped=dropped,
+        )
+    return ToolResult(_text(plan, said), ObservationAdded.model_construct(**dict(plan.state), dropped=dropped))
+
+
+def session_cleared(plan: Plan) -> ToolResult[PlanOutcome]:
+    return ToolResult(
+        _text(plan, say("Goal, todos and observations of this session were cleared.")),
+        PlanOutcome.model_construct(**dict(plan.state)),
+    )
+
+
+def current_state(plan: Plan) -> ToolResult[PlanOutcome]:
+    return ToolResult(state_lines(plan), PlanOutcome.model_construct(**dict(plan.state)))
+
+
+def state_lines(plan: Plan) -> list[Line | Rows]:
+    """Return the state in the words every planning text ends with."""
+    state = plan.state
+    lines: list[Line | Rows] = [say("Current Planning State:"), ""]
+    lines.append(say("Goal: {goal}", goal=state.goal) if state.goal else say("Goal: No active goal set"))
+    if state.last_cleared_goal:
+        lines.append(say("Previous Goal: {goal}", goal=state.last_cleared_goal))
+    lines += ["", say("Active Todos ({pending}/{total}):", pending=len(plan.pending), total=len(state.todos))]
+    # What is still to be done comes first: it must not be what a long list leaves out.
+    todos = [*plan.pending, *(todo for todo in state.todos if todo.status == "completed")]
+    rest = say("  … {left_out} more. Use 'clear_todos' with the ids of completed ones to make room.")
+    lines.append(Rows([_todo_line(todo) for todo in todos], rest) if todos else say("  No todos created"))
+    count = len(state.observations)
+    lines += ["", say("Recent Activity Log ({count}/{limit}):", count=count, limit=MOST_OBSERVATIONS)]
+    if count:
+        log = [f"  {number}. {text}" for number, text in enumerate(state.observations, start=1)]
+        lines.append(Rows(log, say("  … {left_out} more, too long to show here.")))
+    else:
+        lines.append(say("  No recent observations"))
+    return [*lines, "", say("Next Actions: {actions}", actions=_next_actions(plan))]
+
+
+def _text(plan: Plan, said: Message) -> list[Line | Rows]:
+    return [said, "", *state_lines(plan)]
+
+
+def _todo_line(todo: Todo) -> str:
+    mark = "✓" if todo.status == "completed" else " "
+    summary = f" — {todo.summary}" if todo.summary else ""
+    return f"  ID:{todo.id} [{mark}] {todo.name}{summary}"
+
+
+def _next_actions(plan: Plan) -> Message:
+    if not plan.state.goal:
+        return say("Create a goal to get started ('create_goal')")
+    if plan.pending:
+        return say("Continue with pending todos ('mark_todo' when one is done)")
+    if plan.state.todos:
+        return say("All todos are completed: 'add_todo' for what is missing, or 'clear_goal' when the goal is reached")
+    return say("Break the goal into todos ('add_todo')")

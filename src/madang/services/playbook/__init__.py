@@ -1,0 +1,1 @@
+"""Playbooks: reusable workflows that belong to an assistant."""

@@ -1,0 +1,28 @@
+"""What the model should know about playbooks this turn."""
+
+from __future__ import annotations
+
+from madang.core.calls import Call
+from madang.core.messages import say
+from madang.core.service import ServiceContext
+from madang.services.playbook.store import PlaybookStore
+
+
+async def playbook_context(store: PlaybookStore, call: Call) -> ServiceContext:
+    """Tell how many playbooks there are and which one this assistant selected last."""
+    total = await store.total(call)
+    if total == 0:
+        return ServiceContext([say("# Playbooks: none yet")], {"total": 0, "lastRun": None})
+    runs = await store.runs(call, 1, 1)
+    text = [say("# Playbooks: {total} (use 'list_playbooks')", total=total)]
+    last = runs.items[0] if runs.items else None
+    if last:
+        text.append(
+            say(
+                'Last selected: "{goal}" (ID: {id}), {at}',
+                goal=last.goal[:200],
+                id=last.playbook_id,
+                at=last.selected_at,
+            )
+        )
+    return ServiceContext(text, {"total": total, "lastRun": last.model_dump(mode="json") if last else None})

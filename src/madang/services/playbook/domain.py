@@ -1,0 +1,205 @@
+"""What a playbook is, and the rules it keeps. Pure: no I/O."""
+
+from __future__ import annotations
+
+import unicodedata
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, Field
+from pydantic_core import PydanticCustomError
+
+from madang.core.documents import Document
+from madang.core.errors import LimitExceeded
+from madang.core.messages import say
+
+LARGEST_DOCUMENT = 256 * 1024
+MOST_STEPS = 200
+SORT_KEY_LENGTH = 100
+
+
+def _not_blank(text: str) -> str:
+    if not text.strip():
+        raise PydanticCustomError("blank", "must not be blank")
+    return text
+
+
+Goal = Annotated[str, Field(min_length=1, max_length=2_000), AfterValidator(_not_blank)]
+Command = Annotated[str, Field(max_length=4_000)]
+ShortText = Annotated[str, Field(max_length=200)]
+LongText = Annotated[str, Field(max_length=4_000)]
+Artifact = Annotated[str, Field(max_length=500)]
+
+
+class Action(Document):
+    """The tool a step would use, and what for."""
+
+    tool_name: ShortText = ""
+    purpose: LongText = ""
+
+
+class StepInput(Document):
+    """A step as a caller writes it: only what it does is needed."""
+
+    description: LongText
+    step_id: ShortText = ""
+    action: Action = Action()
+    required_data: list[ShortText] = Field(default_factory=list, max_length=50)
+    output_variable: ShortText = ""
+
+
+class Step(StepInput):
+    """A step of a kept playbook: it has an id."""
+
+
+class SuccessCriteria(Document):
+    """How to tell that the goal is reached."""
+
+    description: LongText = ""
+    required_artifacts: list[Artifact] = Field(default_factory=list, max_length=50)
+
+
+Workflow = Annotated[list[StepInput], Field(max_length=MOST_STEPS)]
+
+
+class PlaybookContent(Document):
+    """What a person or agent writes; the rest of a playbook is kept by the store."""
+
+    goal: Goal
+    initial_command: Command = ""
+    workflow: Workflow
+    success_criteria: SuccessCriteria = SuccessCriteria()
+
+
+class PlaybookSummary(Document):
+    """A playbook as a listing shows it."""
+
+    id: str
+    agent_id: str
+    goal: str
+    initial_command: str
+    steps: int
+    created_at: str
+    updated_at: str
+    version: int
+
+
+class Playbook(Document):
+    """A kept playbook."""
+
+    id: str
+    agent_id: str
+    goal: str
+    initial_command: str
+    workflow: list[Step]
+    success_criteria: SuccessCriteria
+    created_at: str
+    updated_at: str
+    version: int
+
+
+class PlaybookRun(Document):
+    """One selection of a playbook for execution."""
+
+    id: str
+    playbook_id: str
+    goal: str
+    version: int
+    session_id: str
+    selected_at: str
+
+
+class PlaybookPatch(Document):
+    """A merge patch: what is there replaces, null takes away what may be absent, the rest stays."""
+
+    goal: Goal | None = None
+    initial_command: Command | None = None
+    workflow: Workflow | None = None
+    success_criteria: CriteriaPatch | None = None
+
+
+class CriteriaPatch(Document):
+    """A merge patch of the success criteria."""
+
+    description: LongText | None = None
+    required_artifacts: Annotated[list[Artifact], Field(max_length=50)] | None = None
+
+
+PlaybookPatch.model_rebuild()
+
+
+def default_step_id(playbook_id: str, number: int) -> str:
+    return f"{playbook_id}-step-{number}"
+
+
+def with_step_ids(playbook_id: str, workflow: list[StepInput]) -> list[Step]:
+    """Give each step without an id its default one."""
+    return [
+        Step.model_construct(**{**dict(step), "step_id": step.step_id or default_step_id(playbook_id, number)})
+        for number, step in enumerate(workflow, start=1)
+    ]
+
+
+def content_of(playbook: Playbook) -> PlaybookContent:
+    """Return the part of a playbook that can be written, without the step ids that were only defaults."""
+    workflow = [
+        StepInput.model_construct(
+            **{
+                **dict(step),
+                "step_id": "" if step.step_id == default_step_id(playbook.id, number) else step.step_id,
+            }
+        )
+        for number, step in enumerate(playbook.workflow, start=1)
+    ]
+    return PlaybookContent(
+        goal=playbook.goal,
+        initial_command=playbook.initial_command,
+        workflow=workflow,
+        success_criteria=playbook.success_criteria,
+    )
+
+
+def merge(content: PlaybookContent, patch: PlaybookPatch) -> PlaybookContent:
+    """Return `content` with `patch` applied as RFC 7396 has it.
+
+    Raises:
+        ValidationError: the patch takes away what every playbook has.
+    """
+    merged: dict[str, Any] = dict(content)
+    for name in patch.model_fields_set:
+        value = getattr(patch, name)
+        if name == "success_criteria" and value is not None:
+            criteria = dict(content.success_criteria)
+            criteria.update({part: getattr(value, part) for part in value.model_fields_set})
+            value = SuccessCriteria(**{part: kept for part, kept in criteria.items() if kept is not None})
+        if value is None:
+            merged.pop(name)
+        else:
+            merged[name] = value
+    return PlaybookContent(**merged)
+
+
+def check_size(content: PlaybookContent) -> None:
+    """Refuse a playbook that is too large.
+
+    Raises:
+        LimitExceeded: with the sizes.
+    """
+    size = len(content.model_dump_json().encode())
+    if size > LARGEST_DOCUMENT:
+        raise LimitExceeded(
+            say("The playbook has {size} bytes; at most {limit} are kept.", size=size, limit=LARGEST_DOCUMENT),
+            hint=say("Shorten the steps, or split it into several playbooks."),
+        )
+
+
+def fold(text: str) -> str:
+    """Return `text` for comparing: composed (macOS sends Hangul in parts) and without case."""
+    return unicodedata.normalize("NFC", text).casefold()
+
+
+def sort_key(goal: str) -> str:
+    return fold(goal)[:SORT_KEY_LENGTH]
+
+
+def search_text(content: PlaybookContent) -> str:
+    return fold(f"{content.goal}\n{content.initial_command}")

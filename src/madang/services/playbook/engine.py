@@ -1,0 +1,88 @@
+"""Playbooks as one portable document, in YAML or JSON, written so that importing and exporting it again is exact.
+
+The document holds what people write. Ids, owners, dates and versions belong to the place where a playbook is kept, so
+they stay there; so do step ids that were only defaults.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, ValidationError
+
+from madang.core.arguments import check_shape, invalid_arguments
+from madang.core.documents import Document
+from madang.core.errors import InvalidArguments
+from madang.core.messages import say
+from madang.core.paging import MOST_ITEMS
+from madang.services.playbook.domain import PlaybookContent
+
+Format = Literal["yaml", "json"]
+LARGEST_DOCUMENT = 2 * 1024 * 1024
+
+
+class PortableDocument(Document):
+    """The document's outline."""
+
+    madang_playbooks: Literal[1]
+    playbooks: Annotated[list[PlaybookContent], Field(max_length=MOST_ITEMS)]
+
+
+def write(contents: Sequence[PlaybookContent], format: Format) -> str:
+    """Return the document of these playbooks; equal playbooks give equal bytes."""
+    outline = PortableDocument.model_construct(madang_playbooks=1, playbooks=list(contents))
+    plain = outline.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+    if format == "json":
+        return json.dumps(plain, ensure_ascii=False, indent=2) + "\n"
+    import yaml
+
+    # An endless width keeps each text on the lines its author gave it.
+    text: str = yaml.safe_dump(plain, allow_unicode=True, sort_keys=False, width=2**31)
+    return text
+
+
+def read(document: str) -> list[PlaybookContent]:
+    """Return the playbooks of a document.
+
+    Raises:
+        InvalidArguments: it is not such a document; the message says where it stops being one.
+    """
+    plain = _parsed(document)
+    if not isinstance(plain, dict):
+        raise _not_readable("it is not an object with 'madangPlaybooks' and 'playbooks'")
+    check_shape(plain)
+    try:
+        return PortableDocument.model_validate(plain).playbooks
+    except ValidationError as error:
+        raise invalid_arguments(error, fields=("madangPlaybooks: 1", "playbooks")) from None
+
+
+def _parsed(document: str) -> Any:
+    if document.lstrip("\ufeff \t\r\n").startswith("{"):
+        try:
+            return json.loads(document.lstrip("\ufeff"))
+        except (ValueError, RecursionError) as error:
+            raise _not_readable(str(error)) from None
+    import yaml
+
+    class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]  # chosen at run time
+        """Safe YAML without aliases: a page of them can stand for more data than there is memory."""
+
+        def compose_node(self, parent: Any, index: Any) -> Any:
+            if self.check_event(yaml.AliasEvent):
+                raise yaml.YAMLError("aliases are not taken here")
+            return super().compose_node(parent, index)
+
+    try:
+        return yaml.load(document, Loader)
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise _not_readable(str(error)) from None
+
+
+def _not_readable(reason: str) -> InvalidArguments:
+    return InvalidArguments(
+        say("document: cannot be read as YAML or JSON: {reason}.", reason=" ".join(reason.split())[:300]),
+        hint=say("Pass the whole document as 'export_playbooks' gave it."),
+    )

@@ -1,0 +1,154 @@
+"""What an agent, or a person on a page, can do with playbooks."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated
+
+from pydantic import Field, ValidationError
+
+from madang.core.arguments import invalid_arguments
+from madang.core.calls import Call
+from madang.core.paging import ALL, MOST_ITEMS, PageNumber, PageSize
+from madang.core.results import ToolResult
+from madang.core.tools import tool
+from madang.services.playbook import engine, views
+from madang.services.playbook.domain import (
+    Command,
+    Goal,
+    PlaybookContent,
+    PlaybookPatch,
+    SuccessCriteria,
+    Workflow,
+    content_of,
+)
+from madang.services.playbook.store import Listing, PlaybookStore, SortBy, SortOrder
+
+PlaybookId = Annotated[str, Field(min_length=1, max_length=100)]
+Version = Annotated[int, Field(ge=1, le=10**9)]
+StepNumber = Annotated[int, Field(ge=1, le=200)]
+Query = Annotated[str, Field(max_length=200)]
+
+PAGE_SIZE_OF_NO_VIEW = 10
+
+
+class PlaybookTools:
+    """The tools of the playbook service."""
+
+    def __init__(self, store: PlaybookStore) -> None:
+        self._store = store
+
+    @tool(effect="write")
+    async def create_playbook(
+        self,
+        call: Call,
+        goal: Goal,
+        workflow: Workflow,
+        initial_command: Command = "",
+        success_criteria: SuccessCriteria | None = None,
+    ) -> ToolResult[views.PlaybookChanged]:
+        """Keep a reusable workflow for this assistant. Use it when a way of working should be repeatable."""
+        content = PlaybookContent.model_construct(
+            goal=goal,
+            initial_command=initial_command,
+            workflow=workflow,
+            success_criteria=success_criteria or SuccessCriteria(),
+        )
+        (playbook,) = await self._store.add(call, [content])
+        return views.created(playbook)
+
+    @tool(effect="read")
+    async def list_playbooks(
+        self,
+        call: Call,
+        page: PageNumber = 1,
+        page_size: PageSize = ALL,
+        query: Query = "",
+        sort_by: SortBy = "createdAt",
+        sort_order: SortOrder = "asc",
+    ) -> ToolResult[views.PlaybookListing]:
+        """List this assistant's playbooks as text, without pausing. All words of a query must be in goal or command."""
+        query = query.strip()
+        listing = Listing(page, page_size, query, sort_by, sort_order)
+        return views.listed(call, await self._store.list_page(call, listing), query)
+
+    @tool(effect="read", page=views.PAGE)
+    async def show_playbooks(
+        self, call: Call, page: PageNumber = 1, page_size: PageSize = ALL
+    ) -> ToolResult[views.PlaybookListing]:
+        """Show the person an interactive page of playbooks to choose from, and pause until they have chosen."""
+        found = await self._store.list_page(call, Listing(page, page_size))
+        await self._store.remember_page_size(call, page_size)
+        return views.shown(call, found)
+
+    @tool(effect="read", audience="person", page=views.PAGE)
+    async def get_playbook_page(
+        self, call: Call, page: PageNumber, page_size: PageSize | None = None
+    ) -> ToolResult[views.PlaybookListing]:
+        """Turn to another page of the playbooks shown. For the page's buttons; use list_playbooks to read."""
+        if page_size is None:
+            page_size = await self._store.page_size(call) or PAGE_SIZE_OF_NO_VIEW
+        else:
+            await self._store.remember_page_size(call, page_size)
+        found = await self._store.list_page(call, Listing(page, page_size, clamp=True))
+        return views.navigated(call, found, page)
+
+    @tool(effect="read")
+    async def get_playbook(
+        self, call: Call, id: PlaybookId, from_step: StepNumber = 1
+    ) -> ToolResult[views.PlaybookDetails]:
+        """Read one playbook with its steps and success criteria."""
+        return views.retrieved(await self._store.get(call, id), from_step)
+
+    @tool(effect="write", answers_pause=True)
+    async def select_playbook(self, call: Call, id: PlaybookId) -> ToolResult[views.PlaybookDetails]:
+        """Select a playbook for execution: returns its steps and how to proceed, and records the run."""
+        return views.selected(await self._store.select(call, id))
+
+    @tool(effect="write")
+    async def update_playbook(
+        self, call: Call, id: PlaybookId, playbook: PlaybookPatch, expected_version: Version | None = None
+    ) -> ToolResult[views.PlaybookChanged]:
+        """Change a playbook: given fields replace what was there, workflow as a whole. expectedVersion avoids races."""
+        try:
+            return views.updated(await self._store.update(call, id, playbook, expected_version))
+        except ValidationError as error:
+            raise invalid_arguments(error, fields=PlaybookPatch.model_fields) from None
+
+    @tool(effect="destroy", idempotent=True)
+    async def delete_playbook(self, call: Call, id: PlaybookId) -> ToolResult[views.PlaybookDeleted]:
+        """Delete a playbook for good. Its past runs stay listed."""
+        return views.deleted(await self._store.delete(call, id))
+
+    @tool(effect="read")
+    async def list_playbook_runs(
+        self, call: Call, id: PlaybookId | None = None, page: PageNumber = 1, page_size: PageSize = ALL
+    ) -> ToolResult[views.RunListing]:
+        """List when playbooks were selected for execution, newest first; of one playbook if id is given."""
+        return views.runs_listed(await self._store.runs(call, page, page_size, id or ""))
+
+    @tool(effect="read")
+    async def export_playbooks(
+        self,
+        call: Call,
+        ids: Annotated[list[PlaybookId], Field(min_length=1, max_length=MOST_ITEMS)] | None = None,
+        format: engine.Format = "yaml",
+    ) -> ToolResult[views.PlaybooksExported]:
+        """Write playbooks (all, or those named) as one portable document that import_playbooks reads."""
+        left_out = 0
+        if ids is None:
+            ids = await self._store.all_ids(call, MOST_ITEMS)
+            left_out = max(0, await self._store.total(call) - len(ids))
+        playbooks = await self._store.get_many(call, ids)
+        contents = [content_of(playbook) for playbook in playbooks]
+        # Writing a large document takes a while; in a thread the other calls go on meanwhile.
+        document = await asyncio.to_thread(engine.write, contents, format)
+        return views.exported(document, format, len(playbooks), left_out)
+
+    @tool(effect="write")
+    async def import_playbooks(
+        self, call: Call, document: Annotated[str, Field(min_length=1, max_length=engine.LARGEST_DOCUMENT)]
+    ) -> ToolResult[views.PlaybooksImported]:
+        """Add the playbooks of a YAML or JSON document made by export_playbooks, all or none."""
+        contents = await asyncio.to_thread(engine.read, document)
+        return views.imported(await self._store.add(call, contents))

@@ -1,0 +1,135 @@
+"""Settings: the only reader of the environment, and the one place where defaults are written down."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, TypeVar
+
+from madang.core.calls import LOCALES, Locale, PageMode
+from madang.core.errors import SetupError
+from madang.core.ids import AssistantId, SessionId, is_name
+from madang.core.messages import say
+
+UiChoice = Literal["auto", "linked", "embedded", "off"]
+UI_CHOICES: tuple[UiChoice, ...] = ("auto", "linked", "embedded", "off")
+
+ChoiceT = TypeVar("ChoiceT", bound=str)
+
+DEFAULT_NAME = "default"
+DEFAULT_ASSISTANT = AssistantId(DEFAULT_NAME)
+DEFAULT_SESSION = SessionId(DEFAULT_NAME)
+SHORTEST_TOKEN = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What a Madang process was told. Command-line options win over the environment."""
+
+    data_dir: Path
+    assistant: AssistantId = DEFAULT_ASSISTANT
+    session: SessionId = DEFAULT_SESSION
+    locale: Locale = "en"
+    ui: UiChoice = "auto"
+    services: tuple[str, ...] = ()
+    """The services to offer; empty means all."""
+    token: str = ""
+    """The bearer token of the HTTP server; empty means a new one at each start."""
+
+    @property
+    def page_override(self) -> PageMode | None:
+        return None if self.ui == "auto" else self.ui
+
+    @property
+    def database_path(self) -> Path:
+        return self.data_dir / "madang.db"
+
+
+def read_settings(
+    environment: Mapping[str, str],
+    *,
+    data_dir: str | None = None,
+    assistant: str | None = None,
+    session: str | None = None,
+    locale: str | None = None,
+    ui: str | None = None,
+    services: str | None = None,
+) -> Settings:
+    """Return the settings from options and `MADANG_…` variables.
+
+    Raises:
+        SetupError: a value is not one of those there are.
+    """
+
+    def chosen(option: str | None, variable: str, default: str) -> str:
+        return option if option is not None else environment.get(variable, default)
+
+    folder = chosen(data_dir, "MADANG_DATA_DIR", "") or str(default_data_dir(environment))
+    token = environment.get("MADANG_TOKEN", "")
+    if token and (len(token) < SHORTEST_TOKEN or not token.isascii() or not token.isprintable() or " " in token):
+        raise SetupError(
+            say(
+                "MADANG_TOKEN must be at least {length} printable characters without spaces.",
+                length=SHORTEST_TOKEN,
+            ),
+            hint=say("Make one with: python3 -c 'import secrets; print(secrets.token_urlsafe(32))'"),
+        )
+    return Settings(
+        data_dir=Path(folder).expanduser().absolute(),
+        assistant=AssistantId(_name("assistant", chosen(assistant, "MADANG_ASSISTANT", DEFAULT_NAME))),
+        session=SessionId(_name("session", chosen(session, "MADANG_SESSION", DEFAULT_NAME))),
+        locale=_one_of("locale", chosen(locale, "MADANG_LOCALE", "en"), LOCALES),
+        ui=_one_of("ui", chosen(ui, "MADANG_UI", "auto"), UI_CHOICES),
+        services=tuple(name.strip() for name in chosen(services, "MADANG_SERVICES", "").split(",") if name.strip()),
+        token=token,
+    )
+
+
+def default_data_dir(environment: Mapping[str, str]) -> Path:
+    """Return where this platform keeps a user's application data."""
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Application Support" / "madang"
+    if sys.platform == "win32":
+        return Path(environment.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "madang"
+    return Path(environment.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "madang"
+
+
+def prepare_data_dir(folder: Path) -> None:
+    """Make the data folder, readable by its owner only.
+
+    Raises:
+        SetupError: it cannot be made or written.
+    """
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        usable = folder.is_dir() and os.access(folder, os.R_OK | os.W_OK | os.X_OK)
+    except OSError as error:
+        raise _unusable(folder, error.strerror or str(error)) from None
+    if not usable:
+        raise _unusable(folder, "it cannot be written")
+
+
+def _unusable(folder: Path, reason: str) -> SetupError:
+    return SetupError(
+        say("The data folder {folder} cannot be used: {reason}.", folder=str(folder), reason=reason),
+        hint=say("Name another one with --data-dir or MADANG_DATA_DIR."),
+    )
+
+
+def _name(what: str, value: str) -> str:
+    if not is_name(value):
+        raise SetupError(say("The {what} must have 1 to 200 printable characters.", what=what))
+    return value
+
+
+def _one_of(what: str, value: str, choices: tuple[ChoiceT, ...]) -> ChoiceT:
+    for choice in choices:
+        if value == choice:
+            return choice
+    raise SetupError(
+        say("The {what} '{value}' is not known.", what=what, value=value),
+        hint=say("Use one of: {choices}.", choices=", ".join(choices)),
+    )

@@ -1,0 +1,1 @@
+"""The disk: the database, and what is kept for all services."""

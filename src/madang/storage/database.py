@@ -1,0 +1,73 @@
+"""What every database back end promises to the stores.
+
+A store hands over a unit of work: a coroutine function that gets a transaction and awaits nothing else. An embedded
+database runs it to its end in one of its own threads (one hop for the whole unit, whatever it asks); a database server
+runs it on the event loop. So stores are written once, in plain SQL with numbered parameters (`?1`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+ResultT = TypeVar("ResultT")
+Row = tuple[Any, ...]
+
+
+class Transaction(Protocol):
+    """What a unit of work can do. It commits when the unit returns and rolls back when it raises."""
+
+    async def all(self, sql: str, *parameters: object) -> list[Row]:
+        """Return all rows."""
+
+    async def one(self, sql: str, *parameters: object) -> Row | None:
+        """Return the first row, or None."""
+
+    async def run(self, sql: str, *parameters: object) -> int:
+        """Change something and return the number of rows that changed."""
+
+    async def notify(self, topic: str) -> None:
+        """Tell everybody who watches `topic`, in this process and in others, once this unit is committed."""
+
+
+Work = Callable[[Transaction], Awaitable[ResultT]]
+
+
+@dataclass(frozen=True, slots=True)
+class MigrationSet:
+    """The history of one service's tables, oldest first. Steps are only ever added at the end."""
+
+    name: str
+    sqlite: Sequence[str]
+
+
+class Database(Protocol):
+    """One database, used by several processes at once."""
+
+    async def prepare(self, migrations: MigrationSet) -> None:
+        """Open the database if it is not open, and bring the tables of one set up to date.
+
+        Raises:
+            SetupError: it cannot be opened, or a newer Madang has been here.
+        """
+
+    async def read(self, work: Work[ResultT]) -> ResultT:
+        """Run `work` on one consistent snapshot."""
+
+    async def write(self, work: Work[ResultT]) -> ResultT:
+        """Run `work` and return after it is durable; when it raises, nothing of it is kept.
+
+        Raises:
+            Unavailable: the disk is full or broken, or another process holds the database too long.
+        """
+
+    def changes(self, *topics: str) -> AsyncIterator[frozenset[str]]:
+        """Yield the topics of each change, also those that other processes made, within a second.
+
+        The first value is empty and comes as soon as watching has begun: who reads the state after every value misses
+        nothing.
+        """
+
+    async def close(self) -> None:
+        """Finish what was accepted, then close. Closing twice is harmless."""

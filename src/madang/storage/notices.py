@@ -1,0 +1,105 @@
+"""Telling changes: what one process commits, the watchers in every process hear of within a second."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from madang.core.errors import Unavailable
+from madang.storage.database import MigrationSet, Row, Transaction
+
+if TYPE_CHECKING:
+    from madang.storage.database import Database
+
+POLL_S = 0.25
+
+NOTICE_MIGRATIONS = MigrationSet(
+    "notice",
+    sqlite=(
+        """
+        CREATE TABLE notice (seq INTEGER PRIMARY KEY AUTOINCREMENT, topic TEXT NOT NULL);
+        CREATE TRIGGER notice_trimmed AFTER INSERT ON notice BEGIN
+          DELETE FROM notice WHERE seq <= new.seq - 4096;
+        END
+        """,
+    ),
+)
+
+
+class Watchers:
+    """Those who wait for changes. One look at the table serves all of them, and nobody looks while nobody waits."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._queues: dict[asyncio.Queue[frozenset[str] | None], frozenset[str]] = {}
+        self._looker: asyncio.Task[None] | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._wake = asyncio.Event()
+
+    async def changes(self, topics: frozenset[str]) -> AsyncIterator[frozenset[str]]:
+        """Yield an empty set once watching has begun, then the changed ones among `topics`, until the end."""
+        told: asyncio.Queue[frozenset[str] | None] = asyncio.Queue()
+        seen = await self._newest()
+        self._queues[told] = topics
+        if self._looker is None:
+            self._loop = asyncio.get_running_loop()
+            self._looker = asyncio.create_task(self._look(seen))
+        try:
+            yield frozenset()
+            while (changed := await told.get()) is not None:
+                yield changed
+        finally:
+            del self._queues[told]
+            if not self._queues and self._looker is not None:
+                self._looker.cancel()
+                self._looker = None
+
+    def wake(self) -> None:
+        """Look now: this process has just committed a change. Called from the writer's thread."""
+        loop = self._loop
+        if self._looker is not None and loop is not None:
+            with suppress(RuntimeError):
+                loop.call_soon_threadsafe(self._wake.set)
+
+    async def close(self) -> None:
+        """End every iterator."""
+        for told in self._queues:
+            told.put_nowait(None)
+        if self._looker is not None:
+            self._looker.cancel()
+            self._looker = None
+
+    async def _look(self, seen: int) -> None:
+        while True:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._wake.wait(), POLL_S)
+            self._wake.clear()
+            try:
+                rows = await self._since(seen)
+            except Unavailable:
+                continue  # a locked or closed database has nothing to tell now; the next look tries again
+            if not rows:
+                continue
+            # Rows that were trimmed before this look leave a gap: then everybody has to look for themselves.
+            missed = rows[0][0] > seen + 1
+            topics = {topic for _, topic in rows}
+            seen = rows[-1][0]
+            for told, wanted in self._queues.items():
+                changed = wanted if missed else wanted & topics
+                if changed:
+                    told.put_nowait(frozenset(changed))
+
+    async def _newest(self) -> int:
+        async def newest(tx: Transaction) -> Row | None:
+            return await tx.one("SELECT max(seq) FROM notice")
+
+        row = await self._database.read(newest)
+        return (row and row[0]) or 0
+
+    async def _since(self, seen: int) -> list[Row]:
+        async def since(tx: Transaction) -> list[Row]:
+            return await tx.all("SELECT seq, topic FROM notice WHERE seq > ?1 ORDER BY seq", seen)
+
+        return await self._database.read(since)

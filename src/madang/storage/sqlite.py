@@ -1,0 +1,360 @@
+"""The embedded database: SQLite through apsw, one writer thread with group commit, and a few readers.
+
+Several processes share one file as a matter of course: WAL lets readers go on while a writer commits, every write is a
+`BEGIN IMMEDIATE` of its own, and changes are told through a table that each process looks at.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import queue
+import threading
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import apsw
+
+from madang.core.errors import SetupError, Unavailable
+from madang.core.messages import say
+from madang.storage.database import MigrationSet, ResultT, Row, Work
+from madang.storage.notices import NOTICE_MIGRATIONS, Watchers
+
+BUSY_MS = 5_000
+READERS = 2
+LARGEST_BATCH = 64
+# 3.7.0 to 3.51.2 can corrupt a WAL database that two connections write and checkpoint at the same instant.
+OLDEST_SQLITE = (3, 51, 3)
+
+_OWN = MigrationSet(
+    "database",
+    sqlite=(
+        "CREATE TABLE migration (set_name TEXT, number INTEGER, applied_at TEXT NOT NULL, "
+        "PRIMARY KEY (set_name, number)) WITHOUT ROWID",
+    ),
+)
+
+
+class _Statements:
+    """A transaction on one connection. Its coroutines never really wait: see `_finish`."""
+
+    def __init__(self, connection: apsw.Connection) -> None:
+        self._execute = connection.execute
+        self._changes = connection.changes
+        self.topics: list[str] = []
+
+    async def all(self, sql: str, *parameters: object) -> list[Row]:
+        return self._execute(sql, parameters).fetchall()
+
+    async def one(self, sql: str, *parameters: object) -> Row | None:
+        cursor = self._execute(sql, parameters)
+        row: Row | None = cursor.fetchone()
+        cursor.close()
+        return row
+
+    async def run(self, sql: str, *parameters: object) -> int:
+        self._execute(sql, parameters).fetchall()
+        return self._changes()
+
+    async def notify(self, topic: str) -> None:
+        self.topics.append(topic)
+
+
+def _finish(work: Work[ResultT], statements: _Statements) -> ResultT:
+    """Run a unit of work to its end in this thread: its statements answer at once, so one step is all it takes."""
+    unit = work(statements)
+    assert isinstance(unit, Coroutine)
+    try:
+        unit.send(None)
+    except StopIteration as stop:
+        result: ResultT = stop.value
+        return result
+    unit.close()
+    raise RuntimeError("A unit of work awaited something other than its transaction.")
+
+
+@dataclass(slots=True)
+class _Job:
+    """A unit of work on its way to a thread and back."""
+
+    work: Work[Any]
+    loop: asyncio.AbstractEventLoop
+    future: asyncio.Future[Any]
+    result: Any = None
+    error: BaseException | None = None
+
+    def settle(self) -> None:
+        if self.future.done():
+            return  # the caller was cancelled; what it asked for may still have been done
+        if self.error is not None:
+            self.future.set_exception(self.error)
+        else:
+            self.future.set_result(self.result)
+
+
+class SqliteDatabase:
+    """`Database` in one file, or in memory when `path` is None."""
+
+    def __init__(self, path: Path | None, *, readers: int = READERS) -> None:
+        self._path = path
+        # Memory belongs to one connection, so there its writer also reads.
+        self._reader_count = readers if path is not None else 0
+        self._writes: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._reads: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._threads: list[threading.Thread] = []
+        self._opening = asyncio.Lock()
+        self._prepared: set[str] = set()
+        self._watchers = Watchers(self)
+
+    async def prepare(self, migrations: MigrationSet) -> None:
+        async with self._opening:
+            if not self._threads:
+                await asyncio.to_thread(self._open)
+                await self._migrate(_OWN)
+                await self._migrate(NOTICE_MIGRATIONS)
+            if migrations.name not in self._prepared:
+                await self._migrate(migrations)
+
+    async def read(self, work: Work[ResultT]) -> ResultT:
+        return await self._submit(self._reads if self._reader_count else self._writes, work)
+
+    async def write(self, work: Work[ResultT]) -> ResultT:
+        return await self._submit(self._writes, work)
+
+    def changes(self, *topics: str) -> AsyncIterator[frozenset[str]]:
+        return self._watchers.changes(frozenset(topics))
+
+    async def close(self) -> None:
+        await self._watchers.close()
+        threads, self._threads = self._threads, []
+        for _ in range(self._reader_count):
+            self._reads.put(None)
+        if threads:
+            self._writes.put(None)
+        await asyncio.to_thread(_join, threads)
+        self._prepared.clear()
+
+    async def _submit(self, jobs: queue.SimpleQueue[_Job | None], work: Work[ResultT]) -> ResultT:
+        if not self._threads:
+            raise Unavailable(say("The database is closed."))
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[ResultT] = loop.create_future()
+        jobs.put(_Job(work, loop, future))
+        return await future
+
+    def _open(self) -> None:
+        if tuple(map(int, apsw.sqlite_lib_version().split("."))) < OLDEST_SQLITE:
+            raise SetupError(
+                say(
+                    "SQLite {found} is too old: it can corrupt shared databases.",
+                    found=apsw.sqlite_lib_version(),
+                ),
+                hint=say("Install a newer apsw: pip install -U apsw"),
+            )
+        try:
+            writer = self._connect()
+            readers = [self._connect(reader=True) for _ in range(self._reader_count)]
+        except (apsw.Error, OSError) as error:
+            raise SetupError(
+                say("The database {path} cannot be opened: {reason}.", path=str(self._path), reason=str(error)),
+                hint=say("Check that the data folder exists, is yours and can be written, or name another one."),
+            ) from error
+        self._threads = [
+            _thread(self._write_loop, writer),
+            *(_thread(self._read_loop, reader) for reader in readers),
+        ]
+
+    def _connect(self, *, reader: bool = False) -> apsw.Connection:
+        if self._path is None:
+            connection = apsw.Connection(":memory:")
+        else:
+            # The file holds chats and plans: other users of the machine must not read it, whatever the umask.
+            os.close(os.open(self._path, os.O_CREAT | os.O_RDWR, 0o600))
+            connection = apsw.Connection(str(self._path))
+        connection.set_busy_timeout(BUSY_MS)
+        # WAL keeps readers going while the writer commits; FULL makes an acknowledged write survive a power cut.
+        connection.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL")
+        connection.execute("PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF; PRAGMA temp_store = MEMORY")
+        if reader:
+            connection.execute("PRAGMA query_only = ON")
+        return connection
+
+    def _write_loop(self, connection: apsw.Connection) -> None:
+        stopping = False
+        while not stopping:
+            batch = list(_drain(self._writes))
+            stopping = batch[-1] is None
+            jobs = [job for job in batch if job is not None]
+            if jobs:
+                noticed = self._commit(connection, jobs)
+                _settle(jobs)
+                if noticed:
+                    self._watchers.wake()
+        connection.close()
+
+    def _commit(self, connection: apsw.Connection, jobs: list[_Job]) -> bool:
+        """Run the units of a batch in one transaction, so that they share one flush to disk.
+
+        A savepoint around each keeps a failing unit from taking its neighbours along.
+        """
+        statements = _Statements(connection)
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+            for job in jobs:
+                told = len(statements.topics)
+                connection.execute("SAVEPOINT unit")
+                try:
+                    job.result = _finish(job.work, statements)
+                except Exception as error:
+                    job.error = error
+                    del statements.topics[told:]
+                    if isinstance(error, apsw.Error) and not connection.in_transaction:
+                        raise  # SQLite has rolled everything back by itself, as it does when the disk is full
+                    connection.execute("ROLLBACK TO unit")
+                connection.execute("RELEASE unit")
+            topics = list(dict.fromkeys(statements.topics))
+            if topics:
+                connection.executemany("INSERT INTO notice (topic) VALUES (?1)", [(topic,) for topic in topics])
+            connection.execute("COMMIT")
+        except apsw.Error as error:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            for job in jobs:
+                if job.error is None or isinstance(job.error, apsw.Error):
+                    job.error = _translated(error)
+            return False
+        for job in jobs:
+            if isinstance(job.error, apsw.Error):
+                job.error = _translated(job.error)
+        return bool(topics)
+
+    def _read_loop(self, connection: apsw.Connection) -> None:
+        statements = _Statements(connection)
+        while (job := self._reads.get()) is not None:
+            try:
+                connection.execute("BEGIN")
+                try:
+                    job.result = _finish(job.work, statements)
+                finally:
+                    connection.execute("COMMIT")
+            except apsw.Error as error:
+                job.error = _translated(error)
+            except Exception as error:
+                job.error = error
+            _settle([job])
+        connection.close()
+
+    async def _migrate(self, migrations: MigrationSet) -> None:
+        """Apply the steps of a set that are missing, each in a transaction of its own.
+
+        Another process may be doing the same: the write lock decides who goes first, and each step is looked up again
+        after the lock is held.
+        """
+
+        async def applied(tx: Any) -> int:
+            if await tx.one("SELECT 1 FROM sqlite_schema WHERE name = 'migration'") is None:
+                return 0
+            row = await tx.one("SELECT max(number) FROM migration WHERE set_name = ?1", migrations.name)
+            return (row and row[0]) or 0
+
+        done = await self.read(applied)
+        if done > len(migrations.sqlite):
+            raise SetupError(
+                say("The database {path} was written by a newer Madang.", path=str(self._path)),
+                hint=say("Update Madang, or use another data folder."),
+            )
+        if 0 < done < len(migrations.sqlite):
+            await asyncio.to_thread(self._back_up)
+        for number in range(done + 1, len(migrations.sqlite) + 1):
+
+            async def step(tx: Any, number: int = number) -> None:
+                if await applied(tx) >= number:
+                    return
+                await tx.run(migrations.sqlite[number - 1])
+                now = datetime.now(UTC).isoformat(timespec="seconds")
+                await tx.run("INSERT INTO migration VALUES (?1, ?2, ?3)", migrations.name, number, now)
+
+            await self.write(step)
+        self._prepared.add(migrations.name)
+
+    def _back_up(self) -> None:
+        """Keep the file as it was before tables change; a migration that went wrong must not be the end."""
+        if self._path is None:
+            return
+        stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%f")
+        backup = self._path.with_name(f"{self._path.name}.before-{stamp}")
+        source = self._connect(reader=True)
+        try:
+            os.close(os.open(backup, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+            source.execute("VACUUM INTO ?1", (str(backup),))
+        finally:
+            source.close()
+
+
+def _thread(loop: Callable[[apsw.Connection], None], connection: apsw.Connection) -> threading.Thread:
+    thread = threading.Thread(target=loop, args=(connection,), name="madang-database", daemon=True)
+    thread.start()
+    return thread
+
+
+def _join(threads: Iterable[threading.Thread]) -> None:
+    for thread in threads:
+        thread.join()
+
+
+def _drain(jobs: queue.SimpleQueue[_Job | None]) -> Iterable[_Job | None]:
+    """Wait for one job, then take what else is there, up to a batch; a None ends it."""
+    job = jobs.get()
+    yield job
+    with suppress(queue.Empty):
+        for _ in range(LARGEST_BATCH - 1):
+            if job is None:
+                return
+            job = jobs.get_nowait()
+            yield job
+
+
+def _settle(jobs: list[_Job]) -> None:
+    """Wake the callers: once per event loop, because each wake-up costs a system call."""
+    by_loop: dict[asyncio.AbstractEventLoop, list[_Job]] = {}
+    for job in jobs:
+        by_loop.setdefault(job.loop, []).append(job)
+    for loop, theirs in by_loop.items():
+        with suppress(RuntimeError):  # that loop is closed: nobody waits any more
+            loop.call_soon_threadsafe(_settle_all, theirs)
+
+
+def _settle_all(jobs: list[_Job]) -> None:
+    for job in jobs:
+        job.settle()
+
+
+def _translated(error: apsw.Error) -> Exception:
+    """Errors that mean the disk or another process become `Unavailable`; the others are bugs and stay what they are."""
+    known = (
+        apsw.BusyError,
+        apsw.LockedError,
+        apsw.FullError,
+        apsw.IOError,
+        apsw.ReadOnlyError,
+        apsw.CantOpenError,
+    )
+    return _unavailable(error) if isinstance(error, (*known, apsw.CorruptError, apsw.NotADBError)) else error
+
+
+def _unavailable(error: apsw.Error) -> Unavailable:
+    if isinstance(error, apsw.FullError):
+        return Unavailable(say("The disk is full. Nothing was written."), hint=say("Free some space, then call again."))
+    if isinstance(error, (apsw.BusyError, apsw.LockedError)):
+        return Unavailable(
+            say("Another process keeps the database locked. Nothing was written."),
+            hint=say("Call again in a moment."),
+        )
+    return Unavailable(
+        say("The database cannot be used: {reason}.", reason=str(error)),
+        hint=say("Ask the person to run 'madang doctor'."),
+    )
