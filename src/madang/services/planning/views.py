@@ -43,12 +43,9 @@ def todo_added(plan: Plan, todo: Todo) -> ToolResult[TodoOutcome]:
 
 
 def todo_marked(plan: Plan, todo: Todo) -> ToolResult[TodoOutcome]:
-    done = todo.status == "completed"
-    said = say(
-        "Todo ID:{id} completed: {name}" if done else "Todo ID:{id} is pending again: {name}",
-        id=todo.id,
-        name=todo.name,
-    )
+    said = say("Todo ID:{id} is pending again: {name}", id=todo.id, name=todo.name)
+    if todo.status == "completed":
+        said = say("Todo ID:{id} completed: {name}", id=todo.id, name=todo.name)
     return ToolResult(_text(plan, said), TodoOutcome.model_construct(**dict(plan.state), todo=todo))
 
 
