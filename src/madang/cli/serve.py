@@ -25,6 +25,8 @@ def mcp(options: argparse.Namespace, settings: Settings) -> int:
         stream=sys.stderr,
         format="%(asctime)s %(levelname)s %(name)s: %(message)s",
     )
+    # The SDK logs the ids of sessions, which are handles: not even the person's own log needs them.
+    logging.getLogger("mcp").setLevel(logging.WARNING)
     if options.http is None:
         asyncio.run(_serve_stdio(settings))
     else:

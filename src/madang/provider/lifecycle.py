@@ -46,8 +46,10 @@ class Lifecycle:
                     await service.load()
             except Exception as error:
                 self._status[name] = ServiceStatus("error", str(error) or type(error).__name__)
-                if not isinstance(error, MadangError):
-                    logger.exception("Service %s failed to open", name)
+                # A list of tools that is shorter than it should be is hard to explain without this line.
+                logger.error(
+                    "Service %s cannot be opened: %s", name, error, exc_info=not isinstance(error, MadangError)
+                )
                 raise Unavailable(
                     say(
                         "The service '{name}' cannot be opened: {reason}",

@@ -155,32 +155,23 @@ class Provider:
 
     async def watch_contexts(self, call: Call) -> AsyncIterator[dict[str, ServiceContext]]:
         """Yield the state of all services, then again whenever one of them changed, in whatever process."""
-        changed = asyncio.Event()
-        begun = [service for service in await self._ready(call) if isinstance(service, TellsChanges)]
-        waiting = len(begun)
-
-        async def watch(service: TellsChanges) -> None:
-            nonlocal waiting
-            first = True
-            async for _ in service.changes(call):
-                waiting -= first
-                first = False
-                changed.set()
-
-        watchers = [asyncio.create_task(watch(service)) for service in begun]
+        watched = [service for service in await self._ready(call) if isinstance(service, TellsChanges)]
+        waiting = {_next(stream): stream for stream in (service.changes(call) for service in watched)}
+        until = asyncio.ALL_COMPLETED  # at first until every service watches, so that nothing is missed
         try:
-            while waiting > 0 and not all(watcher.done() for watcher in watchers):
-                await changed.wait()
-                changed.clear()
-            yield await self.service_contexts(call)
-            while not all(watcher.done() for watcher in watchers):
-                await changed.wait()
-                changed.clear()
-                yield await self.service_contexts(call)
+            while waiting:
+                done, _ = await asyncio.wait(waiting, return_when=until)
+                until = asyncio.FIRST_COMPLETED
+                for task in done:
+                    stream = waiting.pop(task)
+                    if task.result() is not _END:
+                        waiting[_next(stream)] = stream
+                if waiting:
+                    yield await self.service_contexts(call)
         finally:
-            for watcher in watchers:
-                watcher.cancel()
-            await asyncio.gather(*watchers, return_exceptions=True)
+            for task in waiting:
+                task.cancel()
+            await asyncio.gather(*waiting, return_exceptions=True)
 
     async def build_tool_prompt(self, call: Call) -> str:
         """Return what the model should know this turn: how many tools, then each service's state, in a fixed order."""
@@ -233,6 +224,16 @@ class Provider:
                 hint=say("It may still have been done: look before you call again."),
             ) from None
         return reply(service.metadata.name, tool.name, call, result)
+
+
+_END = object()
+
+
+def _next(stream: AsyncIterator[object]) -> asyncio.Task[object]:
+    async def following() -> object:
+        return await anext(stream, _END)
+
+    return asyncio.create_task(following())
 
 
 async def _context(service: TellsContext, call: Call) -> ServiceContext:
