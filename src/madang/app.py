@@ -47,9 +47,12 @@ async def open_madang(settings: Settings) -> AsyncIterator[Madang]:
     """
     prepare_data_dir(settings.data_dir)
     database = SqliteDatabase(settings.database_path)
-    provider = Provider(AuditLog(database))
-    for service in _wanted(builtin_services(database), settings.services):
-        provider.register(service)
+    provider = Provider(AuditLog(database), grants=settings.grants)
+    services = builtin_services(database)
+    _check_names(services, [*settings.services, *(name for names in settings.grants.values() for name in names)])
+    for service in services:
+        if not settings.services or service.metadata.name in settings.services:
+            provider.register(service)
     try:
         yield Madang(settings, database, provider)
     finally:
@@ -57,7 +60,7 @@ async def open_madang(settings: Settings) -> AsyncIterator[Madang]:
         await database.close()
 
 
-def _wanted(services: list[Service], names: tuple[str, ...]) -> list[Service]:
+def _check_names(services: list[Service], names: list[str]) -> None:
     known = [service.metadata.name for service in services]
     for name in names:
         if name not in known:
@@ -65,4 +68,3 @@ def _wanted(services: list[Service], names: tuple[str, ...]) -> list[Service]:
                 say("There is no service '{name}'.", name=name),
                 hint=say("The services are: {names}.", names=", ".join(known)),
             )
-    return [service for service in services if not names or service.metadata.name in names]

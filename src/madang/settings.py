@@ -1,15 +1,20 @@
-"""Settings: the only reader of the environment, and the one place where defaults are written down."""
+"""Settings: the only reader of the environment and of `config.toml`, and the one place for defaults."""
 
 from __future__ import annotations
 
 import os
 import sys
+import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, TypeVar
 
+from pydantic import Field, ValidationError
+
+from madang.core.arguments import invalid_arguments
 from madang.core.calls import LOCALES, Locale, PageMode
+from madang.core.documents import Document
 from madang.core.errors import SetupError
 from madang.core.ids import AssistantId, SessionId, is_name
 from madang.core.messages import say
@@ -38,6 +43,8 @@ class Settings:
     """The services to offer; empty means all."""
     token: str = ""
     """The bearer token of the HTTP server; empty means a new one at each start."""
+    grants: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """The services each listed assistant may use; an assistant that is not listed may use all."""
 
     @property
     def page_override(self) -> PageMode | None:
@@ -58,34 +65,64 @@ def read_settings(
     ui: str | None = None,
     services: str | None = None,
 ) -> Settings:
-    """Return the settings from options and `MADANG_…` variables.
+    """Return the settings: options win over `MADANG_…` variables, these over `config.toml` in the data folder.
 
     Raises:
         SetupError: a value is not one of those there are.
     """
+    folder = (
+        Path(data_dir or environment.get("MADANG_DATA_DIR") or default_data_dir(environment)).expanduser().absolute()
+    )
+    config = _read_config(folder / "config.toml")
 
-    def chosen(option: str | None, variable: str, default: str) -> str:
-        return option if option is not None else environment.get(variable, default)
+    def chosen(option: str | None, name: str, default: str) -> str:
+        if option is not None:
+            return option
+        return environment.get(f"MADANG_{name.upper()}", getattr(config, name) or default)
 
-    folder = chosen(data_dir, "MADANG_DATA_DIR", "") or str(default_data_dir(environment))
     token = environment.get("MADANG_TOKEN", "")
     if token and (len(token) < SHORTEST_TOKEN or not token.isascii() or not token.isprintable() or " " in token):
         raise SetupError(
-            say(
-                "MADANG_TOKEN must be at least {length} printable characters without spaces.",
-                length=SHORTEST_TOKEN,
-            ),
+            say("MADANG_TOKEN must be at least {length} printable characters without spaces.", length=SHORTEST_TOKEN),
             hint=say("Make one with: python3 -c 'import secrets; print(secrets.token_urlsafe(32))'"),
         )
     return Settings(
-        data_dir=Path(folder).expanduser().absolute(),
-        assistant=AssistantId(_name("assistant", chosen(assistant, "MADANG_ASSISTANT", DEFAULT_NAME))),
-        session=SessionId(_name("session", chosen(session, "MADANG_SESSION", DEFAULT_NAME))),
-        locale=_one_of("locale", chosen(locale, "MADANG_LOCALE", "en"), LOCALES),
-        ui=_one_of("ui", chosen(ui, "MADANG_UI", "auto"), UI_CHOICES),
-        services=tuple(name.strip() for name in chosen(services, "MADANG_SERVICES", "").split(",") if name.strip()),
+        data_dir=folder,
+        assistant=AssistantId(_name("assistant", chosen(assistant, "assistant", DEFAULT_NAME))),
+        session=SessionId(_name("session", chosen(session, "session", DEFAULT_NAME))),
+        locale=_one_of("locale", chosen(locale, "locale", "en"), LOCALES),
+        ui=_one_of("ui", chosen(ui, "ui", "auto"), UI_CHOICES),
+        services=tuple(name.strip() for name in chosen(services, "services", "").split(",") if name.strip()),
         token=token,
+        grants={name: tuple(assistant.services) for name, assistant in config.assistants.items()},
     )
+
+
+class _AssistantConfig(Document):
+    services: list[str]
+
+
+class _Config(Document):
+    """What `config.toml` may say. Secrets have no place in it."""
+
+    assistant: str = ""
+    session: str = ""
+    locale: str = ""
+    ui: str = ""
+    services: str = ""
+    assistants: dict[str, _AssistantConfig] = Field(default_factory=dict)
+
+
+def _read_config(path: Path) -> _Config:
+    try:
+        return _Config.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+    except (FileNotFoundError, NotADirectoryError):
+        return _Config()
+    except ValidationError as error:
+        reason = invalid_arguments(error).message
+        raise SetupError(say("{path} cannot be used: {reason}", path=str(path), reason=reason)) from None
+    except (OSError, ValueError) as error:
+        raise SetupError(say("{path} cannot be used: {reason}", path=str(path), reason=str(error))) from None
 
 
 def default_data_dir(environment: Mapping[str, str]) -> Path:

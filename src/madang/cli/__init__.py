@@ -32,6 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             ui=options.ui,
             services=options.services,
         )
+        locale = settings.locale
         code: int = options.command(options, settings)
         return code
     except MadangError as error:

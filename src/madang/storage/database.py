@@ -11,6 +11,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
+from madang.core.ids import UserId
+
 ResultT = TypeVar("ResultT")
 Row = tuple[Any, ...]
 
@@ -52,10 +54,14 @@ class Database(Protocol):
             SetupError: it cannot be opened, or a newer Madang has been here.
         """
 
-    async def read(self, work: Work[ResultT]) -> ResultT:
-        """Run `work` on one consistent snapshot."""
+    async def read(self, work: Work[ResultT], *, user_id: UserId | None = None) -> ResultT:
+        """Run `work` on one consistent snapshot.
 
-    async def write(self, work: Work[ResultT]) -> ResultT:
+        `user_id` is whose rows it is about. A shared database server shows no others, and without a user shows nobody's,
+        so that a forgotten condition in a store cannot tell one user about another.
+        """
+
+    async def write(self, work: Work[ResultT], *, user_id: UserId | None = None) -> ResultT:
         """Run `work` and return after it is durable; when it raises, nothing of it is kept.
 
         Raises:

@@ -20,6 +20,7 @@ from typing import Any
 import apsw
 
 from madang.core.errors import SetupError, Unavailable
+from madang.core.ids import UserId
 from madang.core.messages import say
 from madang.storage.database import MigrationSet, ResultT, Row, Work
 from madang.storage.notices import NOTICE_MIGRATIONS, Watchers
@@ -119,10 +120,10 @@ class SqliteDatabase:
             if migrations.name not in self._prepared:
                 await self._migrate(migrations)
 
-    async def read(self, work: Work[ResultT]) -> ResultT:
+    async def read(self, work: Work[ResultT], *, user_id: UserId | None = None) -> ResultT:
         return await self._submit(self._reads if self._reader_count else self._writes, work)
 
-    async def write(self, work: Work[ResultT]) -> ResultT:
+    async def write(self, work: Work[ResultT], *, user_id: UserId | None = None) -> ResultT:
         return await self._submit(self._writes, work)
 
     def changes(self, *topics: str) -> AsyncIterator[frozenset[str]]:

@@ -35,7 +35,7 @@ class PlanStore:
 
     async def get(self, call: Call) -> Plan:
         """Return the plan of the call's session and thread; one that was never touched is empty."""
-        return await self._database.read(lambda tx: _get(tx, call))
+        return await self._database.read(lambda tx: _get(tx, call), user_id=call.user_id)
 
     async def change(self, call: Call, change: Callable[[Plan], tuple[Plan, MoreT]]) -> tuple[Plan, MoreT]:
         """Replace the plan by what `change` makes of it, in one transaction, so that no two changes get lost."""
@@ -50,7 +50,7 @@ class PlanStore:
             await tx.notify(topic(call))
             return plan, more
 
-        return await self._database.write(work)
+        return await self._database.write(work, user_id=call.user_id)
 
 
 def topic(call: Call) -> str:

@@ -148,7 +148,7 @@ class PlaybookStore:
             await tx.notify(topic(call))
             return added
 
-        return await self._database.write(work)
+        return await self._database.write(work, user_id=call.user_id)
 
     async def get(self, call: Call, id: str) -> Playbook:
         """Return one playbook.
@@ -156,7 +156,7 @@ class PlaybookStore:
         Raises:
             NotFound, Denied: it is not there, or belongs to another assistant.
         """
-        return await self._database.read(lambda tx: _get(tx, call, id))
+        return await self._database.read(lambda tx: _get(tx, call, id), user_id=call.user_id)
 
     async def get_many(self, call: Call, ids: Sequence[str]) -> list[Playbook]:
         """Return the named playbooks in the order of the names."""
@@ -164,13 +164,13 @@ class PlaybookStore:
         async def work(tx: Transaction) -> list[Playbook]:
             return [await _get(tx, call, id) for id in ids]
 
-        return await self._database.read(work)
+        return await self._database.read(work, user_id=call.user_id)
 
     async def total(self, call: Call) -> int:
         async def work(tx: Transaction) -> int:
             return (await _known_owner(tx, call))[1]
 
-        return await self._database.read(work)
+        return await self._database.read(work, user_id=call.user_id)
 
     async def list_page(self, call: Call, listing: Listing) -> Page[PlaybookSummary]:
         """Return one page: filtered first, then cut.
@@ -186,7 +186,7 @@ class PlaybookStore:
             where = span(listing.page, listing.page_size, total, things=_THINGS, clamp=listing.clamp)
             return where, await _slice(tx, owner_no, where, listing)
 
-        where, rows = await self._database.read(work)
+        where, rows = await self._database.read(work, user_id=call.user_id)
         agent_id = call.assistant
         return where.fill([_summary(agent_id, row) for row in rows])
 
@@ -198,7 +198,7 @@ class PlaybookStore:
             rows = await tx.all("SELECT id FROM playbook WHERE owner_no = ?1 ORDER BY seq LIMIT ?2", owner_no, limit)
             return [row[0] for row in rows]
 
-        return await self._database.read(work)
+        return await self._database.read(work, user_id=call.user_id)
 
     async def update(self, call: Call, id: str, patch: PlaybookPatch, expected_version: int | None) -> Playbook:
         """Apply a merge patch.
@@ -243,7 +243,7 @@ class PlaybookStore:
             await tx.notify(topic(call))
             return updated
 
-        return await self._database.write(work)
+        return await self._database.write(work, user_id=call.user_id)
 
     async def delete(self, call: Call, id: str) -> Playbook:
         """Remove a playbook and return what it was. Its runs stay: they are history."""
@@ -254,7 +254,7 @@ class PlaybookStore:
             await tx.notify(topic(call))
             return playbook
 
-        return await self._database.write(work)
+        return await self._database.write(work, user_id=call.user_id)
 
     async def select(self, call: Call, id: str) -> Playbook:
         """Return a playbook and record that it was selected for execution."""
@@ -275,7 +275,7 @@ class PlaybookStore:
             await tx.notify(topic(call))
             return playbook
 
-        return await self._database.write(work)
+        return await self._database.write(work, user_id=call.user_id)
 
     async def runs(self, call: Call, page: int, page_size: int, playbook_id: str = "") -> Page[PlaybookRun]:
         """Return one page of the runs, newest first."""
@@ -296,7 +296,7 @@ class PlaybookStore:
             )
             return where, rows
 
-        where, rows = await self._database.read(work)
+        where, rows = await self._database.read(work, user_id=call.user_id)
         return where.fill([PlaybookRun.model_construct(**dict(zip(_RUN_FIELDS, row, strict=True))) for row in rows])
 
     async def remember_page_size(self, call: Call, page_size: int) -> None:
@@ -311,7 +311,7 @@ class PlaybookStore:
                 page_size,
             )
 
-        await self._database.write(work)
+        await self._database.write(work, user_id=call.user_id)
 
     async def page_size(self, call: Call) -> int | None:
         """Return the page size of the view this session last looked at."""
@@ -324,7 +324,7 @@ class PlaybookStore:
                 call.session_id or "",
             )
 
-        row = await self._database.read(work)
+        row = await self._database.read(work, user_id=call.user_id)
         return row[0] if row else None
 
 
