@@ -57,8 +57,8 @@ class Database(Protocol):
     async def read(self, work: Work[ResultT], *, user_id: UserId | None = None) -> ResultT:
         """Run `work` on one consistent snapshot.
 
-        `user_id` is whose rows it is about. A shared database server shows no others, and without a user shows nobody's,
-        so that a forgotten condition in a store cannot tell one user about another.
+        `user_id` is whose rows it is about. A shared database server shows no others, and without a user it shows
+        nobody's, so that a forgotten condition in a store cannot tell one user about another.
         """
 
     async def write(self, work: Work[ResultT], *, user_id: UserId | None = None) -> ResultT:
