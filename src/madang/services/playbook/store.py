@@ -100,7 +100,9 @@ _COARSE, _FINE = 15, 10
 _THINGS = say("playbooks")
 _RUNS = say("runs")
 _STEPS = TypeAdapter(list[Step])
-_SUMMARY = "id, goal, initial_command, steps, created_at, updated_at, version"
+_SUMMARIES = TypeAdapter(list[PlaybookSummary])
+_SUMMARY_FIELDS = ("id", "goal", "initial_command", "steps", "created_at", "updated_at", "version")
+_SUMMARY = ", ".join(_SUMMARY_FIELDS)
 _WHOLE = "goal, initial_command, workflow, success_criteria, created_at, updated_at, version"
 
 
@@ -188,7 +190,7 @@ class PlaybookStore:
 
         where, rows = await self._database.read(work, user_id=call.user_id)
         agent_id = call.assistant
-        return where.fill([_summary(agent_id, row) for row in rows])
+        return where.fill(_summaries(agent_id, rows))
 
     async def all_ids(self, call: Call, limit: int) -> list[str]:
         """Return the ids of the oldest `limit` playbooks."""
@@ -497,18 +499,9 @@ def _columns(playbook: Playbook, content: PlaybookContent) -> tuple[str | int, .
     )
 
 
-def _summary(agent_id: str, row: Row) -> PlaybookSummary:
-    id, goal, initial_command, steps, created_at, updated_at, version = row
-    return PlaybookSummary.model_construct(
-        id=id,
-        agent_id=agent_id,
-        goal=goal,
-        initial_command=initial_command,
-        steps=steps,
-        created_at=created_at,
-        updated_at=updated_at,
-        version=version,
-    )
+def _summaries(agent_id: str, rows: Sequence[Row]) -> list[PlaybookSummary]:
+    # Validating all of them at once costs a third of `model_construct` for each, which is written in Python.
+    return _SUMMARIES.validate_python([dict(zip(_SUMMARY_FIELDS, row, strict=True), agent_id=agent_id) for row in rows])
 
 
 def _now() -> str:
