@@ -77,6 +77,7 @@ def listed(call: Call, page: Page[PlaybookSummary], query: str) -> ToolResult[Pl
             query=query,
             agent=call.assistant,
         )
+    lines = _lines(page)
     text: list[Line | Rows] = [
         found,
         say(
@@ -87,30 +88,32 @@ def listed(call: Call, page: Page[PlaybookSummary], query: str) -> ToolResult[Pl
         ),
         *_cut_note(page),
         "",
-        _rows(page),
+        _rows(lines),
         "",
         say("Note: Use 'get_playbook' to view details or 'select_playbook' to execute a playbook."),
     ]
-    return ToolResult(text, _listing(page))
+    return ToolResult(text, _listing(page, lines))
 
 
 def shown(call: Call, page: Page[PlaybookSummary]) -> ToolResult[PlaybookListing]:
     if page.total_items == 0:
         return _none(call, page)
+    lines = _lines(page)
     text: list[Line | Rows] = [
         say("Displaying {total} playbook(s) in interactive UI.", total=page.total_items),
         say("Current page: {page} of {pages}", page=page.page, pages=page.total_pages),
         *_cut_note(page),
         "",
         say("Playbooks on this page:"),
-        _rows(page),
+        _rows(lines),
     ]
-    return ToolResult(text, _listing(page), page=_page(page), pause=_PAUSE)
+    return ToolResult(text, _listing(page, lines), page=_page(page), pause=_PAUSE)
 
 
 def navigated(call: Call, page: Page[PlaybookSummary], asked_page: int) -> ToolResult[PlaybookListing]:
     if page.total_items == 0:
         return _none(call, page)
+    lines = _lines(page)
     text: list[Line | Rows] = [
         say("Navigated to page {page} of {pages}.", page=page.page, pages=page.total_pages),
     ]
@@ -120,9 +123,9 @@ def navigated(call: Call, page: Page[PlaybookSummary], asked_page: int) -> ToolR
         *_cut_note(page),
         say("Displaying {count} of {total} total playbook(s):", count=len(page.items), total=page.total_items),
         "",
-        _rows(page),
+        _rows(lines),
     ]
-    return ToolResult(text, _listing(page), page=_page(page), pause=_PAUSE)
+    return ToolResult(text, _listing(page, lines), page=_page(page), pause=_PAUSE)
 
 
 def retrieved(playbook: Playbook, from_step: int) -> ToolResult[PlaybookDetails]:
@@ -268,13 +271,13 @@ _PAUSE = Pause(
 def _none(call: Call, page: Page[PlaybookSummary], query: str = "") -> ToolResult[PlaybookListing]:
     if query:
         said = say('No playbooks matching "{query}" found for agent {agent}.', query=query, agent=call.assistant)
-        return ToolResult([said, say("Note: Use 'list_playbooks' without a query to see all.")], _listing(page))
+        return ToolResult([said, say("Note: Use 'list_playbooks' without a query to see all.")], _listing(page, []))
     said = say("No playbooks found for agent {agent}.", agent=call.assistant)
-    return ToolResult([said, say("Note: Use 'create_playbook' to make one.")], _listing(page))
+    return ToolResult([said, say("Note: Use 'create_playbook' to make one.")], _listing(page, []))
 
 
-def _listing(page: Page[PlaybookSummary]) -> PlaybookListing:
-    return PlaybookListing.model_construct(page=page, formatted_text="\n".join(_row_lines(page)))
+def _listing(page: Page[PlaybookSummary], lines: Sequence[str]) -> PlaybookListing:
+    return PlaybookListing.model_construct(page=page, formatted_text="\n".join(lines))
 
 
 def _page(page: Page[PlaybookSummary]) -> UiPage:
@@ -293,12 +296,12 @@ def _cut_note(page: Page[PlaybookSummary]) -> list[Message]:
     ]
 
 
-def _rows(page: Page[PlaybookSummary]) -> Rows:
+def _rows(lines: Sequence[str]) -> Rows:
     rest = say("… {left_out} more on this page. Use 'list_playbooks' with pageSize {shown} to read them page by page.")
-    return Rows(_row_lines(page), rest)
+    return Rows(lines, rest)
 
 
-def _row_lines(page: Page[PlaybookSummary]) -> list[str]:
+def _lines(page: Page[PlaybookSummary]) -> list[str]:
     return [
         f'{number}. id:{item.id} goal:"{_short(item.goal)}" initial:"{_short(item.initial_command)}" '
         f"steps:{item.steps} createdAt:{item.created_at}"
