@@ -9,7 +9,6 @@ from typing import Any
 import mcp_types as types
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
-from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
 
 from madang import __version__
@@ -21,6 +20,7 @@ from madang.rendering import pages
 from madang.rendering.catalogue import translator
 from madang.server import mapping
 from madang.server.clients import page_mode
+from madang.server.stdio import stdio_streams
 
 ASSISTANT_KEY = "madang/assistantId"
 SESSION_KEY = "madang/sessionId"
@@ -57,7 +57,7 @@ class McpServer:
 
     async def serve_stdio(self) -> None:
         """Serve the client that started this process, until it closes our standard input."""
-        async with stdio_server() as (incoming, outgoing):
+        async with stdio_streams() as (incoming, outgoing):
             await self.server.run(incoming, outgoing, self.server.create_initialization_options())
 
     def _input_schema(self, name: str) -> Mapping[str, Any] | None:
