@@ -57,7 +57,7 @@ class McpServer:
 
     async def serve_stdio(self) -> None:
         """Serve the client that started this process, until it closes our standard input."""
-        async with stdio_streams() as (incoming, outgoing):
+        with stdio_streams() as (incoming, outgoing):
             await self.server.run(incoming, outgoing, self.server.create_initialization_options())
 
     def _input_schema(self, name: str) -> Mapping[str, Any] | None:
