@@ -10,6 +10,7 @@ import asyncio
 import hashlib
 import json
 import logging
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -59,29 +60,12 @@ class AuditLog:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._rows: list[Row] = []
+        self._noted: list[tuple[float, AuditEntry]] = []
         self._flusher: asyncio.Task[None] | None = None
 
     def record(self, entry: AuditEntry) -> None:
         """Note a call; it is on disk a moment later."""
-        call = entry.call
-        whole = json.dumps(entry.arguments, sort_keys=True, default=str)
-        self._rows.append(
-            (
-                datetime.now(UTC).isoformat(timespec="milliseconds"),
-                call.user_id,
-                call.assistant_id,
-                call.session_id,
-                call.door,
-                entry.tool,
-                entry.effect,
-                json.dumps(_shortened(entry.arguments), ensure_ascii=False),
-                hashlib.sha256(whole.encode(errors="replace")).hexdigest(),
-                entry.outcome,
-                entry.answer_bytes,
-                round(entry.took_ms, 3),
-            )
-        )
+        self._noted.append((time.time(), entry))
         if self._flusher is None:
             self._flusher = asyncio.create_task(self._flush_soon())
 
@@ -99,13 +83,14 @@ class AuditLog:
         await self._flush()
 
     async def _flush(self) -> None:
-        rows, self._rows = self._rows, []
-        if not rows:
+        noted, self._noted = self._noted, []
+        if not noted:
             return
 
         async def write(tx: Transaction) -> None:
-            for row in rows:
-                await tx.run(_INSERT, *row)
+            # Rows are made here, all together and in the writer's thread, so that no call waits for it.
+            for at, entry in noted:
+                await tx.run(_INSERT, *_row(at, entry))
             await tx.run("DELETE FROM audit WHERE seq <= (SELECT max(seq) FROM audit) - ?1", KEPT_ROWS)
 
         try:
@@ -113,13 +98,32 @@ class AuditLog:
             await self._database.write(write)
         except MadangError as error:
             # A full disk must not stop the tools that still can work; that the trail has a hole is said in the log.
-            logger.error("%d audit rows were lost: %s", len(rows), error)
+            logger.error("%d audit rows were lost: %s", len(noted), error)
 
 
 _INSERT = """
 INSERT INTO audit (at, user_id, assistant_id, session_id, door, tool, effect, arguments, arguments_sha256, outcome,
   answer_bytes, took_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
 """
+
+
+def _row(at: float, entry: AuditEntry) -> Row:
+    call = entry.call
+    whole = json.dumps(entry.arguments, sort_keys=True, default=str)
+    return (
+        datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds"),
+        call.user_id,
+        call.assistant_id,
+        call.session_id,
+        call.door,
+        entry.tool,
+        entry.effect,
+        json.dumps(_shortened(entry.arguments), ensure_ascii=False),
+        hashlib.sha256(whole.encode(errors="replace")).hexdigest(),
+        entry.outcome,
+        entry.answer_bytes,
+        round(entry.took_ms, 3),
+    )
 
 
 def _shortened(value: Any, depth: int = 3) -> Any:
