@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.doors import EVERY_DOOR, MCP_DOORS, Doors
+from tests.doors import EVERY_DOOR, MCP_DOORS, DoorKind, Doors
 
 
 @pytest.fixture(params=EVERY_DOOR, ids=str)
@@ -17,3 +17,9 @@ def doors(request: pytest.FixtureRequest, tmp_path: Path) -> Doors:
 def mcp_doors(request: pytest.FixtureRequest, tmp_path: Path) -> Doors:
     """Every door that speaks MCP."""
     return Doors(request.param, tmp_path)
+
+
+@pytest.fixture(params=("auto", "legacy"))
+def memory_doors(request: pytest.FixtureRequest, tmp_path: Path) -> Doors:
+    """MCP in memory, in both eras: for what no transport has a say in."""
+    return Doors(DoorKind("memory", request.param), tmp_path)
