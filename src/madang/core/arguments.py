@@ -13,6 +13,7 @@ from madang.core.messages import Message, say
 
 MOST_DEPTH = 64
 MOST_VALUES = 100_000
+LONGEST_FIELD = 200
 
 
 def check_shape(arguments: Mapping[str, Any]) -> None:
@@ -73,7 +74,9 @@ def invalid_arguments(error: ValidationError, *, fields: Iterable[str] = ()) -> 
 
 
 def _problem(problem: Any) -> Message:
-    field = ".".join(to_camel(str(part)) if isinstance(part, str) else str(part) for part in problem["loc"])
+    # An unknown name is told as it was written: in our spelling it could look like one that is known.
+    spelled = str if problem["type"] == "extra_forbidden" else to_camel
+    field = ".".join(spelled(part) if isinstance(part, str) else str(part) for part in problem["loc"])[:LONGEST_FIELD]
     context = problem.get("ctx", {})
     wording = _WORDINGS.get(problem["type"])
     what = wording(context) if wording else Message(str(problem["msg"]).rstrip("."))

@@ -6,6 +6,7 @@ import asyncio
 from typing import Annotated
 
 from pydantic import Field, ValidationError
+from pydantic.alias_generators import to_camel
 
 from madang.core.arguments import invalid_arguments
 from madang.core.calls import Call
@@ -113,7 +114,7 @@ class PlaybookTools:
         try:
             return views.updated(await self._store.update(call, id, playbook, expected_version))
         except ValidationError as error:
-            raise invalid_arguments(error, fields=PlaybookPatch.model_fields) from None
+            raise invalid_arguments(error, fields=map(to_camel, PlaybookPatch.model_fields)) from None
 
     @tool(effect="destroy", idempotent=True)
     async def delete_playbook(self, call: Call, id: PlaybookId) -> ToolResult[views.PlaybookDeleted]:
