@@ -233,7 +233,8 @@ def exported(document: str, format: str, count: int, left_out: int) -> ToolResul
     text += [
         "",
         Rows(
-            document.splitlines(),
+            # Only at \n: the other line ends that Python knows are data inside a JSON text.
+            document.removesuffix("\n").split("\n"),
             say(
                 "… {left_out} more line(s): the text ends here, the document does not. It is whole in the structured "
                 "result; to read it here, export fewer playbooks at a time with 'ids'."
