@@ -132,10 +132,10 @@ class SqliteDatabase:
     async def close(self) -> None:
         await self._watchers.close()
         threads, self._threads = self._threads, []
-        for _ in range(self._reader_count):
-            self._reads.put(None)
-        if threads:
+        if threads:  # else the word to stop would wait for the threads of the next opening
             self._writes.put(None)
+            for _ in range(self._reader_count):
+                self._reads.put(None)
         await asyncio.to_thread(_join, threads)
         self._prepared.clear()
 
@@ -221,7 +221,7 @@ class SqliteDatabase:
             if topics:
                 connection.executemany("INSERT INTO notice (topic) VALUES (?1)", [(topic,) for topic in topics])
             connection.execute("COMMIT")
-        except apsw.Error as error:
+        except Exception as error:  # whatever it is: a writer thread that died would leave every later caller waiting
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             for job in jobs:
@@ -288,10 +288,13 @@ class SqliteDatabase:
             return
         stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%f")
         backup = self._path.with_name(f"{self._path.name}.before-{stamp}")
-        source = self._connect(reader=True)
+        source = self._connect()  # a reader's connection may not even write to another file
         try:
             os.close(os.open(backup, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
             source.execute("VACUUM INTO ?1", (str(backup),))
+        except apsw.Error as error:
+            backup.unlink(missing_ok=True)  # half a backup would look like one
+            raise _translated(error) from error
         finally:
             source.close()
 
@@ -334,7 +337,7 @@ def _settle_all(jobs: list[_Job]) -> None:
         job.settle()
 
 
-def _translated(error: apsw.Error) -> Exception:
+def _translated(error: Exception) -> Exception:
     """Errors that mean the disk or another process become `Unavailable`; the others are bugs and stay what they are."""
     known = (
         apsw.BusyError,
