@@ -50,6 +50,18 @@ def error_reply(service: str, tool: str, call: Call, error: MadangError) -> Repl
     )
 
 
+def page_document(call: Call, fragment: str = "", *, title: Message | None = None, refresh_tool: str = "") -> str:
+    """Return a whole page around `fragment`, or around nothing when the page is to be filled by its host."""
+    translate = translator(call.locale)
+    return pages.render_page(
+        fragment,
+        title=title.render(translate) if title else "Madang",
+        lang=call.locale,
+        refresh_tool=refresh_tool,
+        no_answer=say("The host did not answer.").render(translate),
+    )
+
+
 def render_text(text: Text, translate: Translate) -> str:
     """Render `text` within bounds: a list that does not fit is cut at a row, and says so."""
     fixed = sum(len(_line(block, translate).encode()) + 1 for block in text if not isinstance(block, Rows))
@@ -94,5 +106,4 @@ def _shown(page: UiPage | None, call: Call, translate: Translate) -> ShownPage |
     fragment = pages.render_fragment(page.template, page.context, fill)
     if call.pages == "linked":
         return ShownPage(page.name, fragment)
-    document = pages.render_page(fragment, title=page.title.render(translate), lang=call.locale)
-    return ShownPage(page.name, fragment, document)
+    return ShownPage(page.name, fragment, page_document(call, fragment, title=page.title))

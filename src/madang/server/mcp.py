@@ -16,8 +16,8 @@ from madang.core.calls import Call, PageMode
 from madang.core.errors import RequestError
 from madang.core.ids import AssistantId, SessionId, is_name
 from madang.provider.provider import Provider
-from madang.rendering import pages
 from madang.rendering.catalogue import translator
+from madang.rendering.replies import page_document
 from madang.server import mapping
 from madang.server.clients import page_mode
 from madang.server.stdio import stdio_streams
@@ -87,7 +87,7 @@ class McpServer:
         call = self._call_of(context)
         for name, refresh_tool in (await self._page_names(call)).items():
             if params.uri == mapping.page_uri(name):
-                html = pages.render_page("", title="Madang", lang=call.locale, refresh_tool=refresh_tool)
+                html = page_document(call, refresh_tool=refresh_tool)
                 return mapping.cacheable({"contents": [mapping.page_contents(name, html)]})
         raise MCPError(code=types.INVALID_PARAMS, message="Resource not found", data={"uri": params.uri[:200]})
 
