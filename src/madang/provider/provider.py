@@ -13,11 +13,13 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
 from madang.core.calls import Call
-from madang.core.errors import MadangError, NotGranted, TimedOut, ToolError, UnknownTool
+from madang.core.errors import InvalidCursor, MadangError, NotGranted, TimedOut, ToolError, UnknownTool
 from madang.core.messages import say
+from madang.core.resources import Resource, ResourceList, ResourceTemplate
 from madang.core.results import Reply
 from madang.core.service import (
     Context,
+    OffersResources,
     Service,
     ServiceContext,
     ServiceMetadata,
@@ -28,11 +30,13 @@ from madang.core.service import (
 )
 from madang.core.tools import Tool
 from madang.provider.lifecycle import Lifecycle
+from madang.provider.streams import merged
 from madang.rendering.catalogue import translator
 from madang.rendering.replies import error_reply, render_text, reply
 from madang.storage.audit import AuditEntry, AuditLog
 
 TIME_LIMIT_S = 30.0
+RESOURCES_IN_A_LIST = 50
 
 logger = logging.getLogger(__name__)
 
@@ -156,22 +160,46 @@ class Provider:
     async def watch_contexts(self, call: Call) -> AsyncIterator[dict[str, ServiceContext]]:
         """Yield the state of all services, then again whenever one of them changed, in whatever process."""
         watched = [service for service in await self._ready(call) if isinstance(service, TellsChanges)]
-        waiting = {_next(stream): stream for stream in (service.changes(call) for service in watched)}
-        until = asyncio.ALL_COMPLETED  # at first until every service watches, so that nothing is missed
-        try:
-            while waiting:
-                done, _ = await asyncio.wait(waiting, return_when=until)
-                until = asyncio.FIRST_COMPLETED
-                for task in done:
-                    stream = waiting.pop(task)
-                    if task.result() is not _END:
-                        waiting[_next(stream)] = stream
-                if waiting:
-                    yield await self.service_contexts(call)
-        finally:
-            for task in waiting:
-                task.cancel()
-            await asyncio.gather(*waiting, return_exceptions=True)
+        async for _ in merged([service.changes(call) for service in watched]):
+            yield await self.service_contexts(call)
+
+    async def list_resources(self, call: Call, cursor: str = "") -> ResourceList:
+        """Return some of the resources of all services; the list's `after` is the cursor of the next ones.
+
+        Raises:
+            InvalidCursor: the cursor is not one that an earlier list gave.
+        """
+        services = await self._offering(call)
+        name, _, after = cursor.partition(":")
+        names = [service.metadata.name for service in services]
+        if cursor and name not in names:
+            raise InvalidCursor(say("The cursor is not one of ours."))
+        for service in services[names.index(name) if cursor else 0 :]:
+            found = await service.list_resources(call, after, RESOURCES_IN_A_LIST)
+            if found.after:
+                return ResourceList(found.resources, f"{service.metadata.name}:{found.after}")
+            following = services[services.index(service) + 1 :]
+            if found.resources or not following:
+                return ResourceList(found.resources, f"{following[0].metadata.name}:" if following else "")
+            after = ""
+        return ResourceList([])
+
+    async def resource_templates(self, call: Call) -> list[ResourceTemplate]:
+        return [template for service in await self._offering(call) for template in service.resource_templates]
+
+    async def read_resource(self, call: Call, uri: str) -> Resource | None:
+        """Return the resource at `uri`, or None; somebody else's is answered like one that is not there."""
+        for service in await self._offering(call):
+            resource = await service.read_resource(call, uri)
+            if resource is not None:
+                return resource
+        return None
+
+    async def watch_resources(self, call: Call) -> AsyncIterator[frozenset[str]]:
+        """Yield an empty set once watching has begun, then the addresses of what changed, in whatever process."""
+        streams = [service.resource_changes(call) for service in await self._offering(call)]
+        async for values in merged(streams):
+            yield frozenset(uri for value in values for uri in value)
 
     async def build_tool_prompt(self, call: Call) -> str:
         """Return what the model should know this turn: how many tools, then each service's state, in a fixed order."""
@@ -206,6 +234,9 @@ class Provider:
                 )
             )
 
+    async def _offering(self, call: Call) -> list[OffersResources]:
+        return [service for service in await self._ready(call) if isinstance(service, OffersResources)]
+
     async def _ready(self, call: Call) -> list[Service]:
         wanted = [service for service in self._services.values() if self._may_use(call, service)]
         await asyncio.gather(*(self._lifecycle.open(service) for service in wanted), return_exceptions=True)
@@ -224,16 +255,6 @@ class Provider:
                 hint=say("It may still have been done: look before you call again."),
             ) from None
         return reply(service.metadata.name, tool.name, call, result)
-
-
-_END = object()
-
-
-def _next(stream: AsyncIterator[object]) -> asyncio.Task[object]:
-    async def following() -> object:
-        return await anext(stream, _END)
-
-    return asyncio.create_task(following())
 
 
 async def _context(service: TellsContext, call: Call) -> ServiceContext:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from typing import Any
 
 from madang.core.calls import Call
 from madang.core.errors import MadangError
 from madang.core.messages import Line, Message, Rows, Text, Translate, say
+from madang.core.resources import Resource
 from madang.core.results import Reply, ShownPage, ToolResult, UiPage
 from madang.rendering import pages
 from madang.rendering.catalogue import translator
@@ -62,6 +65,17 @@ def page_document(call: Call, fragment: str = "", *, title: Message | None = Non
     )
 
 
+def document(resource: Resource, call: Call) -> str:
+    """Return the whole text of a resource, with its frontmatter; documents are read on purpose, so they are not cut."""
+    translate = translator(call.locale)
+    lines = [_line(line, translate) for block in resource.body for line in _lines(block)]
+    if resource.frontmatter:
+        # JSON strings are YAML strings too, whatever the text in them looks like.
+        fields = [f"{key}: {json.dumps(value, ensure_ascii=False)}" for key, value in resource.frontmatter.items()]
+        lines = ["---", *fields, "---", *lines]
+    return "\n".join(lines) + "\n"
+
+
 def render_text(text: Text, translate: Translate) -> str:
     """Render `text` within bounds: a list that does not fit is cut at a row, and says so."""
     fixed = sum(len(_line(block, translate).encode()) + 1 for block in text if not isinstance(block, Rows))
@@ -90,6 +104,10 @@ def _fitting(rows: Rows, translate: Translate, room: int) -> tuple[list[str], in
             break
         shown.append(line)
     return shown, room
+
+
+def _lines(block: Line | Rows) -> Sequence[Line]:
+    return block.lines if isinstance(block, Rows) else [block]
 
 
 def _line(line: Line, translate: Translate) -> str:

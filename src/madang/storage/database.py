@@ -69,7 +69,7 @@ class Database(Protocol):
         """
 
     def changes(self, *topics: str) -> AsyncIterator[frozenset[str]]:
-        """Yield the topics of each change, also those that other processes made, within a second.
+        """Yield the topics of each change at or below these, also those other processes made, within a second.
 
         The first value is empty and comes as soon as watching has begun: who reads the state after every value misses
         nothing.

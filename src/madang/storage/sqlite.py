@@ -127,7 +127,7 @@ class SqliteDatabase:
         return await self._submit(self._writes, work)
 
     def changes(self, *topics: str) -> AsyncIterator[frozenset[str]]:
-        return self._watchers.changes(frozenset(topics))
+        return self._watchers.changes(topics)
 
     async def close(self) -> None:
         await self._watchers.close()

@@ -8,6 +8,7 @@ from typing import TypeVar
 from madang.core.calls import Call
 from madang.services.planning.domain import Plan
 from madang.storage.database import Database, MigrationSet, Transaction
+from madang.storage.notices import topic
 
 MIGRATIONS = MigrationSet(
     "planning",
@@ -47,15 +48,15 @@ class PlanStore:
                 *_key(call),
                 plan.model_dump_json(),
             )
-            await tx.notify(topic(call))
+            await tx.notify(plan_topic(call))
             return plan, more
 
         return await self._database.write(work, user_id=call.user_id)
 
 
-def topic(call: Call) -> str:
+def plan_topic(call: Call) -> str:
     """The name under which changes of this plan are told."""
-    return "planning/" + "/".join(_key(call))
+    return topic("planning", *_key(call))
 
 
 def _key(call: Call) -> tuple[str, str, str]:

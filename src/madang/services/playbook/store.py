@@ -6,7 +6,7 @@ page in the middle of a million rows has to walk over them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal
@@ -35,6 +35,7 @@ from madang.services.playbook.domain import (
     with_step_ids,
 )
 from madang.storage.database import Database, MigrationSet, Row, Transaction
+from madang.storage.notices import topic
 
 SortBy = Literal["createdAt", "updatedAt", "goal"]
 SortOrder = Literal["asc", "desc"]
@@ -147,7 +148,7 @@ class PlaybookStore:
                     playbook.created_at,
                     *_columns(playbook, content),
                 )
-            await tx.notify(topic(call))
+                await tx.notify(playbook_topic(call, playbook.id))
             return added
 
         return await self._database.write(work, user_id=call.user_id)
@@ -191,6 +192,21 @@ class PlaybookStore:
         where, rows = await self._database.read(work, user_id=call.user_id)
         agent_id = call.assistant
         return where.fill(_summaries(agent_id, rows))
+
+    async def list_after(self, call: Call, after: int, limit: int) -> list[tuple[int, Playbook]]:
+        """Return up to `limit` whole playbooks, oldest first, from the place after `after`; each with its place."""
+
+        async def work(tx: Transaction) -> list[tuple[int, Playbook]]:
+            owner_no, _ = await _known_owner(tx, call)
+            rows = await tx.all(
+                f"SELECT seq, id, {_WHOLE} FROM playbook WHERE owner_no = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3",
+                owner_no,
+                after,
+                limit,
+            )
+            return [(row[0], _playbook(row[1], call.assistant, row[2:])) for row in rows]
+
+        return await self._database.read(work, user_id=call.user_id)
 
     async def all_ids(self, call: Call, limit: int) -> list[str]:
         """Return the ids of the oldest `limit` playbooks."""
@@ -242,7 +258,7 @@ class PlaybookStore:
                 updated.updated_at,
                 *_columns(updated, content),
             )
-            await tx.notify(topic(call))
+            await tx.notify(playbook_topic(call, id))
             return updated
 
         return await self._database.write(work, user_id=call.user_id)
@@ -253,7 +269,7 @@ class PlaybookStore:
         async def work(tx: Transaction) -> Playbook:
             playbook = await _get(tx, call, id)
             await tx.run("DELETE FROM playbook WHERE id = ?1", id)
-            await tx.notify(topic(call))
+            await tx.notify(playbook_topic(call, id))
             return playbook
 
         return await self._database.write(work, user_id=call.user_id)
@@ -274,7 +290,7 @@ class PlaybookStore:
                 call.session_id or "",
                 _now(),
             )
-            await tx.notify(topic(call))
+            await tx.notify(playbook_topic(call, id))
             return playbook
 
         return await self._database.write(work, user_id=call.user_id)
@@ -333,9 +349,15 @@ class PlaybookStore:
 _RUN_FIELDS = ("id", "playbook_id", "goal", "version", "session_id", "selected_at")
 
 
-def topic(call: Call) -> str:
-    """The name under which changes of this owner's playbooks are told."""
-    return f"playbook/{call.user_id}/{call.assistant}"
+def playbook_topic(call: Call, *id: str) -> str:
+    """The name under which changes are told: of one playbook, or of all of this owner's."""
+    return topic("playbook", call.user_id, call.assistant, *id)
+
+
+def changed_ids(call: Call, topics: Iterable[str]) -> list[str]:
+    """Return the playbooks that these topics are about; none are named when too much changed to tell."""
+    above = len(playbook_topic(call))
+    return [topic[above:-1] for topic in topics if len(topic) > above]
 
 
 async def _owner(tx: Transaction, call: Call) -> int:
@@ -378,7 +400,11 @@ async def _get(tx: Transaction, call: Call, id: str) -> Playbook:
             ),
             hint=say("Use 'list_playbooks' to see the playbooks of this assistant."),
         )
-    _, agent_id, goal, initial_command, workflow, success_criteria, created_at, updated_at, version = row
+    return _playbook(id, row[1], row[2:])
+
+
+def _playbook(id: str, agent_id: str, row: Row) -> Playbook:
+    goal, initial_command, workflow, success_criteria, created_at, updated_at, version = row
     return Playbook.model_construct(
         id=id,
         agent_id=agent_id,

@@ -8,11 +8,13 @@ from madang.core.calls import Call
 from madang.core.documents import Document
 from madang.core.messages import Line, Message, Rows, Text, say
 from madang.core.paging import ALL, Page
+from madang.core.resources import Resource, ResourceTemplate
 from madang.core.results import Pause, ToolResult, UiPage
 from madang.services.playbook.domain import Playbook, PlaybookRun, PlaybookSummary, Step
 
 PAGE = "playbooks/list"
 LONGEST_IN_ROW = 100
+LONGEST_DESCRIPTION = 1024
 
 
 class PlaybookChanged(Document):
@@ -259,6 +261,33 @@ def imported(playbooks: Sequence[Playbook]) -> ToolResult[PlaybooksImported]:
     data = PlaybooksImported.model_construct(success=True, count=len(playbooks), ids=[p.id for p in playbooks])
     return ToolResult(text, data)
 
+
+def skill(playbook: Playbook) -> Resource:
+    """Return a playbook as a skill: the same steps, for clients that know skills."""
+    name = f"{_SKILL_PREFIX}{playbook.id}"
+    description = "".join(c for c in " ".join(playbook.goal.split()) if c.isprintable())[:LONGEST_DESCRIPTION]
+    return Resource(
+        uri=skill_uri(playbook.id),
+        name=name,
+        title=description,
+        body=["", f"# {description}", "", *_details(playbook)],
+        frontmatter={"name": name, "description": description or name},
+    )
+
+
+def skill_uri(id: str) -> str:
+    return f"skill://{_SKILL_PREFIX}{id}/SKILL.md"
+
+
+def skill_playbook_id(uri: str) -> str:
+    """Return the id of the playbook that is served under `uri`, or an empty text."""
+    prefix, suffix = f"skill://{_SKILL_PREFIX}", "/SKILL.md"
+    return uri[len(prefix) : -len(suffix)] if uri.startswith(prefix) and uri.endswith(suffix) else ""
+
+
+_SKILL_PREFIX = "playbook-"
+
+SKILL_TEMPLATE = ResourceTemplate(uri_template=skill_uri("{id}"), name="playbook", title="A playbook as a skill")
 
 _PAUSE = Pause(
     kind="choice",
