@@ -160,6 +160,7 @@ class Doors:
         locale: Locale = "en",
         ui: UiChoice = "auto",
         shows: Shows = "embedded",
+        on_message: Any = None,
     ) -> AsyncIterator[Door]:
         settings = Settings(self.data_dir, AssistantId(assistant), SessionId(session), locale, ui, token=TOKEN)
         if self.kind.way == "provider":
@@ -167,10 +168,10 @@ class Doors:
                 yield ProviderDoor(madang, settings.page_override or shows)
             return
         opened = {"memory": _in_memory, "stdio": _stdio, "http": _http}[self.kind.way]
-        async with opened(settings) as server, self._client(server, shows) as client:
+        async with opened(settings) as server, self._client(server, shows, on_message) as client:
             yield McpDoor(client)
 
-    def _client(self, server: Any, shows: Shows) -> Client:
+    def _client(self, server: Any, shows: Shows, on_message: Any) -> Client:
         pages = advertise(UI_EXTENSION, {"mimeTypes": [APP_MIME_TYPE]})
         name = "claude-code" if shows == "off" else "madang-tests"
         return Client(
@@ -179,6 +180,7 @@ class Doors:
             extensions=[pages] if shows == "linked" else [],
             client_info=types.Implementation(name=name, version="1"),
             read_timeout_seconds=30,
+            message_handler=on_message,
         )
 
 

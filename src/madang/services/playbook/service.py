@@ -47,7 +47,7 @@ class PlaybookService:
     resource_templates = (views.SKILL_TEMPLATE,)
 
     async def list_resources(self, call: Call, after: str, limit: int) -> ResourceList:
-        if after and not after.isdecimal():
+        if after and not (after.isascii() and after.isdecimal()):
             raise InvalidCursor(say("The cursor is not one of ours."))
         found = await self._store.list_after(call, int(after[:18] or 0), limit + 1)
         there_are_more = len(found) > limit
