@@ -14,9 +14,9 @@ from madang.core.errors import MadangError, RequestError, SetupError, ToolError
 from madang.core.service import Service
 from madang.provider.provider import InternalError
 from madang.services import builtin_services
-from madang.settings import read_settings
+from madang.settings import _Config, read_settings
 from madang.storage.sqlite import SqliteDatabase
-from tests.docs.pages import PAGES, ROOT, headings, name_of
+from tests.docs.pages import PAGES, ROOT, blocks, headings, name_of
 
 SETTINGS = (ROOT / "docs/reference/settings.md").read_text(encoding="utf-8")
 ERRORS = ROOT / "docs/reference/errors.md"
@@ -65,6 +65,21 @@ def test_the_variables_in_the_settings_reference_are_those_that_are_read() -> No
 
     ours = {name for name in environment.asked if name.startswith("MADANG_")}
     assert set(re.findall(r"`(MADANG_\w+)`", SETTINGS)) == ours
+
+
+def test_every_key_of_the_config_file_is_in_the_settings_reference() -> None:
+    section = SETTINGS.partition("## config.toml")[2].partition("\n## ")[0]
+
+    assert [key for key in _Config.model_fields if f"`{key}`" not in section] == []
+
+
+def test_the_example_of_a_config_file_is_one(tmp_path: Path) -> None:
+    (example,) = [block.body for block in blocks(ROOT / "docs/reference/settings.md") if block.language == "toml"]
+    (tmp_path / "config.toml").write_text(example, encoding="utf-8")
+
+    settings = read_settings({}, data_dir=str(tmp_path))
+
+    assert (settings.locale, settings.assistant, settings.grants) == ("ko", "editor", {"reviewer": ("planning",)})
 
 
 def test_every_error_code_is_in_the_table_of_its_family() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 from dataclasses import dataclass, field
@@ -32,6 +33,8 @@ class Example:
 def test_the_examples_of_a_page_run_in_order_and_print_what_it_shows(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    for name in [name for name in os.environ if name.startswith("MADANG_")]:
+        monkeypatch.delenv(name)
     monkeypatch.setenv("MADANG_DATA_DIR", str(tmp_path / "data"))
     ids: dict[str, str] = {}
     for example in _examples(page):
