@@ -61,6 +61,8 @@ class Plan(Document):
 
     def with_goal(self, goal: str) -> Plan:
         """Set the goal; the one it replaces becomes the previous goal. To-dos stay."""
+        if goal == self.state.goal:
+            return self
         previous = self.state.goal or self.state.last_cleared_goal
         return self._changed(goal=goal, last_cleared_goal=previous)
 
