@@ -62,6 +62,7 @@ class AuditLog:
         self._database = database
         self._noted: list[tuple[float, AuditEntry]] = []
         self._flusher: asyncio.Task[None] | None = None
+        self._flushing = asyncio.Lock()
 
     def record(self, entry: AuditEntry) -> None:
         """Note a call; it is on disk a moment later."""
@@ -83,6 +84,11 @@ class AuditLog:
         await self._flush()
 
     async def _flush(self) -> None:
+        # One at a time: who closes must not return, and have the database closed, while rows are on their way to it.
+        async with self._flushing:
+            await self._write_noted()
+
+    async def _write_noted(self) -> None:
         noted, self._noted = self._noted, []
         if not noted:
             return
@@ -109,7 +115,12 @@ INSERT INTO audit (at, user_id, assistant_id, session_id, door, tool, effect, ar
 
 def _row(at: float, entry: AuditEntry) -> Row:
     call = entry.call
-    whole = json.dumps(entry.arguments, sort_keys=True, default=str)
+    short = json.dumps(_shortened(entry.arguments), ensure_ascii=False)
+    try:
+        whole = json.dumps(entry.arguments, sort_keys=True, default=str)
+    except (TypeError, ValueError, RecursionError):
+        # Refused arguments may be too deep for JSON; they must not take the rows of other calls along.
+        whole = short
     return (
         datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds"),
         call.user_id,
@@ -118,7 +129,7 @@ def _row(at: float, entry: AuditEntry) -> Row:
         call.door,
         entry.tool,
         entry.effect,
-        json.dumps(_shortened(entry.arguments), ensure_ascii=False),
+        short,
         hashlib.sha256(whole.encode(errors="replace")).hexdigest(),
         entry.outcome,
         entry.answer_bytes,
