@@ -65,9 +65,14 @@ class Service(Protocol):
 
 @runtime_checkable
 class Loads(Service, Protocol):
-    """A service that has to be opened before its first use and closed at the end."""
+    """A service that has to be opened before its first use."""
 
     async def load(self) -> None: ...
+
+
+@runtime_checkable
+class Unloads(Service, Protocol):
+    """A service that has something to close at the end."""
 
     async def unload(self) -> None: ...
 

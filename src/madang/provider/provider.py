@@ -30,7 +30,7 @@ from madang.core.service import (
 )
 from madang.core.tools import Tool
 from madang.provider.lifecycle import Lifecycle
-from madang.provider.streams import merged
+from madang.provider.streams import ValueT, merged
 from madang.rendering.catalogue import translator
 from madang.rendering.replies import error_reply, render_text, reply
 from madang.storage.audit import AuditEntry, AuditLog
@@ -160,7 +160,10 @@ class Provider:
     async def watch_contexts(self, call: Call) -> AsyncIterator[dict[str, ServiceContext]]:
         """Yield the state of all services, then again whenever one of them changed, in whatever process."""
         watched = [service for service in await self._ready(call) if isinstance(service, TellsChanges)]
-        async for _ in merged([service.changes(call) for service in watched]):
+        changes = merged([_watched(service, service.changes(call)) for service in watched])
+        await anext(changes, None)  # until every service watches, so that nothing is missed
+        yield await self.service_contexts(call)
+        async for _ in changes:
             yield await self.service_contexts(call)
 
     async def list_resources(self, call: Call, cursor: str = "") -> ResourceList:
@@ -197,8 +200,8 @@ class Provider:
 
     async def watch_resources(self, call: Call) -> AsyncIterator[frozenset[str]]:
         """Yield an empty set once watching has begun, then the addresses of what changed, in whatever process."""
-        streams = [service.resource_changes(call) for service in await self._offering(call)]
-        async for values in merged(streams):
+        offering = await self._offering(call)
+        async for values in merged([_watched(service, service.resource_changes(call)) for service in offering]):
             yield frozenset(uri for value in values for uri in value)
 
     async def build_tool_prompt(self, call: Call) -> str:
@@ -245,9 +248,9 @@ class Provider:
 
     async def _run(self, call: Call, service: Service, tool: Tool, arguments: Mapping[str, Any]) -> Reply:
         _ = call.assistant
-        await self._lifecycle.open(service)
         try:
             async with asyncio.timeout(self._time_limit_s):
+                await self._lifecycle.open(service)
                 result = await tool.run(call, arguments)
         except TimeoutError:
             raise TimedOut(
@@ -255,6 +258,16 @@ class Provider:
                 hint=say("It may still have been done: look before you call again."),
             ) from None
         return reply(service.metadata.name, tool.name, call, result)
+
+
+async def _watched(service: Service, stream: AsyncIterator[ValueT]) -> AsyncIterator[ValueT]:
+    """Yield the changes of one service; one that cannot be watched is logged, and the others go on."""
+    try:
+        async for change in stream:
+            yield change
+    except Exception as error:
+        exc_info = not isinstance(error, MadangError)
+        logger.error("%s cannot be watched: %s", service.metadata.name, error, exc_info=exc_info)
 
 
 async def _context(service: TellsContext, call: Call) -> ServiceContext:
