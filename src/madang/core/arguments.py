@@ -37,9 +37,10 @@ def check_shape(arguments: Mapping[str, Any]) -> None:
                 below.extend(value.values())
             elif isinstance(value, (list, tuple)):
                 below.extend(value)
+            # Counted as we go: one list that stands in many places must not be unfolded in all of them first.
+            if seen + len(below) > MOST_VALUES:
+                raise LimitExceeded(say("The arguments hold more than {limit} values.", limit=MOST_VALUES))
         seen += len(below)
-        if seen > MOST_VALUES:
-            raise LimitExceeded(say("The arguments hold more than {limit} values.", limit=MOST_VALUES))
         if not below:
             return
         level = below
