@@ -9,7 +9,7 @@ import asyncio
 import logging
 import secrets
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Any
 
 from madang.core.calls import Call
@@ -160,7 +160,7 @@ class Provider:
     async def watch_contexts(self, call: Call) -> AsyncIterator[dict[str, ServiceContext]]:
         """Yield the state of all services, then again whenever one of them changed, in whatever process."""
         watched = [service for service in await self._ready(call) if isinstance(service, TellsChanges)]
-        changes = merged([_watched(service, service.changes(call)) for service in watched])
+        changes = merged([_watched(service, service.changes, call) for service in watched])
         await anext(changes, None)  # until every service watches, so that nothing is missed
         yield await self.service_contexts(call)
         async for _ in changes:
@@ -201,7 +201,7 @@ class Provider:
     async def watch_resources(self, call: Call) -> AsyncIterator[frozenset[str]]:
         """Yield an empty set once watching has begun, then the addresses of what changed, in whatever process."""
         offering = await self._offering(call)
-        async for values in merged([_watched(service, service.resource_changes(call)) for service in offering]):
+        async for values in merged([_watched(service, service.resource_changes, call) for service in offering]):
             yield frozenset(uri for value in values for uri in value)
 
     async def build_tool_prompt(self, call: Call) -> str:
@@ -260,10 +260,12 @@ class Provider:
         return reply(service.metadata.name, tool.name, call, result)
 
 
-async def _watched(service: Service, stream: AsyncIterator[ValueT]) -> AsyncIterator[ValueT]:
+async def _watched(
+    service: Service, changes: Callable[[Call], AsyncIterator[ValueT]], call: Call
+) -> AsyncIterator[ValueT]:
     """Yield the changes of one service; one that cannot be watched is logged, and the others go on."""
     try:
-        async for change in stream:
+        async for change in changes(call):
             yield change
     except Exception as error:
         exc_info = not isinstance(error, MadangError)
