@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from math import isfinite
 from typing import Any
 
 from madang.core.calls import Call
@@ -62,7 +63,7 @@ class AuditLog:
         self._database = database
         self._noted: list[tuple[float, AuditEntry]] = []
         self._flusher: asyncio.Task[None] | None = None
-        self._flushing = asyncio.Lock()
+        self._writing = asyncio.Lock()
 
     def record(self, entry: AuditEntry) -> None:
         """Note a call; it is on disk a moment later."""
@@ -84,15 +85,12 @@ class AuditLog:
         await self._flush()
 
     async def _flush(self) -> None:
-        # One at a time: who closes must not return, and have the database closed, while rows are on their way to it.
-        async with self._flushing:
-            await self._write_noted()
+        async with self._writing:  # closing waits here for rows that are on their way
+            noted, self._noted = self._noted, []
+            if noted:
+                await self._write(noted)
 
-    async def _write_noted(self) -> None:
-        noted, self._noted = self._noted, []
-        if not noted:
-            return
-
+    async def _write(self, noted: list[tuple[float, AuditEntry]]) -> None:
         async def write(tx: Transaction) -> None:
             # Rows are made here, all together and in the writer's thread, so that no call waits for it.
             for at, entry in noted:
@@ -115,12 +113,6 @@ INSERT INTO audit (at, user_id, assistant_id, session_id, door, tool, effect, ar
 
 def _row(at: float, entry: AuditEntry) -> Row:
     call = entry.call
-    short = json.dumps(_shortened(entry.arguments), ensure_ascii=False)
-    try:
-        whole = json.dumps(entry.arguments, sort_keys=True, default=str)
-    except (TypeError, ValueError, RecursionError):
-        # Refused arguments may be too deep for JSON; they must not take the rows of other calls along.
-        whole = short
     return (
         datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds"),
         call.user_id,
@@ -129,12 +121,21 @@ def _row(at: float, entry: AuditEntry) -> Row:
         call.door,
         entry.tool,
         entry.effect,
-        short,
-        hashlib.sha256(whole.encode(errors="replace")).hexdigest(),
+        json.dumps(_shortened(entry.arguments), ensure_ascii=False),
+        _digest(entry.arguments),
         entry.outcome,
         entry.answer_bytes,
         round(entry.took_ms, 3),
     )
+
+
+def _digest(arguments: Mapping[str, Any]) -> str:
+    """Return the hash of the arguments, or nothing for some that no tool would take: too deep, or not JSON at all."""
+    try:
+        whole = json.dumps(arguments, sort_keys=True, default=str)
+    except (TypeError, ValueError, RecursionError):
+        return ""
+    return hashlib.sha256(whole.encode(errors="replace")).hexdigest()
 
 
 def _shortened(value: Any, depth: int = 3) -> Any:
@@ -145,7 +146,11 @@ def _shortened(value: Any, depth: int = 3) -> Any:
     if isinstance(value, Mapping):
         if depth == 0:
             return f"{{{len(value)} fields}}"
-        return {str(_shortened(key)): _shortened(inner, depth - 1) for key, inner in list(value.items())[:20]}
+        return {str(_shortened(key, 0)): _shortened(inner, depth - 1) for key, inner in list(value.items())[:20]}
     if isinstance(value, (list, tuple)):
         return f"[{len(value)} items]" if depth == 0 or len(value) > 20 else [_shortened(v, depth - 1) for v in value]
-    return value if isinstance(value, (bool, int, float)) or value is None else str(value)
+    if isinstance(value, int) and value.bit_length() > 64:
+        return f"an integer of {value.bit_length()} bits"
+    if isinstance(value, (bool, int)) or value is None or (isinstance(value, float) and isfinite(value)):
+        return value
+    return _shortened(str(value))
