@@ -15,11 +15,12 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import islice
 from math import isfinite
 from typing import Any
 
 from madang.core.calls import Call
-from madang.core.errors import MadangError
+from madang.core.errors import LimitExceeded, MadangError
 from madang.storage.database import Database, MigrationSet, Row, Transaction
 
 FLUSH_S = 0.25
@@ -122,7 +123,8 @@ def _row(at: float, entry: AuditEntry) -> Row:
         entry.tool,
         entry.effect,
         json.dumps(_shortened(entry.arguments), ensure_ascii=False),
-        _digest(entry.arguments),
+        # What was refused for its size is not worth reading through once more.
+        "" if entry.outcome == LimitExceeded.code else _digest(entry.arguments),
         entry.outcome,
         entry.answer_bytes,
         round(entry.took_ms, 3),
@@ -146,7 +148,7 @@ def _shortened(value: Any, depth: int = 3) -> Any:
     if isinstance(value, Mapping):
         if depth == 0:
             return f"{{{len(value)} fields}}"
-        return {str(_shortened(key, 0)): _shortened(inner, depth - 1) for key, inner in list(value.items())[:20]}
+        return {str(_shortened(key, 0)): _shortened(inner, depth - 1) for key, inner in islice(value.items(), 20)}
     if isinstance(value, (list, tuple)):
         return f"[{len(value)} items]" if depth == 0 or len(value) > 20 else [_shortened(v, depth - 1) for v in value]
     if isinstance(value, int) and value.bit_length() > 64:

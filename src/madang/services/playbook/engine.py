@@ -89,6 +89,9 @@ def _parsed(document: str) -> Any:
         return yaml.load(document, loader)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise _not_readable(str(error)) from None
+    except (LookupError, AttributeError, TypeError) as error:
+        # PyYAML's own answer to a tag that does not fit its value, such as `!!bool maybe`.
+        raise _not_readable(f"a tagged value does not fit its tag ({type(error).__name__})") from None
 
 
 def _not_readable(reason: str) -> InvalidArguments:
