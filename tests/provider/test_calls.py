@@ -242,3 +242,26 @@ async def test_five_hundred_interleaved_calls_of_two_sessions_do_not_mix(asker: 
         listed = (await who.done("list_playbooks")).data["page"]["items"]
         assert len(listed) == 50
         assert all(item["goal"].startswith(f"{name} ") for item in listed)
+
+
+async def test_calls_that_were_refused_or_cancelled_are_in_the_trail_too(database: SqliteDatabase) -> None:
+    echo = Echo()
+    provider = Provider(AuditLog(database), grants={"guest": []})
+    provider.register(echo)
+
+    with pytest.raises(UnknownTool):
+        await provider.execute_tool(CALL, "nothing", {})
+    with pytest.raises(NotGranted):
+        await provider.execute_tool(replace(CALL, assistant_id=AssistantId("guest")), "echo", {"text": "hi"})
+    hanging = asyncio.create_task(provider.execute_tool(CALL, "hang", {}))
+    with fail_after(5):
+        await echo.holder.entered.wait()
+        hanging.cancel()
+        await asyncio.wait([hanging])
+    await provider.close()
+
+    assert [(row[3], row[-1]) for row in await audit_rows(database)] == [
+        ("nothing", "unknown_tool"),
+        ("echo", "not_granted"),
+        ("hang", "cancelled"),
+    ]

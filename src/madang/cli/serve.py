@@ -6,8 +6,10 @@ import argparse
 import asyncio
 import json
 import logging
+import os
 import secrets
 import sys
+from pathlib import Path
 
 from madang.core.errors import SetupError
 from madang.core.messages import say
@@ -82,6 +84,11 @@ async def _serve_http(settings: Settings, host: str, port: int) -> None:
             await uvicorn.Server(config).serve(sockets=[socket])
 
 
+def own_command() -> str:
+    """Return how a client can start us: by a path that holds wherever the client is."""
+    return str(Path(sys.argv[0]).absolute()) if os.sep in sys.argv[0] else sys.argv[0]
+
+
 def how_to_connect(settings: Settings, host: str, port: int, token: str) -> str:
     """Return what the person who started the server needs to connect to it."""
     url = f"http://[{host}]:{port}/mcp" if ":" in host else f"http://{host}:{port}/mcp"
@@ -99,5 +106,5 @@ Clients that connect over HTTP, for example VS Code (.vscode/mcp.json):
 The MCP Inspector:
 npx @modelcontextprotocol/inspector --transport http --server-url {url} --header 'Authorization: {authorization}'
 
-Clients that start their servers themselves (Claude Desktop, Goose) run: {sys.argv[0]} mcp
+Clients that start their servers themselves (Claude Desktop, Goose) run: {own_command()} mcp
 Stop with Ctrl-C."""

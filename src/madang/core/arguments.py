@@ -86,7 +86,7 @@ def _problem(problem: Any) -> Message:
 
 _WORDINGS: dict[str, Callable[[Mapping[str, Any]], Message]] = {
     "missing": lambda _: say("is required"),
-    "extra_forbidden": lambda _: say("is not an argument here"),
+    "extra_forbidden": lambda _: say("is not known here"),
     "int_type": lambda _: say("must be an integer"),
     "int_from_float": lambda _: say("must be an integer"),
     "float_type": lambda _: say("must be a number"),
@@ -106,6 +106,7 @@ _WORDINGS: dict[str, Callable[[Mapping[str, Any]], Message]] = {
     "too_long": lambda context: say("must have at most {bound} items", bound=context["max_length"]),
     "literal_error": lambda context: say("must be one of {options}", options=context["expected"]),
     "page_size": lambda _: say("must be -1 (all) or 1…1000"),
+    "empty_patch": lambda _: say("must name at least one field to change"),
     "blank": lambda _: say("must not be blank"),
     "not_removable": lambda _: say("cannot be removed"),
 }

@@ -37,6 +37,7 @@ from madang.storage.audit import AuditEntry, AuditLog
 
 TIME_LIMIT_S = 30.0
 RESOURCES_IN_A_LIST = 50
+LONGEST_NAME = 100
 
 logger = logging.getLogger(__name__)
 
@@ -119,22 +120,19 @@ class Provider:
         """
         found = self._find(name)
         if found is None:
-            raise UnknownTool(say("There is no tool '{name}'.", name=name[:100]))
+            self._note(call, name[:LONGEST_NAME], "", arguments, UnknownTool.code)
+            raise UnknownTool(say("There is no tool '{name}'.", name=name[:LONGEST_NAME]))
         service, tool = found
-        self._check_grant(call, service)
+        if not self._may_use(call, service):
+            self._note(call, tool.name, tool.effect, arguments, NotGranted.code)
+            raise _not_granted(call, service)
         started = time.perf_counter()
+        outcome, size = "cancelled", 0
         try:
-            answer = await self._run(call, service, tool, arguments)
-        except ToolError as error:
-            answer = error_reply(service.metadata.name, tool.name, call, error)
-        except Exception:
-            answer = error_reply(service.metadata.name, tool.name, call, _internal_error(tool.name))
-        took_ms = (time.perf_counter() - started) * 1000
-        outcome = answer.error_code or "ok"
-        logger.info("%s %s %.1f ms (%s, %s)", tool.name, outcome, took_ms, call.door, call.session_id)
-        self._audit.record(
-            AuditEntry(call, tool.name, tool.effect, arguments, outcome, len(answer.text.encode()), took_ms)
-        )
+            answer = await self._answer(call, service, tool, arguments)
+            outcome, size = answer.error_code or "ok", len(answer.text.encode())
+        finally:
+            self._note(call, tool.name, tool.effect, arguments, outcome, size, (time.perf_counter() - started) * 1000)
         return answer
 
     async def switch_context(self, context: Context | None) -> None:
@@ -227,16 +225,6 @@ class Provider:
         granted = self._grants.get(call.assistant_id or "")
         return granted is None or service.metadata.name in granted
 
-    def _check_grant(self, call: Call, service: Service) -> None:
-        if not self._may_use(call, service):
-            raise NotGranted(
-                say(
-                    "The assistant '{assistant}' may not use the service '{service}'.",
-                    assistant=call.assistant_id or "",
-                    service=service.metadata.name,
-                )
-            )
-
     async def _offering(self, call: Call) -> list[OffersResources]:
         return [service for service in await self._ready(call) if isinstance(service, OffersResources)]
 
@@ -245,6 +233,28 @@ class Provider:
         await asyncio.gather(*(self._lifecycle.open(service) for service in wanted), return_exceptions=True)
         status = self._lifecycle.status
         return [service for service in wanted if status[service.metadata.name].state == "ready"]
+
+    def _note(
+        self,
+        call: Call,
+        tool: str,
+        effect: str,
+        arguments: Mapping[str, Any],
+        outcome: str,
+        size: int = 0,
+        took_ms: float = 0.0,
+    ) -> None:
+        """Write down that a call came and how it ended: one line in the log, one row in the trail."""
+        logger.info("%s %s %.1f ms (%s, %s)", tool, outcome, took_ms, call.door, call.session_id)
+        self._audit.record(AuditEntry(call, tool, effect, arguments, outcome, size, took_ms))
+
+    async def _answer(self, call: Call, service: Service, tool: Tool, arguments: Mapping[str, Any]) -> Reply:
+        try:
+            return await self._run(call, service, tool, arguments)
+        except ToolError as error:
+            return error_reply(service.metadata.name, tool.name, call, error)
+        except Exception:
+            return error_reply(service.metadata.name, tool.name, call, _internal_error(tool.name))
 
     async def _run(self, call: Call, service: Service, tool: Tool, arguments: Mapping[str, Any]) -> Reply:
         _ = call.assistant
@@ -282,6 +292,16 @@ async def _context(service: TellsContext, call: Call) -> ServiceContext:
         text = [say("# {service}: its state cannot be read now.", service=name)]
         return ServiceContext(text, {"error": str(error) if isinstance(error, MadangError) else "internal"})
     return ServiceContext(context) if isinstance(context, str) else context
+
+
+def _not_granted(call: Call, service: Service) -> NotGranted:
+    return NotGranted(
+        say(
+            "The assistant '{assistant}' may not use the service '{service}'.",
+            assistant=call.assistant_id or "",
+            service=service.metadata.name,
+        )
+    )
 
 
 def _internal_error(tool_name: str) -> InternalError:

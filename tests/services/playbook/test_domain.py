@@ -59,7 +59,6 @@ def test_default_step_ids_stay_behind_when_a_playbook_is_taken_out() -> None:
 @pytest.mark.parametrize(
     ("patch", "expected"),
     [
-        ({}, CONTENT),
         ({"goal": "New"}, CONTENT.model_copy(update={"goal": "New"})),
         ({"initialCommand": None}, CONTENT.model_copy(update={"initial_command": ""})),
         ({"workflow": []}, CONTENT.model_copy(update={"workflow": []})),

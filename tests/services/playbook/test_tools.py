@@ -108,14 +108,14 @@ async def test_ids_are_unique_and_in_the_order_of_creation_times(asker: Asker) -
         ({"goal": "x", "workflow": None}, "workflow: must be a list."),
         ({"goal": "x", "workflow": [{}]}, "workflow.0.description: is required."),
         ({"goal": "x", "workflow": ["step"]}, "workflow.0: must be an object."),
-        ({"goal": "x", "workflow": [{"description": "d", "steps": 1}]}, "workflow.0.steps: is not an argument here."),
+        ({"goal": "x", "workflow": [{"description": "d", "steps": 1}]}, "workflow.0.steps: is not known here."),
         (
             {"goal": "x", "workflow": [{"description": "d", "action": {"toolName": 1}}]},
             "workflow.0.action.toolName: must be a string.",
         ),
         ({"goal": "x", "workflow": [{"description": "d"}] * 201}, "workflow: must have at most 200 items."),
         ({"goal": "x", "workflow": [], "initialCommand": None}, "initialCommand: must be a string."),
-        ({"goal": "x", "workflow": [], "id": "mine"}, "id: is not an argument here."),
+        ({"goal": "x", "workflow": [], "id": "mine"}, "id: is not known here."),
         ({"goal": "nul \x00", "workflow": []}, "A text holds a NUL character."),
         (
             {"goal": "half \ud83d", "workflow": []},
@@ -136,7 +136,7 @@ async def test_a_playbook_that_is_none_is_refused_with_the_field(
 async def test_an_unknown_argument_is_named_as_it_was_written(asker: Asker) -> None:
     reply = await asker.ask("list_playbooks", Page=1)
 
-    assert reply.text.startswith("[list_playbooks] Error: Page: is not an argument here.")
+    assert reply.text.startswith("[list_playbooks] Error: Page: is not known here.")
 
 
 async def test_a_long_unknown_argument_does_not_make_a_long_answer(asker: Asker) -> None:
@@ -289,7 +289,6 @@ async def test_an_update_is_confirmed_and_counts_the_version(asker: Asker) -> No
 @pytest.mark.parametrize(
     ("patch", "changed"),
     [
-        ({}, {}),
         ({"initialCommand": "go"}, {"initialCommand": "go"}),
         ({"initialCommand": None}, {"initialCommand": ""}),
         ({"workflow": []}, {"workflow": []}),
@@ -333,10 +332,10 @@ async def test_a_patched_workflow_is_replaced_as_a_whole(asker: Asker) -> None:
 @pytest.mark.parametrize(
     ("patch", "said"),
     [
-        ({"id": "other"}, "playbook.id: is not an argument here."),
-        ({"agentId": "other"}, "playbook.agentId: is not an argument here."),
-        ({"createdAt": "2020-01-01"}, "playbook.createdAt: is not an argument here."),
-        ({"version": 9}, "playbook.version: is not an argument here."),
+        ({"id": "other"}, "playbook.id: is not known here."),
+        ({"agentId": "other"}, "playbook.agentId: is not known here."),
+        ({"createdAt": "2020-01-01"}, "playbook.createdAt: is not known here."),
+        ({"version": 9}, "playbook.version: is not known here."),
         ({"goal": None}, "goal: is required."),
         ({"workflow": None}, "workflow: is required."),
         ({"goal": " "}, "playbook.goal: must not be blank."),
@@ -470,3 +469,22 @@ async def test_an_odd_id_is_only_an_id(asker: Asker) -> None:
     reply = await asker.ask("get_playbook", id="' OR '1'='1")
 
     assert reply.text.startswith("[get_playbook] Error: Playbook ' OR '1'='1 not found.")
+
+
+async def test_an_empty_patch_is_refused_and_changes_nothing(asker: Asker) -> None:
+    playbook = await created(asker)
+
+    reply = await asker.ask("update_playbook", id=playbook["id"], playbook={})
+
+    assert reply.error_code == "invalid_arguments"
+    assert "playbook: must name at least one field to change." in reply.text
+    assert (await asker.done("get_playbook", id=playbook["id"])).data["playbook"] == playbook
+
+
+async def test_reading_from_a_step_that_is_not_there_says_how_many_there_are(asker: Asker) -> None:
+    playbook = await created(asker)
+
+    reply = await asker.ask("get_playbook", id=playbook["id"], fromStep=7)
+
+    assert reply.error_code == "out_of_range"
+    assert f"there are {len(playbook['workflow'])} steps, no step 7" in reply.text
