@@ -195,6 +195,36 @@ async def test_hints_name_tools_that_exist(name: str) -> None:
     assert set(quoted) <= set(TOOLS)
 
 
+@pytest.mark.parametrize("name", TOOLS)
+async def test_the_largest_answer_is_still_about_eight_kilobytes(name: str) -> None:
+    """A model pays for every byte, whatever others have written."""
+    step = {**STEP, "description": "가" * 1000, "requiredData": ["나" * 200] * 20}
+    criteria = {"description": "기" * 4000, "requiredArtifacts": ["물" * 500] * 20}
+    async with open_asker() as asker:
+        large = await asker.done(
+            "create_playbook",
+            goal="목" * 2000,
+            initialCommand="명" * 4000,
+            workflow=[step] * 5,
+            successCriteria=criteria,
+        )
+        id = large.data["playbook"]["id"]
+        await asker.done("select_playbook", id=id)
+        for number in range(1, 11):
+            await asker.done("add_observation", observation="관" * 2000)
+            await asker.done("add_todo", name="할" * 1000)
+            await asker.done("mark_todo", id=number, summary="요" * 2000)
+        for goal in ("옛" * 2000, "새" * 2000):
+            await asker.done("create_goal", goal=goal)
+        arguments = {"observation": "새" * 2000} if name == "add_observation" else GOOD[name](id)
+
+        reply = await asker.done(name, **arguments)
+        prompt = await asker.provider.build_tool_prompt(asker.call)
+
+    assert len(reply.text.encode()) < 9 * 1024
+    assert len(prompt.encode()) < 2 * 9 * 1024
+
+
 def assert_ids_are_in_the_text(reply: Reply) -> None:
     """The data is never the only place of an id."""
     for key, value in pairs(reply.data):

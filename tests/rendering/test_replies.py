@@ -53,10 +53,9 @@ def test_rows_are_cut_where_the_room_ends() -> None:
 
 
 def test_what_stands_beside_a_list_counts_too() -> None:
-    lines = rendered("x" * 7000, Rows(["y" * 500] * 10, REST), "z" * 500)
+    lines = rendered("x" * 5000, Rows(["y" * 500] * 10, REST), "z" * 500)
 
-    assert lines.count("y" * 500) == 1
-    assert len("\n".join(lines).encode()) <= MOST_BYTES + 100
+    assert lines == ["x" * 5000, *["y" * 500] * 5, "… 5 more after 5.", "z" * 500]
 
 
 def test_two_lists_share_the_room() -> None:
@@ -67,8 +66,31 @@ def test_two_lists_share_the_room() -> None:
     assert lines[-1] == "… 9 b left out."
 
 
-def test_one_row_is_always_shown() -> None:
-    assert rendered(Rows(["x" * 20_000, "y"], REST)) == ["x" * 20_000, "… 1 more after 1."]
+def test_one_row_is_always_shown_as_far_as_there_is_room() -> None:
+    first, last = rendered(Rows(["x" * 20_000, "y"], REST))
+
+    assert first == "x" * MOST_BYTES + "… (cut here: 11808 more characters are in the structured result)"
+    assert last == "… 1 more after 1."
+
+
+def test_long_lines_share_the_room_and_short_ones_stay_whole() -> None:
+    lines = rendered("가" * 4000, "short", "나" * 4000, Rows(["row"] * 3, REST), "end")
+
+    cut = "… (cut here: {} more characters are in the structured result)"
+    assert lines == [
+        "가" * 1361 + cut.format(2639),
+        "short",
+        "나" * 1361 + cut.format(2639),
+        "row",
+        "row",
+        "row",
+        "end",
+    ]
+    assert len("\n".join(lines).encode()) <= MOST_BYTES + 200
+
+
+def test_a_text_that_fits_is_left_alone() -> None:
+    assert rendered("가" * 2600, "b", Rows(["c"], REST)) == ["가" * 2600, "b", "c"]
 
 
 def test_an_answer_names_its_tool_and_carries_camel_case_data() -> None:

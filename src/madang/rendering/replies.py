@@ -16,6 +16,8 @@ from madang.rendering.catalogue import translator
 
 MOST_ROWS = 50
 MOST_BYTES = 8 * 1024
+LEAST_FOR_ROWS = 2 * 1024
+LEAST_FOR_ROW = 300
 
 
 def reply(service: str, tool: str, call: Call, result: ToolResult[Any]) -> Reply:
@@ -77,13 +79,16 @@ def document(resource: Resource, call: Call) -> str:
 
 
 def render_text(text: Text, translate: Translate) -> str:
-    """Render `text` within bounds: a list that does not fit is cut at a row, and says so."""
-    fixed = sum(len(_line(block, translate).encode()) + 1 for block in text if not isinstance(block, Rows))
-    room = MOST_BYTES - fixed
+    """Render `text` within bounds: a list that does not fit is cut at a row, a long line in itself, and both say so."""
+    fixed = [_line(block, translate) for block in text if not isinstance(block, Rows)]
+    rows = [row for block in text if isinstance(block, Rows) for row in block.lines[:MOST_ROWS]]
+    reserved = min(LEAST_FOR_ROWS, sum(len(_line(row, translate).encode()) + 1 for row in rows))
+    longest = _longest([len(line.encode()) for line in fixed], MOST_BYTES - reserved - len(fixed))
+    room = MOST_BYTES - sum(min(len(line.encode()), longest) + 1 for line in fixed)
     lines: list[str] = []
     for block in text:
         if not isinstance(block, Rows):
-            lines.append(_line(block, translate))
+            lines.append(_cut(_line(block, translate), longest, translate))
             continue
         shown, room = _fitting(block, translate, room)
         lines += shown
@@ -99,6 +104,8 @@ def _fitting(rows: Rows, translate: Translate, room: int) -> tuple[list[str], in
     shown: list[str] = []
     for row in rows.lines[:MOST_ROWS]:
         line = _line(row, translate)
+        if not shown:
+            line = _cut(line, max(room, LEAST_FOR_ROW), translate)
         room -= len(line.encode()) + 1
         if room < 0 and shown:
             break
@@ -108,6 +115,25 @@ def _fitting(rows: Rows, translate: Translate, room: int) -> tuple[list[str], in
 
 def _lines(block: Line | Rows) -> Sequence[Line]:
     return block.lines if isinstance(block, Rows) else [block]
+
+
+def _longest(sizes: list[int], room: int) -> int:
+    """Return how long a line may be so that all fit: short ones stay whole, the long ones share what is left."""
+    for number, size in enumerate(sorted(sizes)):
+        share = room // (len(sizes) - number)
+        if size > share:
+            return max(share, LEAST_FOR_ROW)
+        room -= size
+    return max(sizes, default=0)
+
+
+def _cut(line: str, longest: int, translate: Translate) -> str:
+    encoded = line.encode()
+    if len(encoded) <= longest:
+        return line
+    kept = encoded[:longest].decode(errors="ignore")
+    rest = say("… (cut here: {left_out} more characters are in the structured result)", left_out=len(line) - len(kept))
+    return kept + rest.render(translate)
 
 
 def _line(line: Line, translate: Translate) -> str:
