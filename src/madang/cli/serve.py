@@ -80,7 +80,10 @@ async def _serve_http(settings: Settings, host: str, port: int) -> None:
             server = McpServer(madang.provider, madang.call("mcp-http"), settings.page_override)
             app = http_app(server.server, local_gate(token, host, port))
             print(how_to_connect(settings, host, port, token), flush=True)
-            config = uvicorn.Config(app, log_level="warning", access_log=False, server_header=False, ws="none")
+            # h11 by name: another parser that happens to be installed would hide from the gate what was asked for.
+            config = uvicorn.Config(
+                app, http="h11", ws="none", log_level="warning", access_log=False, server_header=False
+            )
             await uvicorn.Server(config).serve(sockets=[socket])
 
 
