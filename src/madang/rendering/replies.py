@@ -80,32 +80,36 @@ def document(resource: Resource, call: Call) -> str:
 
 def render_text(text: Text, translate: Translate) -> str:
     """Render `text` within bounds: a list that does not fit is cut at a row, a long line in itself, and both say so."""
-    fixed = [_line(block, translate) for block in text if not isinstance(block, Rows)]
-    rows = [row for block in text if isinstance(block, Rows) for row in block.lines[:MOST_ROWS]]
-    reserved = min(LEAST_FOR_ROWS, sum(len(_line(row, translate).encode()) + 1 for row in rows))
-    longest = _longest([len(line.encode()) for line in fixed], MOST_BYTES - reserved - len(fixed))
-    room = MOST_BYTES - sum(min(len(line.encode()), longest) + 1 for line in fixed)
-    lines: list[str] = []
-    for block in text:
+    blocks = [[_line(line, translate) for line in _lines(block)] for block in text]
+    whole = "\n".join(line for lines in blocks for line in lines)
+    if len(whole.encode()) <= MOST_BYTES and all(len(lines) <= MOST_ROWS for lines in blocks):
+        return whole
+    single = [lines[0] for block, lines in zip(text, blocks, strict=True) if not isinstance(block, Rows)]
+    rows = [
+        row for block, lines in zip(text, blocks, strict=True) if isinstance(block, Rows) for row in lines[:MOST_ROWS]
+    ]
+    reserved = min(LEAST_FOR_ROWS, sum(len(row.encode()) + 1 for row in rows))
+    longest = _longest([len(line.encode()) for line in single], MOST_BYTES - reserved - len(single))
+    room = MOST_BYTES - sum(min(len(line.encode()), longest) + 1 for line in single)
+    shown: list[str] = []
+    for block, lines in zip(text, blocks, strict=True):
         if not isinstance(block, Rows):
-            lines.append(_cut(_line(block, translate), longest, translate))
+            shown.append(_cut(lines[0], longest, translate))
             continue
-        shown, room = _fitting(block, translate, room)
-        lines += shown
-        left_out = len(block.lines) - len(shown)
+        fitting, room = _fitting(lines, translate, room)
+        shown += fitting
+        left_out = len(lines) - len(fitting)
         if left_out:
-            rest = Message(block.rest.template, {**block.rest.values, "shown": len(shown), "left_out": left_out})
-            lines.append(rest.render(translate))
-    return "\n".join(lines)
+            rest = Message(block.rest.template, {**block.rest.values, "shown": len(fitting), "left_out": left_out})
+            shown.append(rest.render(translate))
+    return "\n".join(shown)
 
 
-def _fitting(rows: Rows, translate: Translate, room: int) -> tuple[list[str], int]:
+def _fitting(rows: list[str], translate: Translate, room: int) -> tuple[list[str], int]:
     """Return the rows that fit and the room that is left. One row is always shown, or a list could never be read."""
     shown: list[str] = []
-    for row in rows.lines[:MOST_ROWS]:
-        line = _line(row, translate)
-        if not shown:
-            line = _cut(line, max(room, LEAST_FOR_ROW), translate)
+    for row in rows[:MOST_ROWS]:
+        line = row if shown else _cut(row, max(room, LEAST_FOR_ROW), translate)
         room -= len(line.encode()) + 1
         if room < 0 and shown:
             break
