@@ -26,7 +26,7 @@ class Effort:
     calls: int
 
 
-FULL = Effort(rounds=9, starts=11, calls=300)
+FULL = Effort(rounds=21, starts=15, calls=150)
 QUICK = Effort(rounds=3, starts=3, calls=100)
 
 

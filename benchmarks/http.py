@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import re
 import subprocess
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -13,7 +12,7 @@ from typing import Any
 
 from benchmarks.harness import Effort, Finding, Goal, Sample, Side, compare, interleave
 from benchmarks.libraries import THOUSAND, prepare
-from benchmarks.servers import MODERN, ROOT, answer_of, bare_command, cpu_s, madang_command, request
+from benchmarks.servers import ENVIRONMENT, MODERN, ROOT, answer_of, bare_command, cpu_s, madang_command, request
 from benchmarks.stdio import LISTING, NOTHING, PAGE_SIZE, STATE
 
 CONNECTIONS = 16
@@ -74,7 +73,7 @@ async def http_server(command: Sequence[str]) -> AsyncIterator[HttpServer]:
     process = await asyncio.create_subprocess_exec(
         *command,
         cwd=ROOT,
-        env={**os.environ, "MADANG_TOKEN": TOKEN},
+        env={**ENVIRONMENT, "MADANG_TOKEN": TOKEN},
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
     )

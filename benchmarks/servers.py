@@ -25,6 +25,8 @@ _META = {
 }
 
 ROOT = Path(__file__).parent.parent
+# An installed package has its byte code; so has a checkout after its first start, unless this variable forbids it.
+ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
 
 def madang_command(data_dir: Path, *more: str) -> list[str]:
@@ -61,7 +63,12 @@ class StdioServer:
         self._era = era
         self._number = 0
         self._process = subprocess.Popen(
-            command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+            command,
+            cwd=ROOT,
+            env=ENVIRONMENT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
         )
         self.pid = self._process.pid
         if era == LEGACY:
