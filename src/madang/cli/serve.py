@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import gc
 import json
 import logging
 import os
 import secrets
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from madang.core.errors import SetupError
@@ -58,20 +61,36 @@ def parse_address(text: str) -> tuple[str, int]:
 # need any of it.
 
 
+@contextmanager
+def _loading() -> Iterator[None]:
+    """Collect no garbage while modules load: what they make stays, and looking through it again and again takes time.
+
+    Afterwards it is set aside, so that no later collection looks at it either.
+    """
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
 async def _serve_stdio(settings: Settings) -> None:
-    from madang.app import open_madang
-    from madang.server.mcp import McpServer
+    with _loading():
+        from madang.app import open_madang
+        from madang.server.mcp import McpServer
 
     async with open_madang(settings) as madang:
         await McpServer(madang.provider, madang.call("mcp-stdio"), settings.page_override).serve_stdio()
 
 
 async def _serve_http(settings: Settings, host: str, port: int) -> None:
-    import uvicorn
+    with _loading():
+        import uvicorn
 
-    from madang.app import open_madang
-    from madang.server.http import http_app, listening_socket, local_gate
-    from madang.server.mcp import McpServer
+        from madang.app import open_madang
+        from madang.server.http import http_app, listening_socket, local_gate
+        from madang.server.mcp import McpServer
 
     with listening_socket(host, port) as socket:
         port = socket.getsockname()[1]
