@@ -107,6 +107,9 @@ class SqliteDatabase:
         self._writes: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._reads: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._threads: list[threading.Thread] = []
+        # For brief reads in the calling thread; a second thread that comes at the same time takes the longer way.
+        self._here: apsw.Connection | None = None
+        self._here_is_free = threading.Lock()
         self._opening = asyncio.Lock()
         self._prepared: set[str] = set()
         self._watchers = Watchers(self)
@@ -120,7 +123,16 @@ class SqliteDatabase:
             if migrations.name not in self._prepared:
                 await self._migrate(migrations)
 
-    async def read(self, work: Work[ResultT], *, user_id: UserId | None = None) -> ResultT:
+    async def read(self, work: Work[ResultT], *, user_id: UserId | None = None, brief: bool = False) -> ResultT:
+        if brief and self._here is not None and self._here_is_free.acquire(blocking=False):
+            try:
+                return _read(self._here, work)
+            except apsw.BusyError:
+                pass  # a thread can wait for whoever holds the file; an event loop must not
+            except apsw.Error as error:
+                raise _translated(error) from error
+            finally:
+                self._here_is_free.release()
         return await self._submit(self._reads if self._reader_count else self._writes, work)
 
     async def write(self, work: Work[ResultT], *, user_id: UserId | None = None) -> ResultT:
@@ -132,6 +144,9 @@ class SqliteDatabase:
     async def close(self) -> None:
         await self._watchers.close()
         threads, self._threads = self._threads, []
+        if self._here is not None:
+            self._here.close()
+            self._here = None
         if threads:  # else the word to stop would wait for the threads of the next opening
             self._writes.put(None)
             for _ in range(self._reader_count):
@@ -159,6 +174,9 @@ class SqliteDatabase:
         try:
             writer = self._connect()
             readers = [self._connect(reader=True) for _ in range(self._reader_count)]
+            if readers:
+                self._here = self._connect(reader=True)
+                self._here.set_busy_timeout(0)
         except (apsw.Error, OSError) as error:
             raise SetupError(
                 say("The database {path} cannot be opened: {reason}.", path=str(self._path), reason=str(error)),
@@ -234,14 +252,9 @@ class SqliteDatabase:
         return bool(topics)
 
     def _read_loop(self, connection: apsw.Connection) -> None:
-        statements = _Statements(connection)
         while (job := self._reads.get()) is not None:
             try:
-                connection.execute("BEGIN")
-                try:
-                    job.result = _finish(job.work, statements)
-                finally:
-                    connection.execute("COMMIT")
+                job.result = _read(connection, job.work)
             except apsw.Error as error:
                 job.error = _translated(error)
             except Exception as error:
@@ -297,6 +310,14 @@ class SqliteDatabase:
             raise _translated(error) from error
         finally:
             source.close()
+
+
+def _read(connection: apsw.Connection, work: Work[ResultT]) -> ResultT:
+    connection.execute("BEGIN")
+    try:
+        return _finish(work, _Statements(connection))
+    finally:
+        connection.execute("COMMIT")
 
 
 def _thread(loop: Callable[[apsw.Connection], None], connection: apsw.Connection) -> threading.Thread:

@@ -36,7 +36,7 @@ class PlanStore:
 
     async def get(self, call: Call) -> Plan:
         """Return the plan of the call's session and thread; one that was never touched is empty."""
-        return await self._database.read(lambda tx: _get(tx, call), user_id=call.user_id)
+        return await self._database.read(lambda tx: _get(tx, call), user_id=call.user_id, brief=True)
 
     async def change(self, call: Call, change: Callable[[Plan], tuple[Plan, MoreT]]) -> tuple[Plan, MoreT]:
         """Replace the plan by what `change` makes of it, in one transaction, so that no two changes get lost."""

@@ -118,6 +118,11 @@ class Listing:
     sort_order: SortOrder = "asc"
     clamp: bool = False
 
+    @property
+    def is_brief(self) -> bool:
+        """Whether only the rows of a small page are touched, whatever the number of playbooks."""
+        return not self.query and self.sort_by == "createdAt" and 0 < self.page_size <= 100
+
 
 class PlaybookStore:
     """Playbooks in the database. Every method is one transaction; the owner is always the call's."""
@@ -159,7 +164,7 @@ class PlaybookStore:
         Raises:
             NotFound, Denied: it is not there, or belongs to another assistant.
         """
-        return await self._database.read(lambda tx: _get(tx, call, id), user_id=call.user_id)
+        return await self._database.read(lambda tx: _get(tx, call, id), user_id=call.user_id, brief=True)
 
     async def get_many(self, call: Call, ids: Sequence[str]) -> list[Playbook]:
         """Return the named playbooks in the order of the names."""
@@ -173,7 +178,7 @@ class PlaybookStore:
         async def work(tx: Transaction) -> int:
             return (await _known_owner(tx, call))[1]
 
-        return await self._database.read(work, user_id=call.user_id)
+        return await self._database.read(work, user_id=call.user_id, brief=True)
 
     async def list_page(self, call: Call, listing: Listing) -> Page[PlaybookSummary]:
         """Return one page: filtered first, then cut.
@@ -189,7 +194,7 @@ class PlaybookStore:
             where = span(listing.page, listing.page_size, total, things=_THINGS, clamp=listing.clamp)
             return where, await _slice(tx, owner_no, where, listing)
 
-        where, rows = await self._database.read(work, user_id=call.user_id)
+        where, rows = await self._database.read(work, user_id=call.user_id, brief=listing.is_brief)
         agent_id = call.assistant
         return where.fill(_summaries(agent_id, rows))
 
