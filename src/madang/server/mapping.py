@@ -30,7 +30,7 @@ def listed_tool(tool: Tool, pages: PageMode) -> dict[str, Any]:
         "title": tool.title,
         "description": tool.description,
         "inputSchema": tool.input_schema,
-        "outputSchema": tool.output_schema,
+        "outputSchema": _answer_or_error(tool.output_schema),
         "annotations": {
             "readOnlyHint": tool.effect == "read",
             "destructiveHint": tool.effect == "destroy",
@@ -50,6 +50,16 @@ def listed_tool(tool: Tool, pages: PageMode) -> dict[str, Any]:
                 # The flat key is the older spelling; some hosts read only that one.
                 shown["_meta"]["ui/resourceUri"] = ui["resourceUri"]
     return shown
+
+
+def _answer_or_error(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of a tool's answers so that an error fits it too.
+
+    Clients on the older TypeScript SDK hold errors to it as well, and tell their model of the mismatch instead of what
+    went wrong. No `anyOf` of the two: several clients refuse it, and what is required shows in the answer anyway.
+    """
+    kept = {key: value for key, value in schema.items() if key != "required"}
+    return {**kept, "properties": {**kept["properties"], "error": {"type": "object"}}}
 
 
 def listed_tools(tools: Iterable[Tool], pages: PageMode) -> list[dict[str, Any]]:
