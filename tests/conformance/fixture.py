@@ -81,7 +81,7 @@ class Fixture:
         self.bus = InMemorySubscriptionBus()
         self._inherited = {
             method: entry.handler
-            for method in ("tools/list", "tools/call", "resources/list", "resources/read")
+            for method in ("tools/list", "tools/call", "resources/list", "resources/templates/list", "resources/read")
             if (entry := server.get_request_handler(method)) is not None
         }
         self._tools: dict[str, Tool] = {
@@ -117,9 +117,9 @@ class Fixture:
             return await self._inherit("resources/read", context, params)
         return _cacheable({"contents": [{"uri": params.uri, **contents}]})
 
-    async def list_templates(self, _: Context, __: types.PaginatedRequestParams) -> Wire:
-        template = {"uriTemplate": TEMPLATE, "name": "template", "mimeType": "application/json"}
-        return _cacheable({"resourceTemplates": [template]})
+    async def list_templates(self, context: Context, params: types.PaginatedRequestParams) -> Wire:
+        own = [{"uriTemplate": TEMPLATE, "name": "template", "mimeType": "application/json"}]
+        return await self._extended("resources/templates/list", "resourceTemplates", own, context, params)
 
     async def list_prompts(self, _: Context, __: types.PaginatedRequestParams) -> Wire:
         prompts = [
