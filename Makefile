@@ -37,7 +37,7 @@ lock: $(BIN)/pip ## Write requirements/ anew from pyproject.toml (UPGRADE=1 take
 	cd requirements/node && npm $(if $(UPGRADE),update,install) --package-lock-only
 
 clean: ## Remove .venv and everything made by tools
-	rm -rf .venv .node .coverage .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build dist
+	rm -rf .venv .node .artefacts .coverage .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build dist
 	find benchmarks scripts src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(BIN)/pip:
