@@ -1,7 +1,7 @@
 """What the conformance scenarios call by fixed names, on top of the product's server.
 
 The tools, resources and prompts here exist only for the runner. Everything else (transport, gate, negotiation, lists,
-schemas, errors, the product's own tools and pages) stays the product's, and is what the scenarios judge.
+schemas, errors, subscriptions, the product's own tools and pages) stays the product's, and is what the scenarios judge.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import mcp_types as types
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
-from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, PromptsListChanged, ToolsListChanged
 from mcp.shared.exceptions import MCPError
 
 Wire = dict[str, Any]
@@ -65,31 +64,22 @@ def add_fixture(server: Server[Any]) -> None:
     add("resources/list", types.PaginatedRequestParams, fixture.list_resources)
     add("resources/read", types.ReadResourceRequestParams, fixture.read_resource)
     add("resources/templates/list", types.PaginatedRequestParams, fixture.list_templates)
-    add("resources/subscribe", types.SubscribeRequestParams, _nothing)
-    add("resources/unsubscribe", types.UnsubscribeRequestParams, _nothing)
     add("prompts/list", types.PaginatedRequestParams, fixture.list_prompts)
     add("prompts/get", types.GetPromptRequestParams, fixture.get_prompt)
     add("completion/complete", types.CompleteRequestParams, _complete)
-    add("logging/setLevel", types.SetLevelRequestParams, _nothing)
-    add("subscriptions/listen", types.SubscriptionsListenRequestParams, ListenHandler(fixture.bus))
+    add("logging/setLevel", types.SetLevelRequestParams, _set_level)
 
 
 class Fixture:
     """The handlers, each in front of the one the product registered for the same method."""
 
     def __init__(self, server: Server[Any]) -> None:
-        self.bus = InMemorySubscriptionBus()
         self._inherited = {
             method: entry.handler
             for method in ("tools/list", "tools/call", "resources/list", "resources/templates/list", "resources/read")
             if (entry := server.get_request_handler(method)) is not None
         }
-        self._tools: dict[str, Tool] = {
-            **TOOLS,
-            "test_trigger_tool_change": self._tell_tools_changed,
-            "test_trigger_prompt_change": self._tell_prompts_changed,
-        }
-        self.schemas: dict[str, Wire] = {name: SCHEMAS.get(name, {"type": "object"}) for name in self._tools}
+        self.schemas: dict[str, Wire] = {name: SCHEMAS.get(name, {"type": "object"}) for name in TOOLS}
 
     async def list_tools(self, context: Context, params: types.PaginatedRequestParams) -> Wire:
         own = [
@@ -99,7 +89,7 @@ class Fixture:
         return await self._extended("tools/list", "tools", own, context, params)
 
     async def call_tool(self, context: Context, params: types.CallToolRequestParams) -> Wire:
-        tool = self._tools.get(params.name)
+        tool = TOOLS.get(params.name)
         if tool is None:
             return await self._inherit("tools/call", context, params)
         return await tool(context, dict(params.arguments or {}))
@@ -154,14 +144,6 @@ class Fixture:
         assert isinstance(result, dict)
         return result
 
-    async def _tell_tools_changed(self, _: Context, __: Wire) -> Wire:
-        await self.bus.publish(ToolsListChanged())
-        return _text("Told.")
-
-    async def _tell_prompts_changed(self, _: Context, __: Wire) -> Wire:
-        await self.bus.publish(PromptsListChanged())
-        return _text("Told.")
-
 
 def _content(*content: Wire, is_error: bool = False) -> Wire:
     return {"resultType": "complete", "content": list(content), "isError": is_error}
@@ -183,7 +165,7 @@ def _embedded(uri: str, text: str) -> Wire:
     return {"type": "resource", "resource": {"uri": uri, "mimeType": "text/plain", "text": text}}
 
 
-async def _nothing(_: Context, __: Any) -> Wire:
+async def _set_level(_: Context, __: types.SetLevelRequestParams) -> Wire:
     return {}
 
 

@@ -34,6 +34,12 @@ ALSO_HELD = {
     "2026-07-28": ["json-schema-2020-12", "http-header-validation", "http-custom-header-server-validation"],
 }
 
+# Checks that the runner leaves out because the server does not say it could do that.
+NOT_DECLARED = {
+    "sep-2575-server-sends-prompts-list-changed-on-subscription",
+    "sep-2575-server-sends-tools-list-changed-on-subscription",
+}
+
 # Logging and sampling are deprecated, and scenarios of both eras are about them.
 pytestmark = pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning")
 
@@ -115,7 +121,7 @@ async def test_the_runner_is_content_with_an_era(runs: dict[str, Run], era: str)
 
 @pytest.mark.parametrize(("era", "scenario"), [(era, scenario) for era in ERAS for scenario in held_scenarios(era)])
 async def test_a_scenario_passes_without_a_warning(runs: dict[str, Run], era: str, scenario: str) -> None:
-    checks = runs[era].checks[scenario]
+    checks = [check for check in runs[era].checks[scenario] if check["id"] not in NOT_DECLARED]
     unhappy = [check for check in checks if check["status"] not in ("SUCCESS", "INFO")]
 
     assert unhappy == []

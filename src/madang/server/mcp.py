@@ -46,6 +46,14 @@ class _Server(Server[Any]):
         notification_options = notification_options or NotificationOptions(resources_changed=True)
         return super().create_initialization_options(notification_options, *arguments, **options)
 
+    def get_capabilities(self, *arguments: Any, **options: Any) -> types.ServerCapabilities:
+        capabilities = super().get_capabilities(*arguments, **options)
+        # Where changes can be listened to, the SDK promises to tell of every kind; we tell of resources alone.
+        for part in (capabilities.tools, capabilities.prompts):
+            if part is not None:
+                part.list_changed = False
+        return capabilities
+
 
 class McpServer:
     """Serves one provider. `call` is the context of requests that bring none; `ui` overrides what clients declare."""
