@@ -34,6 +34,9 @@ ALSO_HELD = {
     "2026-07-28": ["json-schema-2020-12", "http-header-validation", "http-custom-header-server-validation"],
 }
 
+# Extensions are no part of a revision and are asked for by name.
+EXTENSIONS = ["sep-2640-skills-enumeration", "sep-2640-skills-manifest"]
+
 # Checks that the runner leaves out because the server does not say it could do that.
 NOT_DECLARED = {
     "sep-2575-server-sends-prompts-list-changed-on-subscription",
@@ -77,11 +80,14 @@ class Run:
 
 @pytest.fixture(scope="module")
 async def url(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[str]:
-    """A Madang with the fixtures of the scenarios, over real HTTP."""
+    """A Madang with two playbooks (which are skills too) and the fixtures of the scenarios, over real HTTP."""
     settings = Settings(data_dir=tmp_path_factory.mktemp("conformance"))
     with listening_socket("127.0.0.1", 0) as socket:
         port = socket.getsockname()[1]
         async with open_madang(settings) as madang:
+            for goal in ("Ship a release", "Answer a question"):
+                arguments = {"goal": goal, "workflow": [{"description": "Begin"}]}
+                await madang.provider.execute_tool(madang.call("python"), "create_playbook", arguments)
             server = McpServer(madang.provider, madang.call("mcp-http")).server
             add_fixture(server)
             app = WithToken(http_app(server, local_gate(TOKEN, "127.0.0.1", port)))
@@ -94,15 +100,17 @@ async def url(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[str]:
 
 @pytest.fixture(scope="module")
 async def runs(url: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
-    """The runner's judgement of each era."""
-    runs = {}
-    for era in ERAS:
-        folder = tmp_path_factory.mktemp(era)
-        command = conformance_command("server", "--url", url, "--requirements", era, "-o", str(folder))
-        with anyio.fail_after(120):
-            process = await anyio.run_process(command, check=False, cwd=folder)
-        runs[era] = Run(process.returncode, process.stdout.decode()[-4000:], _read_checks(folder))
-    return runs
+    """The runner's judgement of each era, and of each extension."""
+    options = {era: ["--requirements", era] for era in ERAS} | {name: ["--scenario", name] for name in EXTENSIONS}
+    return {name: await _run(url, tmp_path_factory.mktemp(name), *option) for name, option in options.items()}
+
+
+async def _run(url: str, folder: Path, *options: str) -> Run:
+    with anyio.fail_after(120):
+        process = await anyio.run_process(
+            conformance_command("server", "--url", url, *options, "-o", str(folder)), check=False, cwd=folder
+        )
+    return Run(process.returncode, process.stdout.decode()[-4000:], _read_checks(folder))
 
 
 def _read_checks(folder: Path) -> dict[str, list[dict[str, Any]]]:
@@ -114,14 +122,20 @@ def _read_checks(folder: Path) -> dict[str, list[dict[str, Any]]]:
     return checks
 
 
-@pytest.mark.parametrize("era", ERAS)
-async def test_the_runner_is_content_with_an_era(runs: dict[str, Run], era: str) -> None:
-    assert runs[era].exit_code == 0, runs[era].output
+@pytest.mark.parametrize("name", [*ERAS, *EXTENSIONS])
+async def test_the_runner_is_content(runs: dict[str, Run], name: str) -> None:
+    assert runs[name].exit_code == 0, runs[name].output
 
 
-@pytest.mark.parametrize(("era", "scenario"), [(era, scenario) for era in ERAS for scenario in held_scenarios(era)])
-async def test_a_scenario_passes_without_a_warning(runs: dict[str, Run], era: str, scenario: str) -> None:
-    checks = [check for check in runs[era].checks[scenario] if check["id"] not in NOT_DECLARED]
+@pytest.mark.parametrize(
+    ("name", "scenario"),
+    [
+        *((era, scenario) for era in ERAS for scenario in held_scenarios(era)),
+        *((extension, extension) for extension in EXTENSIONS),
+    ],
+)
+async def test_a_scenario_passes_without_a_warning(runs: dict[str, Run], name: str, scenario: str) -> None:
+    checks = [check for check in runs[name].checks[scenario] if check["id"] not in NOT_DECLARED]
     unhappy = [check for check in checks if check["status"] not in ("SUCCESS", "INFO")]
 
     assert unhappy == []
