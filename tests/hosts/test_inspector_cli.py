@@ -114,3 +114,14 @@ async def test_tools_answer_and_their_errors_arrive_as_they_were_said(inspector:
     assert created["structuredContent"]["playbook"]["goal"] == "Ship"
     assert missing["isError"] is True
     assert missing["content"][0]["text"].startswith("[get_playbook] Error: Playbook nobody not found.\nHint: ")
+
+
+@pytest.mark.parametrize("inspector", [("stdio", "modern")], indirect=True)
+async def test_every_skill_has_the_bytes_it_announces(inspector: Inspector) -> None:
+    await inspector.call("create_playbook", goal="Ship", workflow=[{"description": "Tag"}])
+
+    asked = await inspector.ask("--method", "skills/list", "--verify")
+
+    skills = [json.loads(line) for line in asked.stdout.splitlines()]
+    assert asked.returncode == 0, asked.stderr.decode()
+    assert {skill["outcome"] for skill in skills} == {"verified"}
