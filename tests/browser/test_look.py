@@ -46,6 +46,8 @@ PLAYBOOKS = [
         "List prices and terms side by side",
         "Recommend one",
     ),
+    playbook("Prepare the monthly invoice", "Make the invoice for last month", "Collect the hours", "Fill the form"),
+    playbook("신규 입사자 안내", "새 동료를 위한 안내를 준비해 줘", "계정 만들기", "첫 주 일정 짜기"),
 ]
 
 
@@ -78,12 +80,34 @@ async def test_nothing_is_cut_off_on_a_narrow_screen(linked: ServedMadang, artef
         await host.screenshot(artefacts / "playbooks-long-320.png")
 
 
+async def test_a_long_command_does_not_push_the_other_rows_away(linked: ServedMadang) -> None:
+    await linked.keep(goal="Goal", initialCommand="Do this, then that. " * 200)
+    async with linked.showing() as host:
+        command = await host.frame.locator("h2 + p").bounding_box()
+
+        assert command is not None
+        assert command["height"] < 4 * 24
+
+
+async def test_what_a_click_led_to_is_in_sight_where_the_host_scrolls_the_frame(linked: ServedMadang) -> None:
+    await linked.given(GOALS[:10])
+    async with linked.showing() as host:
+        await expect(host.frame.locator("h2")).to_have_count(10)
+        await host.page.add_style_tag(content="iframe { max-height: 300px }")
+        await host.frame.get_by_role("button", name="Select: Goal number 10").click()
+
+        await expect(host.frame.get_by_role("status")).not_to_be_empty()
+        await expect(host.frame.get_by_role("status")).to_be_in_viewport(ratio=1)
+
+
 async def test_the_picture_in_the_readme(linked: ServedMadang, artefacts: Path) -> None:
     """`scripts/screenshot` takes it from here."""
     picture = artefacts / "readme.png"
     for kept in PLAYBOOKS:
         await linked.keep(**kept)
-    async with linked.showing(linked.host(width=900)) as host:
+    # As hosts do that bring a font of their own; the usual one of a bare machine has no Korean to go with it.
+    context = {"styles": {"variables": {"--font-sans": "Noto Sans CJK KR, sans-serif"}}}
+    async with linked.showing(linked.host(width=900, host_context=context), size=5) as host:
         await expect(host.frame.locator("h2")).to_have_count(5)
         await fits(host, 900)
 
