@@ -136,3 +136,29 @@ def test_a_client_that_goes_away_without_reading_ends_the_server(tmp_path: Path)
 
     assert server.process.wait(TIMEOUT_S) in (0, 1)
     assert "Traceback" not in server.errors.read_text()
+
+
+def test_requests_that_a_shell_pipes_in_are_answered_although_the_input_has_ended(tmp_path: Path) -> None:
+    hello = {
+        "protocolVersion": "2025-11-25",
+        "capabilities": {},
+        "clientInfo": {"name": "shell", "version": "1"},
+    }
+    lines = [
+        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello},
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "add_todo", "arguments": {"name": "x"}}},
+    ]
+    result = subprocess.run(
+        [sys.executable, "-m", "madang", "mcp", "--data-dir", str(tmp_path)],
+        input="".join(json.dumps(line) + "\n" for line in lines),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+    answers = [json.loads(line) for line in result.stdout.splitlines()]
+    assert [answer["id"] for answer in answers] == [1, 2]
+    assert answers[1]["result"]["structuredContent"]["todo"]["name"] == "x"
+    assert result.returncode == 0

@@ -9,6 +9,7 @@ import stat
 import sys
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import apsw
 
@@ -51,10 +52,12 @@ async def _check(settings: Settings) -> int:
 async def _findings(settings: Settings) -> AsyncIterator[Finding]:
     yield Finding("Python", sys.version.split()[0])
     yield _sqlite()
-    folder = _data_folder(settings)
-    yield folder
-    if folder.remedy:
+    try:
+        prepare_data_dir(settings.data_dir)
+    except MadangError as error:
+        yield Finding("Data folder", str(error), str(error.hint))
         return
+    yield _privacy("Data folder", settings.data_dir, 0o700)
     yield _disk(settings)
     async with open_madang(settings) as madang:
         await madang.provider.available_tools(madang.call("command"))
@@ -64,6 +67,8 @@ async def _findings(settings: Settings) -> AsyncIterator[Finding]:
             )
             yield Finding(f"Service {name}", f"{status.state} {status.reason}".strip(), broken)
     yield _database(settings)
+    if settings.database_path.exists():
+        yield _privacy("Database file", settings.database_path, 0o600)
     yield _catalogue()
     yield _pages()
 
@@ -74,19 +79,11 @@ def _sqlite() -> Finding:
     return Finding("SQLite", version, "" if new_enough else "Install a newer apsw: pip install -U apsw")
 
 
-def _data_folder(settings: Settings) -> Finding:
-    try:
-        prepare_data_dir(settings.data_dir)
-    except MadangError as error:
-        return Finding("Data folder", str(error), str(error.hint))
-    mode = stat.S_IMODE(settings.data_dir.stat().st_mode)
-    if sys.platform != "win32" and mode & 0o077:
-        return Finding(
-            "Data folder",
-            f"{settings.data_dir} can be read by others (mode {mode:o})",
-            f"chmod 700 '{settings.data_dir}'",
-        )
-    return Finding("Data folder", str(settings.data_dir))
+def _privacy(what: str, path: Path, mode: int) -> Finding:
+    found = stat.S_IMODE(path.stat().st_mode)
+    if sys.platform != "win32" and found & 0o077:
+        return Finding(what, f"{path} can be read by others (mode {found:o})", f"chmod {mode:o} '{path}'")
+    return Finding(what, str(path))
 
 
 def _disk(settings: Settings) -> Finding:

@@ -9,9 +9,10 @@ import json
 import logging
 import os
 import secrets
+import signal
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from madang.core.errors import SetupError
@@ -32,6 +33,9 @@ def mcp(options: argparse.Namespace, settings: Settings) -> int:
     )
     # The SDK logs the ids of sessions, which are handles: not even the person's own log needs them.
     logging.getLogger("mcp").setLevel(logging.WARNING)
+    # Being told to end is like Ctrl-C: what is open is closed in order. By itself the signal would end us at once, and
+    # so would the HTTP server, which sends it again when it has finished.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     if options.http is None:
         asyncio.run(_serve_stdio(settings))
     else:
@@ -89,11 +93,12 @@ async def _serve_http(settings: Settings, host: str, port: int) -> None:
         import uvicorn
 
         from madang.app import open_madang
-        from madang.server.http import http_app, listening_socket, local_gate
+        from madang.server.http import http_app, local_gate, loopback_sockets
         from madang.server.mcp import McpServer
 
-    with listening_socket(host, port) as socket:
-        port = socket.getsockname()[1]
+    with ExitStack() as opened:
+        sockets = [opened.enter_context(socket) for socket in loopback_sockets(port)]
+        port = sockets[0].getsockname()[1]
         token = settings.token or secrets.token_urlsafe(32)
         async with open_madang(settings) as madang:
             server = McpServer(madang.provider, madang.call("mcp-http"), settings.page_override)
@@ -103,7 +108,7 @@ async def _serve_http(settings: Settings, host: str, port: int) -> None:
             config = uvicorn.Config(
                 app, http="h11", ws="none", log_level="warning", access_log=False, server_header=False
             )
-            await uvicorn.Server(config).serve(sockets=[socket])
+            await uvicorn.Server(config).serve(sockets=sockets)
 
 
 def own_command() -> str:

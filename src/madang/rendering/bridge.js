@@ -3,6 +3,7 @@
 //   data-tool, data-args         the tool that a click or a submit calls; its arguments as JSON
 //   data-then, data-then-args    the tool called after that, whose page is shown
 //   data-message                 what the person has said thereby, for the host's model
+//   data-done                    what to tell the person when it is done
 //   body[data-refresh-tool]      the tool that fetches what a page opened without data lacks
 // Arguments may stand on an ancestor. It speaks MCP Apps (2026-01-26), and the older mcp-ui messages
 // to a host that does not answer. pages.py drops whole-line comments and indentation, so no string
@@ -85,11 +86,11 @@
   }
 
   const act = (el, by, fields) => run(async () => {
-    const { tool, then, message } = el.dataset;
+    const { tool, then, message, done } = el.dataset;
     const result = await call(tool, { ...argsOf(el, 'data-args'), ...fields });
     const shown = show(result);
     if (then) show(await call(then, argsOf(el, 'data-then-args')), true);
-    if (message || !(shown || then)) say(message || textOf(result));
+    if (done || !(shown || then)) say(done || textOf(result));
     if (!message || !apps?.hostCapabilities?.message) return;
     request('ui/message', { role: 'user', content: [{ type: 'text', text: message }] }).catch(() => {});
   }, by);

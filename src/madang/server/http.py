@@ -56,9 +56,8 @@ def listening_socket(host: str, port: int) -> socket.socket:
         SetupError: somebody else listens there already.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    address = "127.0.0.1" if host == "localhost" else host
     try:
-        return socket.create_server((address, port), family=family)
+        return socket.create_server((host, port), family=family)
     except OSError as error:
         raise SetupError(
             say(
@@ -69,6 +68,32 @@ def listening_socket(host: str, port: int) -> socket.socket:
             ),
             hint=say("Use another port: --http 127.0.0.1:0 takes a free one."),
         ) from None
+
+
+def loopback_sockets(port: int) -> list[socket.socket]:
+    """Return sockets on both loopback addresses, with the same port; port 0 takes a free one.
+
+    `localhost` means either. Were one left free, another user of this machine could listen there and be sent the token.
+
+    Raises:
+        SetupError: somebody else listens there already.
+    """
+    sockets = [listening_socket("127.0.0.1", port)]
+    if _has_ipv6_loopback():
+        try:
+            sockets.append(listening_socket("::1", sockets[0].getsockname()[1]))
+        except SetupError:
+            sockets[0].close()
+            raise
+    return sockets
+
+
+def _has_ipv6_loopback() -> bool:
+    try:
+        with socket.create_server(("::1", 0), family=socket.AF_INET6):
+            return True
+    except OSError:
+        return False
 
 
 class GateMiddleware:

@@ -16,8 +16,15 @@ from typing import Self
 
 import anyio
 from mcp.shared.message import SessionMessage
-from mcp_types import jsonrpc_message_adapter
+from mcp_types import (
+    JSONRPCError,
+    JSONRPCMessage,
+    JSONRPCRequest,
+    JSONRPCResponse,
+    jsonrpc_message_adapter,
+)
 
+LAST_ANSWERS_S = 5.0
 MESSAGES_AHEAD = 64
 """How many messages are read before the server takes them, and how many wait for a client that does not read."""
 
@@ -26,7 +33,8 @@ MESSAGES_AHEAD = 64
 def stdio_streams() -> Iterator[tuple[Incoming, Outgoing]]:
     """Yield the two streams that `Server.run` takes; it closes them."""
     with _claimed(0, os.open(os.devnull, os.O_RDONLY)) as source, _claimed(1, os.dup(2)) as sink:
-        yield Incoming(source), Outgoing(sink)
+        owed = Owed()
+        yield Incoming(source, owed), Outgoing(sink, owed)
 
 
 @contextmanager
@@ -58,10 +66,40 @@ class _Stream:
         await self.aclose()
 
 
+class Owed:
+    """The requests that have not been answered yet.
+
+    A client that wrote its last request may close our input at once, as a shell does that pipes requests in. The server
+    ends with its input and cancels what is under way, so the end is kept from it until the answers are out.
+    """
+
+    def __init__(self) -> None:
+        self._ids: set[int | str] = set()
+        self._settled = asyncio.Event()
+        self._settled.set()
+
+    def came(self, message: JSONRPCMessage) -> None:
+        # A stream of changes has no end of its own: nobody waits for it.
+        if isinstance(message, JSONRPCRequest) and message.method != "subscriptions/listen":
+            self._ids.add(message.id)
+            self._settled.clear()
+
+    def went(self, message: JSONRPCMessage) -> None:
+        if isinstance(message, (JSONRPCResponse, JSONRPCError)) and message.id is not None:
+            self._ids.discard(message.id)
+            if not self._ids:
+                self._settled.set()
+
+    async def settled(self) -> None:
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._settled.wait(), LAST_ANSWERS_S)
+
+
 class Incoming(_Stream):
     """The messages that a client writes, one per line; a line that is none comes as the error it is."""
 
-    def __init__(self, source: int) -> None:
+    def __init__(self, source: int, owed: Owed) -> None:
+        self._owed = owed
         self._loop = asyncio.get_running_loop()
         self._lines: asyncio.Queue[bytes] = asyncio.Queue()
         self._room = threading.Semaphore(MESSAGES_AHEAD)
@@ -75,12 +113,15 @@ class Incoming(_Stream):
         self._room.release()
         if not line:
             self._lines.put_nowait(b"")  # whoever asks again is told again
+            await self._owed.settled()
             raise StopAsyncIteration
         try:
             # As the SDK does: a byte that is not UTF-8 spoils one character and not the connection.
-            return SessionMessage(jsonrpc_message_adapter.validate_json(line.decode(errors="replace"), by_name=False))
+            message = jsonrpc_message_adapter.validate_json(line.decode(errors="replace"), by_name=False)
         except ValueError as error:
             return error
+        self._owed.came(message)
+        return SessionMessage(message)
 
     async def receive(self) -> SessionMessage | Exception:
         try:
@@ -100,7 +141,8 @@ class Incoming(_Stream):
 class Outgoing(_Stream):
     """The messages for the client, one per line."""
 
-    def __init__(self, sink: int) -> None:
+    def __init__(self, sink: int, owed: Owed) -> None:
+        self._owed = owed
         self._loop = asyncio.get_running_loop()
         self._lines: queue.SimpleQueue[str | asyncio.Future[None] | None] = queue.SimpleQueue()
         self._is_closed = False
@@ -111,6 +153,7 @@ class Outgoing(_Stream):
         if self._is_closed:
             raise anyio.ClosedResourceError
         self._lines.put(item.message.model_dump_json(by_alias=True, exclude_unset=True))
+        self._owed.went(item.message)
         if self._lines.qsize() > MESSAGES_AHEAD:
             await self._written()
 
