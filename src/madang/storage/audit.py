@@ -18,7 +18,8 @@ from typing import Any
 
 from madang.core.calls import Call
 from madang.core.errors import MadangError
-from madang.storage.database import Database, MigrationSet, Row, Transaction
+from madang.core.ids import UserId
+from madang.storage.database import Database, MigrationSet, Row, Transaction, Work, private_rows
 
 FLUSH_S = 0.25
 KEPT_ROWS = 100_000
@@ -36,6 +37,18 @@ AUDIT_MIGRATIONS = MigrationSet(
           tool TEXT NOT NULL, effect TEXT NOT NULL, arguments TEXT NOT NULL, arguments_sha256 TEXT NOT NULL,
           outcome TEXT NOT NULL, answer_bytes INTEGER NOT NULL, took_ms REAL NOT NULL
         )
+        """,
+    ),
+    postgresql=(
+        f"""
+        CREATE TABLE audit (
+          seq BIGINT GENERATED ALWAYS AS IDENTITY,
+          at TEXT NOT NULL, user_id TEXT NOT NULL, assistant_id TEXT, session_id TEXT, door TEXT NOT NULL,
+          tool TEXT NOT NULL, effect TEXT NOT NULL, arguments TEXT NOT NULL, arguments_sha256 TEXT NOT NULL,
+          outcome TEXT NOT NULL, answer_bytes INTEGER NOT NULL, took_ms DOUBLE PRECISION NOT NULL,
+          PRIMARY KEY (user_id, seq)
+        );
+        {private_rows("audit")}
         """,
     ),
 )
@@ -100,20 +113,25 @@ class AuditLog:
 
     async def _flush(self) -> None:
         rows, self._rows = self._rows, []
-        if not rows:
-            return
+        by_user: dict[UserId, list[Row]] = {}
+        for row in rows:
+            by_user.setdefault(row[1], []).append(row)
+        for user_id, theirs in by_user.items():
+            try:
+                await self._database.prepare(AUDIT_MIGRATIONS)
+                await self._database.write(_keeping(theirs), user_id=user_id)
+            except MadangError as error:
+                # A full disk must not stop the tools that still can work; the log tells that the trail has a hole.
+                logger.error("%d audit rows were lost: %s", len(theirs), error)
 
-        async def write(tx: Transaction) -> None:
-            for row in rows:
-                await tx.run(_INSERT, *row)
-            await tx.run("DELETE FROM audit WHERE seq <= (SELECT max(seq) FROM audit) - ?1", KEPT_ROWS)
 
-        try:
-            await self._database.prepare(AUDIT_MIGRATIONS)
-            await self._database.write(write)
-        except MadangError as error:
-            # A full disk must not stop the tools that still can work; that the trail has a hole is said in the log.
-            logger.error("%d audit rows were lost: %s", len(rows), error)
+def _keeping(rows: list[Row]) -> Work[None]:
+    async def write(tx: Transaction) -> None:
+        for row in rows:
+            await tx.run(_INSERT, *row)
+        await tx.run("DELETE FROM audit WHERE seq <= (SELECT max(seq) FROM audit) - ?1", KEPT_ROWS)
+
+    return write
 
 
 _INSERT = """
