@@ -72,6 +72,7 @@ class PostgresDatabase:
         self._pool: asyncpg.Pool[Any] | None = None
         self._opening = asyncio.Lock()
         self._prepared: set[str] = set()
+        self._accepted: set[asyncio.Future[None]] = set()
         self._listener = Listener(self._connect)
 
     async def prepare(self, migrations: MigrationSet) -> None:
@@ -81,6 +82,7 @@ class PostgresDatabase:
             try:
                 if self._pool is None:
                     self._pool = await self._open()
+                    self._listener.open()
                 await self._migrate(self._pool, migrations)
             except Exception as error:
                 raise setup_error(error, self._address) or error from None
@@ -109,6 +111,9 @@ class PostgresDatabase:
             return
         try:
             async with asyncio.timeout(CLOSE_S):
+                # The pool would turn away those who wait for a connection; they were accepted, so they come first.
+                while self._accepted:
+                    await asyncio.wait(self._accepted)
                 await pool.close()
         except TimeoutError:
             pool.terminate()
@@ -134,40 +139,52 @@ class PostgresDatabase:
         return f"PostgreSQL {version} ({self._address.place}), {took_ms:.1f} ms away"
 
     async def _run(self, work: Work[ResultT], *attempts: str) -> ResultT:
+        pool = self._pool
+        if pool is None:
+            raise closed()
+        done = asyncio.get_running_loop().create_future()
+        self._accepted.add(done)
         *earlier, last = attempts
         try:
             for begin in earlier:
                 with suppress(*GOES_AGAIN):
-                    return await self._unit(work, begin)
-            return await self._unit(work, last)
+                    return await self._unit(pool, work, begin)
+            return await self._unit(pool, work, last)
         except Exception as error:
             raise unavailable(error) or error from None
+        finally:
+            self._accepted.discard(done)
+            done.set_result(None)
 
-    async def _unit(self, work: Work[ResultT], begin: str) -> ResultT:
-        async with self._acquired() as connection:
+    async def _unit(self, pool: asyncpg.Pool[Any], work: Work[ResultT], begin: str) -> ResultT:
+        # Not by the argument of `acquire`: it would start a task for each.
+        async with asyncio.timeout(ACQUIRE_S):
+            connection = await pool.acquire()
+        try:
             statements = _Statements(connection)
+            # Without parameters: so the user, the lock and the BEGIN are one trip to the server.
+            await connection.execute(begin)
+            result = await work(statements)
+            await _commit(connection, statements.topics)
+            return result
+        except LOST:
+            connection.terminate()  # nobody knows what state it is in
+            raise
+        finally:
             try:
-                # Without parameters: so the user, the lock and the BEGIN are one trip to the server.
-                await connection.execute(begin)
-                result = await work(statements)
-                await _commit(connection, statements.topics)
-            except BaseException:
                 # The user and the locks end with the transaction, so nothing is left over for the next unit.
                 if not connection.is_closed() and connection.is_in_transaction():
-                    with suppress(*LOST):
-                        await connection.execute("ROLLBACK", timeout=CONNECT_S)
-                raise
-        return result
-
-    def _acquired(self) -> asyncpg.pool.PoolAcquireContext[Any]:
-        if self._pool is None:
-            raise closed()
-        return self._pool.acquire(timeout=ACQUIRE_S)
+                    await connection.execute("ROLLBACK", timeout=CONNECT_S)
+            except LOST:
+                connection.terminate()
+            finally:
+                await pool.release(connection)
 
     async def _open(self) -> asyncpg.Pool[Any]:
         pool = asyncpg.create_pool(
             self._address.url,
-            min_size=1,
+            # None is kept open for its own sake: while the server is away, the pool would fill the log about it.
+            min_size=0,
             max_size=self._address.pool_size,
             timeout=CONNECT_S,
             command_timeout=STATEMENT_S,
@@ -256,6 +273,7 @@ async def _commit(connection: asyncpg.pool.PoolConnectionProxy[Any], topics: dic
     try:
         tag = await connection.execute(f"{told}COMMIT")
     except LOST as error:
+        connection.terminate()
         raise unavailable(error, saving=True) or error from None
     if tag != "COMMIT":
         # A statement failed, the unit went on as if it had not, and the server has undone everything.

@@ -14,6 +14,8 @@ GOES_AGAIN = (
     # Another process has changed the tables under a prepared statement; asyncpg has forgotten it by now.
     asyncpg.InvalidCachedStatementError,
     asyncpg.exceptions.OutdatedSchemaCacheError,
+    # "It is not there, so I add it" may be said by two at once. Alone, the second finds what the first has added.
+    asyncpg.IntegrityConstraintViolationError,
 )
 """Errors after which a unit of work may succeed when it is run once more."""
 
@@ -23,6 +25,8 @@ LOST = (
     asyncpg.PostgresConnectionError,
     asyncpg.OperatorInterventionError,
     asyncpg.InterfaceError,
+    # asyncpg's own surprise about what a dying server has sent.
+    asyncpg.InternalClientError,
 )
 """Errors that mean: no answer from the server, or no server."""
 
@@ -83,8 +87,9 @@ def setup_error(error: BaseException, address: ServerAddress) -> SetupError | No
 
 
 def _is_bug(error: BaseException) -> bool:
-    """asyncpg derives a wrong argument, and two statements at once on one connection, from InterfaceError too."""
-    return isinstance(error, asyncpg.DataError) or "another operation is in progress" in str(error)
+    """Tell ours from theirs: asyncpg has a wrong argument, and two statements at once, as InterfaceError too."""
+    bugs = (asyncpg.DataError, asyncpg.IntegrityConstraintViolationError)
+    return isinstance(error, bugs) or "another operation is in progress" in str(error)
 
 
 def _reason(error: BaseException) -> str:

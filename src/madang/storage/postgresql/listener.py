@@ -12,7 +12,7 @@ import asyncpg
 
 from madang.core.errors import Unavailable
 from madang.core.messages import say
-from madang.storage.postgresql.errors import LOST
+from madang.storage.postgresql.errors import LOST, closed
 
 CHANNEL = "madang"
 RETRY_S = 0.25
@@ -43,13 +43,20 @@ class Listener:
         self._watchers: set[_Watcher] = set()
         self._listening = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
+        self._is_open = False
+
+    def open(self) -> None:
+        """Let watching begin."""
+        self._is_open = True
 
     async def changes(self, topics: frozenset[str]) -> AsyncIterator[frozenset[str]]:
         """Yield an empty set once watching has begun, then the changed ones among `topics`, until the end.
 
         Raises:
-            Unavailable: the server cannot be reached.
+            Unavailable: it is not open, or the server cannot be reached.
         """
+        if not self._is_open:
+            raise closed()
         watcher = _Watcher(topics)
         self._watchers.add(watcher)
         if self._task is None:
@@ -78,6 +85,7 @@ class Listener:
 
     async def close(self) -> None:
         """End every iterator."""
+        self._is_open = False
         for watcher in self._watchers:
             watcher.is_over = True
             watcher.wake.set()
