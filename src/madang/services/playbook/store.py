@@ -123,11 +123,12 @@ MIGRATIONS = MigrationSet(
         CREATE INDEX playbook_by_goal ON playbook (owner_no, sort_key, seq) INCLUDE (user_id);
 
         -- Counts are sums of changes: a counter row would make all who add playbooks for one owner wait for each other.
-        -- Now and then the changes so far are folded into one row each, so that there are never many to add up.
+        -- Now and then the changes so far are folded into one row each, so that there are never many to add up; what
+        -- folding leaves behind is vacuumed early, because every total walks past it.
         CREATE TABLE playbook_count (
           user_id TEXT NOT NULL, owner_no BIGINT NOT NULL, bits INTEGER NOT NULL, bucket BIGINT NOT NULL,
           change BIGINT NOT NULL
-        );
+        ) WITH (autovacuum_vacuum_scale_factor = 0.0, autovacuum_vacuum_threshold = 2000);
         CREATE INDEX playbook_count_by_owner ON playbook_count (owner_no, bits, bucket) INCLUDE (user_id, change);
         CREATE FUNCTION playbook_counted() RETURNS trigger LANGUAGE plpgsql AS $$
         DECLARE
