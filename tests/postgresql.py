@@ -22,8 +22,7 @@ from madang.storage.postgresql.address import parse_address
 from madang.storage.postgresql.database import PostgresDatabase
 
 USER = "madang"
-# What is flushed does not matter: the server is killed in tests, the machine is not.
-OPTIONS = "-c listen_addresses='' -c fsync=off -c max_connections=200 -c unix_socket_directories={folder}"
+OPTIONS = "-c listen_addresses='' -c max_connections=200 -c unix_socket_directories={folder} -c fsync={fsync}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +31,8 @@ class Server:
 
     programs: Path
     folder: Path
+    fsync: bool = False
+    """Off, a crash of the machine would lose what was written; a crash of the server, which is what tests do, not."""
 
     def url(self, database: str, user: str = USER) -> str:
         return f"postgresql://{user}@/{database}?host={self.folder}"
@@ -48,7 +49,7 @@ class Server:
         return _run(self.programs / "psql", f"--host={self.folder}", *words, database)
 
     def start(self) -> None:
-        options = OPTIONS.format(folder=self.folder)
+        options = OPTIONS.format(folder=self.folder, fsync="on" if self.fsync else "off")
         self._control("start", "-w", "-l", str(self.folder / "log"), "-o", options)
 
     def stop(self, mode: str = "fast") -> None:
@@ -60,7 +61,7 @@ class Server:
 
 
 @cache
-def server() -> Server:
+def server(*, fsync: bool = False) -> Server:
     """Return the session's server; without PostgreSQL, which scripts/system-packages installs, skip the test."""
     found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: int(path.parts[-3]))
     initdb = shutil.which("initdb") or (str(found[-1]) if found else "")
@@ -71,7 +72,7 @@ def server() -> Server:
     if os.geteuid() == 0:
         account = _account()
         os.chown(folder, account.pw_uid, account.pw_gid)
-    started = Server(Path(initdb).resolve().parent, folder)
+    started = Server(Path(initdb).resolve().parent, folder, fsync)
     _run(initdb, "-D", str(folder / "data"), "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
     started.start()
     atexit.register(_remove, started)

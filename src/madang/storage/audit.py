@@ -74,6 +74,7 @@ class AuditLog:
         self._database = database
         self._rows: list[Row] = []
         self._flusher: asyncio.Task[None] | None = None
+        self._flushing = asyncio.Lock()
 
     def record(self, entry: AuditEntry) -> None:
         """Note a call; it is on disk a moment later."""
@@ -112,23 +113,24 @@ class AuditLog:
         await self._flush()
 
     async def _flush(self) -> None:
-        rows, self._rows = self._rows, []
-        by_user: dict[UserId, list[Row]] = {}
-        for row in rows:
-            by_user.setdefault(row[1], []).append(row)
-        for user_id, theirs in by_user.items():
-            try:
-                await self._database.prepare(AUDIT_MIGRATIONS)
-                await self._database.write(_keeping(theirs), user_id=user_id)
-            except MadangError as error:
-                # A full disk must not stop the tools that still can work; the log tells that the trail has a hole.
-                logger.error("%d audit rows were lost: %s", len(theirs), error)
+        # One after the other, so that closing also waits for what is under way.
+        async with self._flushing:
+            rows, self._rows = self._rows, []
+            by_user: dict[UserId, list[Row]] = {}
+            for row in rows:
+                by_user.setdefault(row[1], []).append(row)
+            for user_id, theirs in by_user.items():
+                try:
+                    await self._database.prepare(AUDIT_MIGRATIONS)
+                    await self._database.write(_keeping(theirs), user_id=user_id)
+                except MadangError as error:
+                    # A full disk must not stop the tools that still can work; the log tells that the trail has a hole.
+                    logger.error("%d audit rows were lost: %s", len(theirs), error)
 
 
 def _keeping(rows: list[Row]) -> Work[None]:
     async def write(tx: Transaction) -> None:
-        for row in rows:
-            await tx.run(_INSERT, *row)
+        await tx.run_many(_INSERT, rows)
         await tx.run("DELETE FROM audit WHERE seq <= (SELECT max(seq) FROM audit) - ?1", KEPT_ROWS)
 
     return write

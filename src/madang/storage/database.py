@@ -30,6 +30,9 @@ class Transaction(Protocol):
     async def run(self, sql: str, *parameters: object) -> int:
         """Change something and return the number of rows that changed."""
 
+    async def run_many(self, sql: str, rows: Sequence[Sequence[object]]) -> None:
+        """Change something once for each row of parameters, in one go."""
+
     async def notify(self, topic: str) -> None:
         """Tell everybody who watches `topic`, in this process and in others, once this unit is committed."""
 

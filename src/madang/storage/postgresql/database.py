@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from typing import Any
@@ -59,6 +59,9 @@ class _Statements:
         tag = await self._connection.execute(_numbered(sql), *parameters)
         count = tag.rpartition(" ")[2]
         return int(count) if count.isdecimal() else 0
+
+    async def run_many(self, sql: str, rows: Sequence[Sequence[object]]) -> None:
+        await self._connection.executemany(_numbered(sql), rows)
 
     async def notify(self, topic: str) -> None:
         self.topics[topic] = None
