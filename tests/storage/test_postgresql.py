@@ -431,3 +431,23 @@ async def test_the_server_is_described_without_the_password(database: PostgresDa
 
     assert text.startswith("PostgreSQL ")
     assert "ms away" in text
+
+
+async def test_a_unit_that_is_cancelled_at_any_moment_leaves_a_clean_connection(tmp_path: Path) -> None:
+    database = database_in(tmp_path, pool_size=1)
+    store = PlaybookStore(database)
+    await store.open()
+    (kept,) = await store.add(ANN, [CONTENT])
+    complaints: list[object] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: complaints.append(context))
+
+    for steps in range(40):
+        unit = asyncio.create_task(store.update(ANN, kept.id, PlaybookPatch(goal="Brew"), None))
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        unit.cancel()
+        await asyncio.wait([unit])
+        assert await rows(database, "SELECT count(*) FROM playbook") == [(0,)]
+
+    assert complaints == []
+    await database.close()

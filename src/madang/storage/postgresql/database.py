@@ -163,20 +163,23 @@ class PostgresDatabase:
         # Not by the argument of `acquire`: it would start a task for each.
         async with asyncio.timeout(ACQUIRE_S):
             connection = await pool.acquire()
+        is_over = False
         try:
             statements = _Statements(connection)
             # Without parameters: so the user, the lock and the BEGIN are one trip to the server.
             await connection.execute(begin)
             result = await work(statements)
             await _commit(connection, statements.topics)
+            is_over = True
             return result
         except LOST:
             connection.terminate()  # nobody knows what state it is in
             raise
         finally:
             try:
-                # The user and the locks end with the transaction, so nothing is left over for the next unit.
-                if not connection.is_closed() and connection.is_in_transaction():
+                # The user and the locks end with the transaction, so nothing is left over for the next unit. Also if
+                # none is seen: the BEGIN of one that was cancelled may still be on its way.
+                if not is_over and not connection.is_closed():
                     await connection.execute("ROLLBACK", timeout=CONNECT_S)
             except LOST:
                 connection.terminate()
