@@ -19,6 +19,7 @@ run: .venv/.run ## Start Madang; installs only what it needs to run
 
 test: .venv/.dev ## Run the checks and all tests, as CI does
 	@scripts/system-packages
+	@scripts/node-packages
 	@scripts/check
 	@scripts/test
 
@@ -33,9 +34,10 @@ lock: $(BIN)/pip ## Write requirements/ anew from pyproject.toml (UPGRADE=1 take
 	$(COMPILE) pyproject.toml --output-file requirements/run.txt
 	$(COMPILE) pyproject.toml --all-extras --group dev --constraint requirements/run.txt --output-file requirements/dev.txt
 	$(COMPILE) --group build --constraint requirements/dev.txt --output-file requirements/build.txt
+	cd requirements/node && npm $(if $(UPGRADE),update,install) --package-lock-only
 
 clean: ## Remove .venv and everything made by tools
-	rm -rf .venv .coverage .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build dist
+	rm -rf .venv .node .artefacts .coverage .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build dist
 	find benchmarks scripts src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(BIN)/pip:

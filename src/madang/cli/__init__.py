@@ -66,7 +66,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="madang", description="A workbench that a person and an agent share.")
     parser.add_argument("--version", action="version", version=f"madang {__version__}")
     parser.set_defaults(command=None, ui=None)
-    commands = parser.add_subparsers(title="commands", metavar="")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
 
     mcp = commands.add_parser("mcp", parents=[shared], help="serve MCP over stdio, or over HTTP")
     mcp.add_argument(

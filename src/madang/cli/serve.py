@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import gc
 import json
 import logging
+import os
 import secrets
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 from madang.core.errors import SetupError
 from madang.core.messages import say
@@ -56,20 +61,36 @@ def parse_address(text: str) -> tuple[str, int]:
 # need any of it.
 
 
+@contextmanager
+def _loading() -> Iterator[None]:
+    """Collect no garbage while modules load: what they make stays, and looking through it again and again takes time.
+
+    Afterwards it is set aside, so that no later collection looks at it either.
+    """
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
 async def _serve_stdio(settings: Settings) -> None:
-    from madang.app import open_madang
-    from madang.server.mcp import McpServer
+    with _loading():
+        from madang.app import open_madang
+        from madang.server.mcp import McpServer
 
     async with open_madang(settings) as madang:
         await McpServer(madang.provider, madang.call("mcp-stdio"), settings.page_override).serve_stdio()
 
 
 async def _serve_http(settings: Settings, host: str, port: int) -> None:
-    import uvicorn
+    with _loading():
+        import uvicorn
 
-    from madang.app import open_madang
-    from madang.server.http import http_app, listening_socket, local_gate
-    from madang.server.mcp import McpServer
+        from madang.app import open_madang
+        from madang.server.http import http_app, listening_socket, local_gate
+        from madang.server.mcp import McpServer
 
     with listening_socket(host, port) as socket:
         port = socket.getsockname()[1]
@@ -78,8 +99,16 @@ async def _serve_http(settings: Settings, host: str, port: int) -> None:
             server = McpServer(madang.provider, madang.call("mcp-http"), settings.page_override)
             app = http_app(server.server, local_gate(token, host, port))
             print(how_to_connect(settings, host, port, token), flush=True)
-            config = uvicorn.Config(app, log_level="warning", access_log=False, server_header=False, ws="none")
+            # h11 by name: another parser that happens to be installed would hide from the gate what was asked for.
+            config = uvicorn.Config(
+                app, http="h11", ws="none", log_level="warning", access_log=False, server_header=False
+            )
             await uvicorn.Server(config).serve(sockets=[socket])
+
+
+def own_command() -> str:
+    """Return how a client can start us: by a path that holds wherever the client is."""
+    return str(Path(sys.argv[0]).absolute()) if os.sep in sys.argv[0] else sys.argv[0]
 
 
 def how_to_connect(settings: Settings, host: str, port: int, token: str) -> str:
@@ -99,5 +128,5 @@ Clients that connect over HTTP, for example VS Code (.vscode/mcp.json):
 The MCP Inspector:
 npx @modelcontextprotocol/inspector --transport http --server-url {url} --header 'Authorization: {authorization}'
 
-Clients that start their servers themselves (Claude Desktop, Goose) run: {sys.argv[0]} mcp
+Clients that start their servers themselves (Claude Desktop, Goose) run: {own_command()} mcp
 Stop with Ctrl-C."""

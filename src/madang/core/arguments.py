@@ -13,6 +13,7 @@ from madang.core.messages import Message, say
 
 MOST_DEPTH = 64
 MOST_VALUES = 100_000
+LONGEST_FIELD = 200
 
 
 def check_shape(arguments: Mapping[str, Any]) -> None:
@@ -36,9 +37,10 @@ def check_shape(arguments: Mapping[str, Any]) -> None:
                 below.extend(value.values())
             elif isinstance(value, (list, tuple)):
                 below.extend(value)
+            # Counted as we go: one list that stands in many places must not be unfolded in all of them first.
+            if seen + len(below) > MOST_VALUES:
+                raise LimitExceeded(say("The arguments hold more than {limit} values.", limit=MOST_VALUES))
         seen += len(below)
-        if seen > MOST_VALUES:
-            raise LimitExceeded(say("The arguments hold more than {limit} values.", limit=MOST_VALUES))
         if not below:
             return
         level = below
@@ -73,7 +75,9 @@ def invalid_arguments(error: ValidationError, *, fields: Iterable[str] = ()) -> 
 
 
 def _problem(problem: Any) -> Message:
-    field = ".".join(to_camel(str(part)) if isinstance(part, str) else str(part) for part in problem["loc"])
+    # An unknown name is told as it was written: in our spelling it could look like one that is known.
+    spelled = str if problem["type"] == "extra_forbidden" else to_camel
+    field = ".".join(spelled(part) if isinstance(part, str) else str(part) for part in problem["loc"])[:LONGEST_FIELD]
     context = problem.get("ctx", {})
     wording = _WORDINGS.get(problem["type"])
     what = wording(context) if wording else Message(str(problem["msg"]).rstrip("."))
@@ -82,7 +86,7 @@ def _problem(problem: Any) -> Message:
 
 _WORDINGS: dict[str, Callable[[Mapping[str, Any]], Message]] = {
     "missing": lambda _: say("is required"),
-    "extra_forbidden": lambda _: say("is not an argument here"),
+    "extra_forbidden": lambda _: say("is not known here"),
     "int_type": lambda _: say("must be an integer"),
     "int_from_float": lambda _: say("must be an integer"),
     "float_type": lambda _: say("must be a number"),
@@ -102,6 +106,7 @@ _WORDINGS: dict[str, Callable[[Mapping[str, Any]], Message]] = {
     "too_long": lambda context: say("must have at most {bound} items", bound=context["max_length"]),
     "literal_error": lambda context: say("must be one of {options}", options=context["expected"]),
     "page_size": lambda _: say("must be -1 (all) or 1…1000"),
+    "empty_patch": lambda _: say("must name at least one field to change"),
     "blank": lambda _: say("must not be blank"),
     "not_removable": lambda _: say("cannot be removed"),
 }

@@ -1,7 +1,8 @@
 """The base of every typed value that crosses a boundary: camelCase outside, snake_case inside, strict, closed."""
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import AfterValidator, BaseModel, ConfigDict
 from pydantic.alias_generators import to_camel
+from pydantic_core import PydanticCustomError
 
 
 class Document(BaseModel):
@@ -18,3 +19,13 @@ class Document(BaseModel):
         serialize_by_alias=True,
         json_schema_serialization_defaults_required=True,
     )
+
+
+def _not_blank(text: str) -> str:
+    if not text.strip():
+        raise PydanticCustomError("blank", "must not be blank")
+    return text
+
+
+NOT_BLANK = AfterValidator(_not_blank)
+"""Refuses texts that show nothing."""

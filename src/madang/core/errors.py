@@ -72,6 +72,10 @@ class NotGranted(RequestError):
     code = "not_granted"
 
 
+class InvalidCursor(RequestError):
+    code = "invalid_cursor"
+
+
 class SetupError(MadangError):
     """Madang cannot start, or goes on only after the person changed something."""
 

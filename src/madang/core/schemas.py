@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, Literal
 
 from pydantic import BaseModel
@@ -17,6 +18,12 @@ def flat_schema(model: type[BaseModel], mode: Literal["validation", "serializati
     flat.setdefault("properties", {})
     flat.pop("description", None)
     return flat
+
+
+@cache
+def output_schema(model: type[BaseModel]) -> dict[str, Any]:
+    """Return the outline of what a tool answers. Several tools answer alike, so it is made once for all of them."""
+    return outline(flat_schema(model, mode="serialization"))
 
 
 def outline(schema: dict[str, Any], depth: int = 2) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 from madang.core.calls import Call
 from madang.core.ids import AssistantId, SessionId
 from madang.core.messages import Message, Text
+from madang.core.resources import Resource, ResourceList, ResourceTemplate
 from madang.core.tools import Tool
 
 
@@ -64,9 +65,14 @@ class Service(Protocol):
 
 @runtime_checkable
 class Loads(Service, Protocol):
-    """A service that has to be opened before its first use and closed at the end."""
+    """A service that has to be opened before its first use."""
 
     async def load(self) -> None: ...
+
+
+@runtime_checkable
+class Unloads(Service, Protocol):
+    """A service that has something to close at the end."""
 
     async def unload(self) -> None: ...
 
@@ -90,3 +96,20 @@ class TellsChanges(Service, Protocol):
     """A service that notices when the state it tells has changed, in whatever process."""
 
     def changes(self, call: Call) -> AsyncIterator[object]: ...
+
+
+@runtime_checkable
+class OffersResources(Service, Protocol):
+    """A service whose state can also be read as documents, by address."""
+
+    @property
+    def resource_templates(self) -> Sequence[ResourceTemplate]: ...
+
+    async def list_resources(self, call: Call, after: str, limit: int) -> ResourceList:
+        """Return up to `limit` resources, beginning after the place that an earlier list named."""
+
+    async def read_resource(self, call: Call, uri: str) -> Resource | None:
+        """Return one resource, or None when the address is none of this service's or nothing is there."""
+
+    def resource_changes(self, call: Call) -> AsyncIterator[frozenset[str]]:
+        """Yield an empty set once watching has begun, then the addresses of what changed."""

@@ -16,7 +16,7 @@ from madang.core.arguments import check_shape, invalid_arguments
 from madang.core.calls import Call
 from madang.core.documents import Document
 from madang.core.results import ToolResult
-from madang.core.schemas import flat_schema, outline
+from madang.core.schemas import flat_schema, output_schema
 
 Effect = Literal["read", "write", "destroy"]
 """What a tool does to what is kept: nothing, add or change, or take away."""
@@ -103,7 +103,7 @@ class Tool:
 
     @cached_property
     def output_schema(self) -> dict[str, Any]:
-        return outline(flat_schema(self.output_model, mode="serialization"))
+        return output_schema(self.output_model)
 
     async def run(self, call: Call, arguments: Mapping[str, Any]) -> ToolResult[Any]:
         """Check the arguments and run the tool.

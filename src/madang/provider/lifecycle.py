@@ -7,7 +7,7 @@ import logging
 
 from madang.core.errors import MadangError, Unavailable
 from madang.core.messages import say
-from madang.core.service import Loads, Service, ServiceStatus
+from madang.core.service import Loads, Service, ServiceStatus, Unloads
 
 logger = logging.getLogger(__name__)
 
@@ -40,7 +40,7 @@ class Lifecycle:
         async with self._locks[name]:
             if self._status[name].state == "ready":
                 return
-            self._status[name] = ServiceStatus("loading")
+            self._status[name] = ServiceStatus("loading", "is being opened")
             try:
                 if isinstance(service, Loads):
                     await service.load()
@@ -58,7 +58,7 @@ class Lifecycle:
                     ),
                     hint=error.hint if isinstance(error, MadangError) else None,
                 ) from error
-            self._status[name] = ServiceStatus("ready")
+            self._status[name] = ServiceStatus("ready", "since its first use")
             self._opened.append(service)
 
     async def remove(self, service: Service) -> None:
@@ -76,7 +76,7 @@ class Lifecycle:
             self._status[service.metadata.name] = ServiceStatus("loading", "closed")
 
     async def _close(self, service: Service) -> None:
-        if isinstance(service, Loads):
+        if isinstance(service, Unloads):
             try:
                 await service.unload()
             except Exception:

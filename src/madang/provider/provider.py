@@ -9,15 +9,17 @@ import asyncio
 import logging
 import secrets
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Any
 
 from madang.core.calls import Call
-from madang.core.errors import MadangError, NotGranted, TimedOut, ToolError, UnknownTool
+from madang.core.errors import InvalidCursor, MadangError, NotGranted, TimedOut, ToolError, UnknownTool
 from madang.core.messages import say
+from madang.core.resources import Resource, ResourceList, ResourceTemplate
 from madang.core.results import Reply
 from madang.core.service import (
     Context,
+    OffersResources,
     Service,
     ServiceContext,
     ServiceMetadata,
@@ -28,11 +30,14 @@ from madang.core.service import (
 )
 from madang.core.tools import Tool
 from madang.provider.lifecycle import Lifecycle
+from madang.provider.streams import ValueT, merged
 from madang.rendering.catalogue import translator
 from madang.rendering.replies import error_reply, render_text, reply
 from madang.storage.audit import AuditEntry, AuditLog
 
 TIME_LIMIT_S = 30.0
+RESOURCES_IN_A_LIST = 50
+LONGEST_NAME = 100
 
 logger = logging.getLogger(__name__)
 
@@ -115,22 +120,19 @@ class Provider:
         """
         found = self._find(name)
         if found is None:
-            raise UnknownTool(say("There is no tool '{name}'.", name=name[:100]))
+            self._note(call, name[:LONGEST_NAME], "", arguments, UnknownTool.code)
+            raise UnknownTool(say("There is no tool '{name}'.", name=name[:LONGEST_NAME]))
         service, tool = found
-        self._check_grant(call, service)
+        if not self._may_use(call, service):
+            self._note(call, tool.name, tool.effect, arguments, NotGranted.code)
+            raise _not_granted(call, service)
         started = time.perf_counter()
+        outcome, size = "cancelled", 0
         try:
-            answer = await self._run(call, service, tool, arguments)
-        except ToolError as error:
-            answer = error_reply(service.metadata.name, tool.name, call, error)
-        except Exception:
-            answer = error_reply(service.metadata.name, tool.name, call, _internal_error(tool.name))
-        took_ms = (time.perf_counter() - started) * 1000
-        outcome = answer.error_code or "ok"
-        logger.info("%s %s %.1f ms (%s, %s)", tool.name, outcome, took_ms, call.door, call.session_id)
-        self._audit.record(
-            AuditEntry(call, tool.name, tool.effect, arguments, outcome, len(answer.text.encode()), took_ms)
-        )
+            answer = await self._answer(call, service, tool, arguments)
+            outcome, size = answer.error_code or "ok", len(answer.text.encode())
+        finally:
+            self._note(call, tool.name, tool.effect, arguments, outcome, size, (time.perf_counter() - started) * 1000)
         return answer
 
     async def switch_context(self, context: Context | None) -> None:
@@ -156,22 +158,49 @@ class Provider:
     async def watch_contexts(self, call: Call) -> AsyncIterator[dict[str, ServiceContext]]:
         """Yield the state of all services, then again whenever one of them changed, in whatever process."""
         watched = [service for service in await self._ready(call) if isinstance(service, TellsChanges)]
-        waiting = {_next(stream): stream for stream in (service.changes(call) for service in watched)}
-        until = asyncio.ALL_COMPLETED  # at first until every service watches, so that nothing is missed
-        try:
-            while waiting:
-                done, _ = await asyncio.wait(waiting, return_when=until)
-                until = asyncio.FIRST_COMPLETED
-                for task in done:
-                    stream = waiting.pop(task)
-                    if task.result() is not _END:
-                        waiting[_next(stream)] = stream
-                if waiting:
-                    yield await self.service_contexts(call)
-        finally:
-            for task in waiting:
-                task.cancel()
-            await asyncio.gather(*waiting, return_exceptions=True)
+        changes = merged([_watched(service, service.changes, call) for service in watched])
+        await anext(changes, None)  # until every service watches, so that nothing is missed
+        yield await self.service_contexts(call)
+        async for _ in changes:
+            yield await self.service_contexts(call)
+
+    async def list_resources(self, call: Call, cursor: str = "") -> ResourceList:
+        """Return some of the resources of all services; the list's `after` is the cursor of the next ones.
+
+        Raises:
+            InvalidCursor: the cursor is not one that an earlier list gave.
+        """
+        services = await self._offering(call)
+        name, _, after = cursor.partition(":")
+        names = [service.metadata.name for service in services]
+        if cursor and name not in names:
+            raise InvalidCursor(say("The cursor is not one of ours."))
+        for service in services[names.index(name) if cursor else 0 :]:
+            found = await service.list_resources(call, after, RESOURCES_IN_A_LIST)
+            if found.after:
+                return ResourceList(found.resources, f"{service.metadata.name}:{found.after}")
+            following = services[services.index(service) + 1 :]
+            if found.resources or not following:
+                return ResourceList(found.resources, f"{following[0].metadata.name}:" if following else "")
+            after = ""
+        return ResourceList([])
+
+    async def resource_templates(self, call: Call) -> list[ResourceTemplate]:
+        return [template for service in await self._offering(call) for template in service.resource_templates]
+
+    async def read_resource(self, call: Call, uri: str) -> Resource | None:
+        """Return the resource at `uri`, or None; somebody else's is answered like one that is not there."""
+        for service in await self._offering(call):
+            resource = await service.read_resource(call, uri)
+            if resource is not None:
+                return resource
+        return None
+
+    async def watch_resources(self, call: Call) -> AsyncIterator[frozenset[str]]:
+        """Yield an empty set once watching has begun, then the addresses of what changed, in whatever process."""
+        offering = await self._offering(call)
+        async for values in merged([_watched(service, service.resource_changes, call) for service in offering]):
+            yield frozenset(uri for value in values for uri in value)
 
     async def build_tool_prompt(self, call: Call) -> str:
         """Return what the model should know this turn: how many tools, then each service's state, in a fixed order."""
@@ -196,15 +225,8 @@ class Provider:
         granted = self._grants.get(call.assistant_id or "")
         return granted is None or service.metadata.name in granted
 
-    def _check_grant(self, call: Call, service: Service) -> None:
-        if not self._may_use(call, service):
-            raise NotGranted(
-                say(
-                    "The assistant '{assistant}' may not use the service '{service}'.",
-                    assistant=call.assistant_id or "",
-                    service=service.metadata.name,
-                )
-            )
+    async def _offering(self, call: Call) -> list[OffersResources]:
+        return [service for service in await self._ready(call) if isinstance(service, OffersResources)]
 
     async def _ready(self, call: Call) -> list[Service]:
         wanted = [service for service in self._services.values() if self._may_use(call, service)]
@@ -212,11 +234,33 @@ class Provider:
         status = self._lifecycle.status
         return [service for service in wanted if status[service.metadata.name].state == "ready"]
 
+    def _note(
+        self,
+        call: Call,
+        tool: str,
+        effect: str,
+        arguments: Mapping[str, Any],
+        outcome: str,
+        size: int = 0,
+        took_ms: float = 0.0,
+    ) -> None:
+        """Write down that a call came and how it ended: one line in the log, one row in the trail."""
+        logger.info("%s %s %.1f ms (%s, %s)", tool, outcome, took_ms, call.door, call.session_id)
+        self._audit.record(AuditEntry(call, tool, effect, arguments, outcome, size, took_ms))
+
+    async def _answer(self, call: Call, service: Service, tool: Tool, arguments: Mapping[str, Any]) -> Reply:
+        try:
+            return await self._run(call, service, tool, arguments)
+        except ToolError as error:
+            return error_reply(service.metadata.name, tool.name, call, error)
+        except Exception:
+            return error_reply(service.metadata.name, tool.name, call, _internal_error(tool.name))
+
     async def _run(self, call: Call, service: Service, tool: Tool, arguments: Mapping[str, Any]) -> Reply:
         _ = call.assistant
-        await self._lifecycle.open(service)
         try:
             async with asyncio.timeout(self._time_limit_s):
+                await self._lifecycle.open(service)
                 result = await tool.run(call, arguments)
         except TimeoutError:
             raise TimedOut(
@@ -226,14 +270,16 @@ class Provider:
         return reply(service.metadata.name, tool.name, call, result)
 
 
-_END = object()
-
-
-def _next(stream: AsyncIterator[object]) -> asyncio.Task[object]:
-    async def following() -> object:
-        return await anext(stream, _END)
-
-    return asyncio.create_task(following())
+async def _watched(
+    service: Service, changes: Callable[[Call], AsyncIterator[ValueT]], call: Call
+) -> AsyncIterator[ValueT]:
+    """Yield the changes of one service; one that cannot be watched is logged, and the others go on."""
+    try:
+        async for change in changes(call):
+            yield change
+    except Exception as error:
+        exc_info = not isinstance(error, MadangError)
+        logger.error("%s cannot be watched: %s", service.metadata.name, error, exc_info=exc_info)
 
 
 async def _context(service: TellsContext, call: Call) -> ServiceContext:
@@ -246,6 +292,16 @@ async def _context(service: TellsContext, call: Call) -> ServiceContext:
         text = [say("# {service}: its state cannot be read now.", service=name)]
         return ServiceContext(text, {"error": str(error) if isinstance(error, MadangError) else "internal"})
     return ServiceContext(context) if isinstance(context, str) else context
+
+
+def _not_granted(call: Call, service: Service) -> NotGranted:
+    return NotGranted(
+        say(
+            "The assistant '{assistant}' may not use the service '{service}'.",
+            assistant=call.assistant_id or "",
+            service=service.metadata.name,
+        )
+    )
 
 
 def _internal_error(tool_name: str) -> InternalError:

@@ -11,9 +11,9 @@
 (() => {
   const main = document.getElementById('madang');
   const status = document.getElementById('madang-status');
-  const answers = new Map();
+  const answers = [];
   let { refreshTool, noAnswer } = document.body.dataset;
-  let apps, busy, lastHeight;
+  let apps, lastHeight = 0;
 
   // A frame with an opaque origin cannot learn its host's origin, so '*' it has to be: whoever embeds
   // the page reads what it sends. Therefore nothing secret is sent, no token and no credentials: only
@@ -23,11 +23,9 @@
 
   // The first answer counts: to resolve or reject a promise again does nothing.
   const ask = (send) => new Promise((resolve, reject) => {
-    const id = answers.size + 1;
     const answer = (error, value) => (error ? reject(Error(error.message || error)) : resolve(value || {}));
-    answers.set(id, answer);
     setTimeout(answer, 60000, noAnswer);
-    send(id);
+    send(answers.push(answer));
   });
   const request = (method, params) => ask((id) => rpc({ id, method, params }));
 
@@ -36,17 +34,17 @@
     const result = await (apps
       ? request('tools/call', { name, arguments: args })
       : ask((id) => post({ type: 'tool', messageId: `${id}`, payload: { toolName: name, params: args } })));
-    if (result.isError) throw Error(textOf(result));
+    if (result.isError) throw Error(textOf(result) || noAnswer);
     return result;
   }
 
   // "[tool_name] " in front is for models.
   const textOf = ({ content }) => content?.[0]?.text?.replace(/^\[\w+\] /, '') || '';
 
-  function fragmentOf({ _meta, content = [] }) {
+  function fragmentOf({ _meta, content }) {
     const html = _meta?.['madang/html'];
     if (typeof html === 'string') return html;
-    const page = content.find(({ resource }) => resource?.uri?.startsWith('ui://'))?.resource.text;
+    const page = content?.find(({ resource }) => resource?.uri?.startsWith('ui://'))?.resource.text;
     return page && new DOMParser().parseFromString(page, 'text/html').getElementById('madang')?.innerHTML;
   }
 
@@ -75,17 +73,15 @@
   }
 
   async function run(task, by) {
-    if (busy) return;
-    busy = true;
+    if (main.ariaBusy) return;
+    main.ariaBusy = true;
     const held = main.querySelectorAll('button:enabled');
     for (const button of held) button.disabled = true;
-    main.ariaBusy = true;
     say('');
     await task().catch((error) => say(error.message, 'error'));
     for (const button of held) button.disabled = false;
     main.ariaBusy = null;
     if (by) refocus(by);
-    busy = false;
   }
 
   const act = (el, by, fields) => run(async () => {
@@ -94,9 +90,8 @@
     const shown = show(result);
     if (then) show(await call(then, argsOf(el, 'data-then-args')), true);
     if (message || !(shown || then)) say(message || textOf(result));
-    if (message && apps?.hostCapabilities?.message) {
-      request('ui/message', { role: 'user', content: [{ type: 'text', text: message }] }).catch(() => {});
-    }
+    if (!message || !apps?.hostCapabilities?.message) return;
+    request('ui/message', { role: 'user', content: [{ type: 'text', text: message }] }).catch(() => {});
   }, by);
 
   // A group of checkboxes is a list, also when one or none of them is ticked.
@@ -109,7 +104,7 @@
 
   // No submit event: it does not come in a sandbox without allow-forms. The click on the form's
   // button does, also when the person pressed Enter in a field.
-  document.addEventListener('click', (event) => {
+  addEventListener('click', (event) => {
     const by = event.target.closest('button, [data-tool]');
     const el = by?.closest('[data-tool]');
     const isForm = el?.localName === 'form';
@@ -121,7 +116,7 @@
   function applyContext({ theme, styles } = {}) {
     const { dataset, style } = document.documentElement;
     if (theme) dataset.theme = style.colorScheme = theme;
-    for (const [name, value] of Object.entries(styles?.variables || {})) style.setProperty(name, value);
+    for (const [name, value] of Object.entries(styles?.variables || {})) style.setProperty(name, value ?? '');
   }
 
   // Some hosts replay a view with an empty result, and some strip _meta. Only the first result may
@@ -140,9 +135,9 @@
   addEventListener('message', ({ source, data }) => {
     if (source !== window.parent) return;
     const { jsonrpc, id, method, params = {}, result, type, messageId, response, error } = { ...data, ...data?.payload };
-    if (type === 'ui-message-response') answers.get(+messageId)?.(error, response);
+    if (type === 'ui-message-response') answers[messageId - 1]?.(error, response);
     else if (!jsonrpc) return;
-    else if (!method) answers.get(id)?.(error, result);
+    else if (!method) answers[id - 1]?.(error, result);
     else if (method === 'ui/notifications/tool-result') onToolResult(params);
     else if (method === 'ui/notifications/host-context-changed') applyContext(params);
     else if (method === 'ping' || method === 'ui/resource-teardown') rpc({ id, result: {} });
@@ -161,16 +156,19 @@
   function startApps(answer) {
     apps = answer;
     // What was asked the old way gets no answer now; saying so beats a minute of dead buttons.
-    for (const fail of answers.values()) fail(noAnswer);
+    for (const fail of answers) fail(noAnswer);
     applyContext(apps.hostContext);
     rpc({ method: 'ui/notifications/initialized' });
-    lastHeight = null;
+    lastHeight = 0;
     reportSize();
   }
 
   const ready = new Promise((resolve) => {
-    const hello = { appInfo: { name: 'madang', version: '1' }, appCapabilities: {}, protocolVersion: '2026-01-26' };
-    request('ui/initialize', hello).then(startApps).then(resolve, resolve);
+    request('ui/initialize', {
+      appInfo: { name: 'madang', version: '1' },
+      appCapabilities: {},
+      protocolVersion: '2026-01-26',
+    }).then(startApps).then(resolve, resolve);
     setTimeout(resolve, 500);
   }).then(() => {
     if (!apps) post({ type: 'ui-lifecycle-iframe-ready' });

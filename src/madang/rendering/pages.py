@@ -1,7 +1,7 @@
-"""Makes the HTML of pages: a service's template becomes a fragment, a fragment becomes a whole page.
+"""Makes the HTML of pages: a template becomes a fragment, a fragment a whole page.
 
-Owns escaping, the page shell, and the loading of style and script. It does not know what a service
-shows or which language it speaks: data and translation come in as arguments.
+Owns escaping, the page shell, and the loading of style and script. It does not know
+what a service shows or which language it speaks: both come in as arguments.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ _SERVICES = _RENDERING.parent / "services"
 
 
 def render_fragment(template: str, context: Mapping[str, object], translate: Callable[..., str]) -> str:
-    """Render a service's template, addressed as `playbook/playbooks.html`, with every value escaped.
+    """Render a service's template (`playbook/playbooks.html`), every value escaped.
 
-    Templates write all visible text as `_("Page {page}", page=...)`, which calls `translate`.
+    Templates write visible text as `_("Page {page}", page=...)`: that is `translate`.
     """
     return _environment().get_template(template).render({**context, "_": translate})
 
@@ -39,8 +39,8 @@ def render_page(
 ) -> str:
     """Put a fragment made by `render_fragment` into the shell with style and script.
 
-    `refresh_tool` is called by the page when its host opens it without data; `no_answer` is the one
-    text the script shows of its own accord, in the language of the page.
+    `refresh_tool` is what the page calls when its host opens it without data;
+    `no_answer` is the one text the script has of its own, in the page's language.
     """
     from markupsafe import Markup
 
@@ -63,11 +63,13 @@ def render_page(
 
 @cache
 def _environment() -> Environment:
-    # Imported on first use: a server that is never asked for a page should not start slower for it.
+    # Imported on first use: a server that is never asked for a page should not start
+    # slower for it.
     from jinja2 import Environment, FunctionLoader, StrictUndefined
 
     environment = Environment(
-        # Always on, whatever the file is called: titles, goals and file names come from models and strangers.
+        # Always on, whatever the file is called: titles, goals and file names come from
+        # models and strangers.
         autoescape=True,
         undefined=StrictUndefined,
         loader=FunctionLoader(_load),
@@ -75,12 +77,15 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.policies["json.dumps_kwargs"] = {"ensure_ascii": False, "separators": (",", ":")}
+    environment.policies["json.dumps_kwargs"] = {
+        "ensure_ascii": False,
+        "separators": (",", ":"),
+    }
     return environment
 
 
 def _load(name: str) -> tuple[str, str, None] | None:
-    """Find `service/file.html` in that service's templates folder, and a bare name beside this module.
+    """Find `service/file.html` in a service's templates, a bare name in this folder.
 
     By path and not by import, because rendering does not know the services.
     """
@@ -94,10 +99,11 @@ def _load(name: str) -> tuple[str, str, None] | None:
 
 @cache
 def _compact(name: str) -> str:
-    """Read style or script without what only readers need: whole-line comments and indentation.
+    """Read style or script without whole-line comments and indentation.
 
-    Nothing inside a line of script is touched, so no string or regular expression can be mistaken for
-    a comment; the style has no strings to hurt, so it also loses the spaces around its punctuation.
+    Nothing inside a line of script is touched, so no string or regular expression can
+    be mistaken for a comment. The style has no strings to hurt, so it also loses the
+    spaces around its punctuation.
     """
     lines: list[str] = []
     in_comment = False
@@ -109,8 +115,8 @@ def _compact(name: str) -> str:
         in_comment = in_comment and not line.endswith("*/")
     text = "\n".join(lines)
     if name.endswith(".css"):
-        text = re.sub(r"\s*([{};,>])\s*|(?<=:)\s+", r"\1", text)
-    # Inside <script> and <style> the browser ends the element at these, whatever the language says.
+        text = re.sub(r"\s*([{};,>])\s*|(?<=:)\s+", r"\1", text).replace(";}", "}")
+    # Inside <script> and <style> these end or derail the element, also within a string.
     for ending in ("</script", "</style", "<!--"):
         if ending in text.lower():
             raise ValueError(f"{name} contains {ending!r}, which would end it early inside a page.")

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from typing import Any
 
 from madang.core.calls import Call
 from madang.core.errors import MadangError
 from madang.core.messages import Line, Message, Rows, Text, Translate, say
+from madang.core.resources import Resource
 from madang.core.results import Reply, ShownPage, ToolResult, UiPage
 from madang.rendering import pages
 from madang.rendering.catalogue import translator
 
 MOST_ROWS = 50
 MOST_BYTES = 8 * 1024
+LEAST_FOR_ROWS = 2 * 1024
+LEAST_FOR_ROW = 300
 
 
 def reply(service: str, tool: str, call: Call, result: ToolResult[Any]) -> Reply:
@@ -50,34 +55,89 @@ def error_reply(service: str, tool: str, call: Call, error: MadangError) -> Repl
     )
 
 
+def page_document(call: Call, fragment: str = "", *, title: Message | None = None, refresh_tool: str = "") -> str:
+    """Return a whole page around `fragment`, or around nothing when the page is to be filled by its host."""
+    translate = translator(call.locale)
+    return pages.render_page(
+        fragment,
+        title=title.render(translate) if title else "Madang",
+        lang=call.locale,
+        refresh_tool=refresh_tool,
+        no_answer=say("The host did not answer.").render(translate),
+    )
+
+
+def document(resource: Resource, call: Call) -> str:
+    """Return the whole text of a resource, with its frontmatter; documents are read on purpose, so they are not cut."""
+    translate = translator(call.locale)
+    lines = [_line(line, translate) for block in resource.body for line in _lines(block)]
+    if resource.frontmatter:
+        # JSON strings are YAML strings too, whatever the text in them looks like.
+        fields = [f"{key}: {json.dumps(value, ensure_ascii=False)}" for key, value in resource.frontmatter.items()]
+        lines = ["---", *fields, "---", *lines]
+    return "\n".join(lines) + "\n"
+
+
 def render_text(text: Text, translate: Translate) -> str:
-    """Render `text` within bounds: a list that does not fit is cut at a row, and says so."""
-    fixed = sum(len(_line(block, translate).encode()) + 1 for block in text if not isinstance(block, Rows))
-    room = MOST_BYTES - fixed
-    lines: list[str] = []
-    for block in text:
+    """Render `text` within bounds: a list that does not fit is cut at a row, a long line in itself, and both say so."""
+    blocks = [[_line(line, translate) for line in _lines(block)] for block in text]
+    whole = "\n".join(line for lines in blocks for line in lines)
+    if len(whole.encode()) <= MOST_BYTES and all(len(lines) <= MOST_ROWS for lines in blocks):
+        return whole
+    single = [lines[0] for block, lines in zip(text, blocks, strict=True) if not isinstance(block, Rows)]
+    rows = [
+        row for block, lines in zip(text, blocks, strict=True) if isinstance(block, Rows) for row in lines[:MOST_ROWS]
+    ]
+    reserved = min(LEAST_FOR_ROWS, sum(len(row.encode()) + 1 for row in rows))
+    longest = _longest([len(line.encode()) for line in single], MOST_BYTES - reserved - len(single))
+    room = MOST_BYTES - sum(min(len(line.encode()), longest) + 1 for line in single)
+    shown: list[str] = []
+    for block, lines in zip(text, blocks, strict=True):
         if not isinstance(block, Rows):
-            lines.append(_line(block, translate))
+            shown.append(_cut(lines[0], longest, translate))
             continue
-        shown, room = _fitting(block, translate, room)
-        lines += shown
-        left_out = len(block.lines) - len(shown)
+        fitting, room = _fitting(lines, translate, room)
+        shown += fitting
+        left_out = len(lines) - len(fitting)
         if left_out:
-            rest = Message(block.rest.template, {**block.rest.values, "shown": len(shown), "left_out": left_out})
-            lines.append(rest.render(translate))
-    return "\n".join(lines)
+            rest = Message(block.rest.template, {**block.rest.values, "shown": len(fitting), "left_out": left_out})
+            shown.append(rest.render(translate))
+    return "\n".join(shown)
 
 
-def _fitting(rows: Rows, translate: Translate, room: int) -> tuple[list[str], int]:
+def _fitting(rows: list[str], translate: Translate, room: int) -> tuple[list[str], int]:
     """Return the rows that fit and the room that is left. One row is always shown, or a list could never be read."""
     shown: list[str] = []
-    for row in rows.lines[:MOST_ROWS]:
-        line = _line(row, translate)
+    for row in rows[:MOST_ROWS]:
+        line = row if shown else _cut(row, max(room, LEAST_FOR_ROW), translate)
         room -= len(line.encode()) + 1
         if room < 0 and shown:
             break
         shown.append(line)
     return shown, room
+
+
+def _lines(block: Line | Rows) -> Sequence[Line]:
+    return block.lines if isinstance(block, Rows) else [block]
+
+
+def _longest(sizes: list[int], room: int) -> int:
+    """Return how long a line may be so that all fit: short ones stay whole, the long ones share what is left."""
+    for number, size in enumerate(sorted(sizes)):
+        share = room // (len(sizes) - number)
+        if size > share:
+            return max(share, LEAST_FOR_ROW)
+        room -= size
+    return max(sizes, default=0)
+
+
+def _cut(line: str, longest: int, translate: Translate) -> str:
+    encoded = line.encode()
+    if len(encoded) <= longest:
+        return line
+    kept = encoded[:longest].decode(errors="ignore")
+    rest = say("… (cut here: {left_out} more characters are in the structured result)", left_out=len(line) - len(kept))
+    return kept + rest.render(translate)
 
 
 def _line(line: Line, translate: Translate) -> str:
@@ -94,5 +154,4 @@ def _shown(page: UiPage | None, call: Call, translate: Translate) -> ShownPage |
     fragment = pages.render_fragment(page.template, page.context, fill)
     if call.pages == "linked":
         return ShownPage(page.name, fragment)
-    document = pages.render_page(fragment, title=page.title.render(translate), lang=call.locale)
-    return ShownPage(page.name, fragment, document)
+    return ShownPage(page.name, fragment, page_document(call, fragment, title=page.title))

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable
 from typing import Any
 
 from madang.core.calls import PageMode
 from madang.core.ids import new_id
+from madang.core.resources import Resource, ResourceTemplate
 from madang.core.results import Reply, ShownPage
 from madang.core.tools import Tool
 
 UI_EXTENSION = "io.modelcontextprotocol/ui"
+SKILLS_EXTENSION = "io.modelcontextprotocol/skills"
 APP_MIME_TYPE = "text/html;profile=mcp-app"
 FRAGMENT_KEY = "madang/html"
 PAUSE_KEY = "madang/pause"
@@ -27,7 +30,7 @@ def listed_tool(tool: Tool, pages: PageMode) -> dict[str, Any]:
         "title": tool.title,
         "description": tool.description,
         "inputSchema": tool.input_schema,
-        "outputSchema": tool.output_schema,
+        "outputSchema": _answer_or_error(tool.output_schema),
         "annotations": {
             "readOnlyHint": tool.effect == "read",
             "destructiveHint": tool.effect == "destroy",
@@ -47,6 +50,16 @@ def listed_tool(tool: Tool, pages: PageMode) -> dict[str, Any]:
                 # The flat key is the older spelling; some hosts read only that one.
                 shown["_meta"]["ui/resourceUri"] = ui["resourceUri"]
     return shown
+
+
+def _answer_or_error(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of a tool's answers so that an error fits it too.
+
+    Clients on the older TypeScript SDK hold errors to it as well, and tell their model of the mismatch instead of what
+    went wrong. No `anyOf` of the two: several clients refuse it, and what is required shows in the answer anyway.
+    """
+    kept = {key: value for key, value in schema.items() if key != "required"}
+    return {**kept, "properties": {**kept["properties"], "error": {"type": "object"}}}
 
 
 def listed_tools(tools: Iterable[Tool], pages: PageMode) -> list[dict[str, Any]]:
@@ -80,9 +93,39 @@ def call_result(reply: Reply) -> dict[str, Any]:
     return result
 
 
-def cacheable(result: dict[str, Any]) -> dict[str, Any]:
-    """Return a list or page as the client may keep it: for a minute, and only for the one who asked."""
-    return {"resultType": "complete", "ttlMs": 60_000, "cacheScope": "private", **result}
+def cacheable(result: dict[str, Any], cursor: str = "", *, ttl_ms: int = 60_000) -> dict[str, Any]:
+    """Return a list or document with how long the client may keep it; it is only for the one who asked."""
+    following = {"nextCursor": cursor} if cursor else {}
+    return {"resultType": "complete", "ttlMs": ttl_ms, "cacheScope": "private", **result, **following}
+
+
+def listed_resource(resource: Resource) -> dict[str, Any]:
+    """Return a document as `resources/list` shows it."""
+    shown = {"uri": resource.uri, "name": resource.name, "title": resource.title, "mimeType": resource.mime_type}
+    if "description" in resource.frontmatter:
+        shown["description"] = resource.frontmatter["description"]
+    return shown
+
+
+def listed_template(template: ResourceTemplate) -> dict[str, Any]:
+    """Return a pattern of addresses as `resources/templates/list` shows it."""
+    return {
+        "uriTemplate": template.uri_template,
+        "name": template.name,
+        "title": template.title,
+        "mimeType": template.mime_type,
+    }
+
+
+def skill_entry(resource: Resource, text: str) -> dict[str, Any]:
+    """Return a skill as the Skills extension lists it: one file, with the digest a host verifies it by."""
+    data = text.encode()
+    digest = f"sha256:{hashlib.sha256(data).hexdigest()}"
+    return {
+        "uri": resource.uri,
+        "frontmatter": dict(resource.frontmatter),
+        "resources": [{"uri": resource.uri, "digest": digest, "size": len(data)}],
+    }
 
 
 def page_resource(name: str) -> dict[str, Any]:

@@ -8,19 +8,22 @@ from typing import Any
 
 import mcp_types as types
 from mcp.server.context import ServerRequestContext
-from mcp.server.lowlevel import Server
-from mcp.server.stdio import stdio_server
+from mcp.server.lowlevel import NotificationOptions, Server
+from mcp.server.models import InitializationOptions
 from mcp.shared.exceptions import MCPError
 
 from madang import __version__
 from madang.core.calls import Call, PageMode
 from madang.core.errors import RequestError
 from madang.core.ids import AssistantId, SessionId, is_name
+from madang.core.resources import Resource, ResourceList
 from madang.provider.provider import Provider
-from madang.rendering import pages
 from madang.rendering.catalogue import translator
+from madang.rendering.replies import document, page_document
 from madang.server import mapping
 from madang.server.clients import page_mode
+from madang.server.live import Live
+from madang.server.stdio import stdio_streams
 
 ASSISTANT_KEY = "madang/assistantId"
 SESSION_KEY = "madang/sessionId"
@@ -34,6 +37,24 @@ INSTRUCTIONS = (
 Context = ServerRequestContext[Any, Any]
 
 
+class _Server(Server[Any]):
+    """The SDK's server, saying on every transport that it tells about changed resources."""
+
+    def create_initialization_options(
+        self, notification_options: NotificationOptions | None = None, *arguments: Any, **options: Any
+    ) -> InitializationOptions:
+        notification_options = notification_options or NotificationOptions(resources_changed=True)
+        return super().create_initialization_options(notification_options, *arguments, **options)
+
+    def get_capabilities(self, *arguments: Any, **options: Any) -> types.ServerCapabilities:
+        capabilities = super().get_capabilities(*arguments, **options)
+        # Where changes can be listened to, the SDK promises to tell of every kind; we tell of resources alone.
+        for part in (capabilities.tools, capabilities.prompts):
+            if part is not None:
+                part.list_changed = False
+        return capabilities
+
+
 class McpServer:
     """Serves one provider. `call` is the context of requests that bring none; `ui` overrides what clients declare."""
 
@@ -41,23 +62,33 @@ class McpServer:
         self._provider = provider
         self._call = call
         self._ui = ui
+        self._live = Live(provider)
         self._lists: dict[tuple[PageMode, tuple[str, ...]], list[dict[str, Any]]] = {}
-        self.server: Server[Any] = Server(
+        # The runner takes wire dicts as well as models; they cost less, and our results are made for the wire already.
+        wire: Any = self
+        self.server: Server[Any] = _Server(
             "madang",
             version=__version__,
             title="Madang",
             instructions=INSTRUCTIONS,
             get_tool_input_schema=self._input_schema,
-            on_list_tools=self._list_tools,  # type: ignore[arg-type]  # the runner also takes wire dicts, which cost less
-            on_call_tool=self._call_tool,  # type: ignore[arg-type]  # as above
-            on_list_resources=self._list_resources,  # type: ignore[arg-type]  # as above
-            on_read_resource=self._read_resource,  # type: ignore[arg-type]  # as above
+            on_list_tools=wire._list_tools,
+            on_call_tool=wire._call_tool,
+            on_list_resources=wire._list_resources,
+            on_list_resource_templates=wire._list_templates,
+            on_read_resource=wire._read_resource,
+            on_subscribe_resource=self._live.subscribe,
+            on_unsubscribe_resource=self._live.unsubscribe,
+            on_subscriptions_listen=self._listen,
         )
-        self.server.extensions = {mapping.UI_EXTENSION: {}}
+        self.server.add_request_handler("skills/list", types.PaginatedRequestParams, self._list_skills)
+        self.server.add_request_handler("skills/get", types.ReadResourceRequestParams, self._get_skill)
+        self.server.add_notification_handler("notifications/initialized", types.NotificationParams, self._connected)
+        self.server.extensions = {mapping.UI_EXTENSION: {}, mapping.SKILLS_EXTENSION: {}}
 
     async def serve_stdio(self) -> None:
         """Serve the client that started this process, until it closes our standard input."""
-        async with stdio_server() as (incoming, outgoing):
+        with stdio_streams() as (incoming, outgoing):
             await self.server.run(incoming, outgoing, self.server.create_initialization_options())
 
     def _input_schema(self, name: str) -> Mapping[str, Any] | None:
@@ -79,17 +110,58 @@ class McpServer:
             raise self._protocol_error(error) from None
         return mapping.call_result(reply)
 
-    async def _list_resources(self, context: Context, _: types.PaginatedRequestParams | None) -> dict[str, Any]:
-        names = await self._page_names(self._call_of(context))
-        return mapping.cacheable({"resources": [mapping.page_resource(name) for name in names]})
+    async def _list_resources(self, context: Context, params: types.PaginatedRequestParams) -> dict[str, Any]:
+        call = self._call_of(context)
+        found = await self._resources(call, params)
+        listed = [mapping.listed_resource(resource) for resource in found.resources]
+        if not params.cursor:
+            listed = [*(mapping.page_resource(name) for name in await self._page_names(call)), *listed]
+        return mapping.cacheable({"resources": listed}, found.after, ttl_ms=0)
+
+    async def _list_templates(self, context: Context, _: types.PaginatedRequestParams) -> dict[str, Any]:
+        templates = await self._provider.resource_templates(self._call_of(context))
+        return mapping.cacheable({"resourceTemplates": [mapping.listed_template(template) for template in templates]})
 
     async def _read_resource(self, context: Context, params: types.ReadResourceRequestParams) -> dict[str, Any]:
         call = self._call_of(context)
         for name, refresh_tool in (await self._page_names(call)).items():
             if params.uri == mapping.page_uri(name):
-                html = pages.render_page("", title="Madang", lang=call.locale, refresh_tool=refresh_tool)
+                html = page_document(call, refresh_tool=refresh_tool)
                 return mapping.cacheable({"contents": [mapping.page_contents(name, html)]})
-        raise MCPError(code=types.INVALID_PARAMS, message="Resource not found", data={"uri": params.uri[:200]})
+        resource = await self._resource(call, params.uri)
+        text = {"uri": resource.uri, "mimeType": resource.mime_type, "text": document(resource, call)}
+        return mapping.cacheable({"contents": [text]}, ttl_ms=0)
+
+    async def _list_skills(self, context: Context, params: types.PaginatedRequestParams) -> dict[str, Any]:
+        call = self._call_of(context)
+        found = await self._resources(call, params)
+        skills = [mapping.skill_entry(skill, document(skill, call)) for skill in found.resources if skill.frontmatter]
+        return mapping.cacheable({"skills": skills}, found.after, ttl_ms=0)
+
+    async def _get_skill(self, context: Context, params: types.ReadResourceRequestParams) -> dict[str, Any]:
+        call = self._call_of(context)
+        skill = await self._resource(call, params.uri, is_skill=True)
+        return mapping.cacheable({"skill": mapping.skill_entry(skill, document(skill, call))}, ttl_ms=0)
+
+    async def _listen(
+        self, context: Context, params: types.SubscriptionsListenRequestParams
+    ) -> types.SubscriptionsListenResult:
+        return await self._live.listen(context, params, self._call_of(context))
+
+    async def _connected(self, context: Context, _: types.NotificationParams) -> None:
+        await self._live.connected(context, self._call_of(context))
+
+    async def _resources(self, call: Call, params: types.PaginatedRequestParams) -> ResourceList:
+        try:
+            return await self._provider.list_resources(call, params.cursor or "")
+        except RequestError as error:
+            raise self._protocol_error(error) from None
+
+    async def _resource(self, call: Call, uri: str, *, is_skill: bool = False) -> Resource:
+        resource = await self._provider.read_resource(call, uri)
+        if resource is None or (is_skill and not resource.frontmatter):
+            raise MCPError(code=types.INVALID_PARAMS, message="Resource not found", data={"uri": uri[:200]})
+        return resource
 
     async def _page_names(self, call: Call) -> dict[str, str]:
         """Return the pages there are, each with the tool that fills it again when a host replays it empty."""

@@ -10,16 +10,19 @@ import asyncio
 import hashlib
 import json
 import logging
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import islice
+from math import isfinite
 from typing import Any
 
 from madang.core.calls import Call
-from madang.core.errors import MadangError
+from madang.core.errors import LimitExceeded, MadangError
 from madang.core.ids import UserId
-from madang.storage.database import Database, MigrationSet, Row, Transaction, Work, private_rows
+from madang.storage.database import Database, MigrationSet, Row, Transaction, private_rows
 
 FLUSH_S = 0.25
 KEPT_ROWS = 100_000
@@ -72,30 +75,13 @@ class AuditLog:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._rows: list[Row] = []
+        self._noted: list[tuple[float, AuditEntry]] = []
         self._flusher: asyncio.Task[None] | None = None
-        self._flushing = asyncio.Lock()
+        self._writing = asyncio.Lock()
 
     def record(self, entry: AuditEntry) -> None:
         """Note a call; it is on disk a moment later."""
-        call = entry.call
-        whole = json.dumps(entry.arguments, sort_keys=True, default=str)
-        self._rows.append(
-            (
-                datetime.now(UTC).isoformat(timespec="milliseconds"),
-                call.user_id,
-                call.assistant_id,
-                call.session_id,
-                call.door,
-                entry.tool,
-                entry.effect,
-                json.dumps(_shortened(entry.arguments), ensure_ascii=False),
-                hashlib.sha256(whole.encode(errors="replace")).hexdigest(),
-                entry.outcome,
-                entry.answer_bytes,
-                round(entry.took_ms, 3),
-            )
-        )
+        self._noted.append((time.time(), entry))
         if self._flusher is None:
             self._flusher = asyncio.create_task(self._flush_soon())
 
@@ -113,33 +99,60 @@ class AuditLog:
         await self._flush()
 
     async def _flush(self) -> None:
-        # One after the other, so that closing also waits for what is under way.
-        async with self._flushing:
-            rows, self._rows = self._rows, []
-            by_user: dict[UserId, list[Row]] = {}
-            for row in rows:
-                by_user.setdefault(row[1], []).append(row)
+        async with self._writing:  # closing waits here for rows that are on their way
+            noted, self._noted = self._noted, []
+            by_user: dict[UserId, list[tuple[float, AuditEntry]]] = {}
+            for at, entry in noted:
+                by_user.setdefault(entry.call.user_id, []).append((at, entry))
             for user_id, theirs in by_user.items():
-                try:
-                    await self._database.prepare(AUDIT_MIGRATIONS)
-                    await self._database.write(_keeping(theirs), user_id=user_id)
-                except MadangError as error:
-                    # A full disk must not stop the tools that still can work; the log tells that the trail has a hole.
-                    logger.error("%d audit rows were lost: %s", len(theirs), error)
+                await self._write(user_id, theirs)
 
+    async def _write(self, user_id: UserId, noted: list[tuple[float, AuditEntry]]) -> None:
+        async def write(tx: Transaction) -> None:
+            # Rows are made here, all together and in the writer's thread, so that no call waits for it.
+            await tx.run_many(_INSERT, [_row(at, entry) for at, entry in noted])
+            await tx.run("DELETE FROM audit WHERE seq <= (SELECT max(seq) FROM audit) - ?1", KEPT_ROWS)
 
-def _keeping(rows: list[Row]) -> Work[None]:
-    async def write(tx: Transaction) -> None:
-        await tx.run_many(_INSERT, rows)
-        await tx.run("DELETE FROM audit WHERE seq <= (SELECT max(seq) FROM audit) - ?1", KEPT_ROWS)
-
-    return write
+        try:
+            await self._database.prepare(AUDIT_MIGRATIONS)
+            await self._database.write(write, user_id=user_id)
+        except MadangError as error:
+            # A full disk must not stop the tools that still can work; that the trail has a hole is said in the log.
+            logger.error("%d audit rows were lost: %s", len(noted), error)
 
 
 _INSERT = """
 INSERT INTO audit (at, user_id, assistant_id, session_id, door, tool, effect, arguments, arguments_sha256, outcome,
   answer_bytes, took_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
 """
+
+
+def _row(at: float, entry: AuditEntry) -> Row:
+    call = entry.call
+    return (
+        datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds"),
+        call.user_id,
+        call.assistant_id,
+        call.session_id,
+        call.door,
+        entry.tool,
+        entry.effect,
+        json.dumps(_shortened(entry.arguments), ensure_ascii=False),
+        # What was refused for its size is not worth reading through once more.
+        "" if entry.outcome == LimitExceeded.code else _digest(entry.arguments),
+        entry.outcome,
+        entry.answer_bytes,
+        round(entry.took_ms, 3),
+    )
+
+
+def _digest(arguments: Mapping[str, Any]) -> str:
+    """Return the hash of the arguments, or nothing for some that no tool would take: too deep, or not JSON at all."""
+    try:
+        whole = json.dumps(arguments, sort_keys=True, default=str)
+    except (TypeError, ValueError, RecursionError):
+        return ""
+    return hashlib.sha256(whole.encode(errors="replace")).hexdigest()
 
 
 def _shortened(value: Any, depth: int = 3) -> Any:
@@ -150,7 +163,11 @@ def _shortened(value: Any, depth: int = 3) -> Any:
     if isinstance(value, Mapping):
         if depth == 0:
             return f"{{{len(value)} fields}}"
-        return {str(_shortened(key)): _shortened(inner, depth - 1) for key, inner in list(value.items())[:20]}
+        return {str(_shortened(key, 0)): _shortened(inner, depth - 1) for key, inner in islice(value.items(), 20)}
     if isinstance(value, (list, tuple)):
         return f"[{len(value)} items]" if depth == 0 or len(value) > 20 else [_shortened(v, depth - 1) for v in value]
-    return value if isinstance(value, (bool, int, float)) or value is None else str(value)
+    if isinstance(value, int) and value.bit_length() > 64:
+        return f"an integer of {value.bit_length()} bits"
+    if isinstance(value, (bool, int)) or value is None or (isinstance(value, float) and isfinite(value)):
+        return value
+    return _shortened(str(value))

@@ -77,8 +77,11 @@ class Database(Protocol):
             SetupError: it cannot be opened, or a newer Madang has been here.
         """
 
-    async def read(self, work: Work[ResultT], *, user_id: UserId | None = None) -> ResultT:
+    async def read(self, work: Work[ResultT], *, user_id: UserId | None = None, brief: bool = False) -> ResultT:
         """Run `work` on one consistent snapshot.
+
+        `brief` work finds a few rows through an index, however many there are. An embedded database may then run it in
+        the calling thread: the way to another one and back would take longer than the work.
 
         `user_id` is whose rows it is about. A shared database server shows no others, and without a user it shows
         nobody's, so that a forgotten condition in a store cannot tell one user about another.
@@ -92,7 +95,7 @@ class Database(Protocol):
         """
 
     def changes(self, *topics: str) -> AsyncIterator[frozenset[str]]:
-        """Yield the topics of each change, also those that other processes made, within a second.
+        """Yield the topics of each change at or below these, also those other processes made, within a second.
 
         The first value is empty and comes as soon as watching has begun: who reads the state after every value misses
         nothing.

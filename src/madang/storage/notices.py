@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 from madang.core.errors import Unavailable
 from madang.storage.database import MigrationSet, Row, Transaction
@@ -13,7 +14,7 @@ from madang.storage.database import MigrationSet, Row, Transaction
 if TYPE_CHECKING:
     from madang.storage.database import Database
 
-POLL_S = 0.25
+POLL_S = 0.5
 
 NOTICE_MIGRATIONS = MigrationSet(
     "notice",
@@ -28,18 +29,23 @@ NOTICE_MIGRATIONS = MigrationSet(
 )
 
 
+def topic(*parts: str) -> str:
+    """Return the name of a topic: a path that ends in a slash, so that no part can pretend to be two."""
+    return "".join(f"{quote(part, safe=' ')}/" for part in parts)
+
+
 class Watchers:
     """Those who wait for changes. One look at the table serves all of them, and nobody looks while nobody waits."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._queues: dict[asyncio.Queue[frozenset[str] | None], frozenset[str]] = {}
+        self._queues: dict[asyncio.Queue[frozenset[str] | None], tuple[str, ...]] = {}
         self._looker: asyncio.Task[None] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._wake = asyncio.Event()
 
-    async def changes(self, topics: frozenset[str]) -> AsyncIterator[frozenset[str]]:
-        """Yield an empty set once watching has begun, then the changed ones among `topics`, until the end."""
+    async def changes(self, topics: tuple[str, ...]) -> AsyncIterator[frozenset[str]]:
+        """Yield an empty set once watching has begun, then what changed at or below `topics`, until the end."""
         told: asyncio.Queue[frozenset[str] | None] = asyncio.Queue()
         seen = await self._newest()
         self._queues[told] = topics
@@ -87,9 +93,9 @@ class Watchers:
             topics = {topic for _, topic in rows}
             seen = rows[-1][0]
             for told, wanted in self._queues.items():
-                changed = wanted if missed else wanted & topics
+                changed = frozenset(wanted if missed else (topic for topic in topics if topic.startswith(wanted)))
                 if changed:
-                    told.put_nowait(frozenset(changed))
+                    told.put_nowait(changed)
 
     async def _newest(self) -> int:
         async def newest(tx: Transaction) -> Row | None:

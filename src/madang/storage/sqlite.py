@@ -111,6 +111,9 @@ class SqliteDatabase:
         self._writes: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._reads: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._threads: list[threading.Thread] = []
+        # For brief reads in the calling thread; a second thread that comes at the same time takes the longer way.
+        self._here: apsw.Connection | None = None
+        self._here_is_free = threading.Lock()
         self._opening = asyncio.Lock()
         self._prepared: set[str] = set()
         self._watchers = Watchers(self)
@@ -124,22 +127,34 @@ class SqliteDatabase:
             if migrations.name not in self._prepared:
                 await self._migrate(migrations)
 
-    async def read(self, work: Work[ResultT], *, user_id: UserId | None = None) -> ResultT:
+    async def read(self, work: Work[ResultT], *, user_id: UserId | None = None, brief: bool = False) -> ResultT:
+        if brief and self._here is not None and self._here_is_free.acquire(blocking=False):
+            try:
+                return _read(self._here, work)
+            except apsw.BusyError:
+                pass  # a thread can wait for whoever holds the file; an event loop must not
+            except apsw.Error as error:
+                raise _translated(error) from error
+            finally:
+                self._here_is_free.release()
         return await self._submit(self._reads if self._reader_count else self._writes, work)
 
     async def write(self, work: Work[ResultT], *, user_id: UserId | None = None) -> ResultT:
         return await self._submit(self._writes, work)
 
     def changes(self, *topics: str) -> AsyncIterator[frozenset[str]]:
-        return self._watchers.changes(frozenset(topics))
+        return self._watchers.changes(topics)
 
     async def close(self) -> None:
         await self._watchers.close()
         threads, self._threads = self._threads, []
-        for _ in range(self._reader_count):
-            self._reads.put(None)
-        if threads:
+        if self._here is not None:
+            self._here.close()
+            self._here = None
+        if threads:  # else the word to stop would wait for the threads of the next opening
             self._writes.put(None)
+            for _ in range(self._reader_count):
+                self._reads.put(None)
         await asyncio.to_thread(_join, threads)
         self._prepared.clear()
 
@@ -163,6 +178,9 @@ class SqliteDatabase:
         try:
             writer = self._connect()
             readers = [self._connect(reader=True) for _ in range(self._reader_count)]
+            if readers:
+                self._here = self._connect(reader=True)
+                self._here.set_busy_timeout(0)
         except (apsw.Error, OSError) as error:
             raise SetupError(
                 say("The database {path} cannot be opened: {reason}.", path=str(self._path), reason=str(error)),
@@ -225,7 +243,7 @@ class SqliteDatabase:
             if topics:
                 connection.executemany("INSERT INTO notice (topic) VALUES (?1)", [(topic,) for topic in topics])
             connection.execute("COMMIT")
-        except apsw.Error as error:
+        except Exception as error:  # whatever it is: a writer thread that died would leave every later caller waiting
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             for job in jobs:
@@ -238,14 +256,9 @@ class SqliteDatabase:
         return bool(topics)
 
     def _read_loop(self, connection: apsw.Connection) -> None:
-        statements = _Statements(connection)
         while (job := self._reads.get()) is not None:
             try:
-                connection.execute("BEGIN")
-                try:
-                    job.result = _finish(job.work, statements)
-                finally:
-                    connection.execute("COMMIT")
+                job.result = _read(connection, job.work)
             except apsw.Error as error:
                 job.error = _translated(error)
             except Exception as error:
@@ -292,12 +305,23 @@ class SqliteDatabase:
             return
         stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%f")
         backup = self._path.with_name(f"{self._path.name}.before-{stamp}")
-        source = self._connect(reader=True)
+        source = self._connect()  # a reader's connection may not even write to another file
         try:
             os.close(os.open(backup, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
             source.execute("VACUUM INTO ?1", (str(backup),))
+        except apsw.Error as error:
+            backup.unlink(missing_ok=True)  # half a backup would look like one
+            raise _translated(error) from error
         finally:
             source.close()
+
+
+def _read(connection: apsw.Connection, work: Work[ResultT]) -> ResultT:
+    connection.execute("BEGIN")
+    try:
+        return _finish(work, _Statements(connection))
+    finally:
+        connection.execute("COMMIT")
 
 
 def _thread(loop: Callable[[apsw.Connection], None], connection: apsw.Connection) -> threading.Thread:
@@ -338,7 +362,7 @@ def _settle_all(jobs: list[_Job]) -> None:
         job.settle()
 
 
-def _translated(error: apsw.Error) -> Exception:
+def _translated(error: Exception) -> Exception:
     """Errors that mean the disk or another process become `Unavailable`; the others are bugs and stay what they are."""
     known = (
         apsw.BusyError,

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field
-from pydantic_core import PydanticCustomError
+from pydantic import Field
 
-from madang.core.documents import Document
+from madang.core.documents import NOT_BLANK, Document
 from madang.core.errors import LimitExceeded, NotFound
 from madang.core.messages import Message, say
 
@@ -16,16 +15,10 @@ MOST_OBSERVATIONS = 10
 MOST_TODOS = 200
 
 
-def _not_blank(text: str) -> str:
-    if not text.strip():
-        raise PydanticCustomError("blank", "must not be blank")
-    return text
-
-
-Goal = Annotated[str, Field(min_length=1, max_length=2_000), AfterValidator(_not_blank)]
-TodoName = Annotated[str, Field(min_length=1, max_length=1_000), AfterValidator(_not_blank)]
+Goal = Annotated[str, Field(min_length=1, max_length=2_000), NOT_BLANK]
+TodoName = Annotated[str, Field(min_length=1, max_length=1_000), NOT_BLANK]
 Summary = Annotated[str, Field(max_length=2_000)]
-Observation = Annotated[str, Field(min_length=1, max_length=2_000), AfterValidator(_not_blank)]
+Observation = Annotated[str, Field(min_length=1, max_length=2_000), NOT_BLANK]
 TodoId = Annotated[int, Field(ge=1, le=10**9)]
 
 Status = Literal["pending", "completed"]
@@ -61,6 +54,8 @@ class Plan(Document):
 
     def with_goal(self, goal: str) -> Plan:
         """Set the goal; the one it replaces becomes the previous goal. To-dos stay."""
+        if goal == self.state.goal:
+            return self
         previous = self.state.goal or self.state.last_cleared_goal
         return self._changed(goal=goal, last_cleared_goal=previous)
 

@@ -9,7 +9,7 @@ from madang.core.messages import say
 from madang.core.service import ServiceContext, ServiceMetadata
 from madang.core.tools import tools_of
 from madang.services.planning.context import planning_context
-from madang.services.planning.store import PlanStore, topic
+from madang.services.planning.store import PlanStore, plan_topic
 from madang.services.planning.tools import PlanningTools
 from madang.storage.database import Database
 
@@ -39,4 +39,4 @@ class PlanningService:
         return await planning_context(self._store, call)
 
     def changes(self, call: Call) -> AsyncIterator[object]:
-        return self._database.changes(topic(call))
+        return self._database.changes(plan_topic(call))

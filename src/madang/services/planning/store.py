@@ -8,6 +8,7 @@ from typing import TypeVar
 from madang.core.calls import Call
 from madang.services.planning.domain import Plan
 from madang.storage.database import Database, MigrationSet, Transaction, private_rows
+from madang.storage.notices import topic
 
 MIGRATIONS = MigrationSet(
     "planning",
@@ -44,7 +45,7 @@ class PlanStore:
 
     async def get(self, call: Call) -> Plan:
         """Return the plan of the call's session and thread; one that was never touched is empty."""
-        return await self._database.read(lambda tx: _get(tx, call), user_id=call.user_id)
+        return await self._database.read(lambda tx: _get(tx, call), user_id=call.user_id, brief=True)
 
     async def change(self, call: Call, change: Callable[[Plan], tuple[Plan, MoreT]]) -> tuple[Plan, MoreT]:
         """Replace the plan by what `change` makes of it, in one transaction, so that no two changes get lost."""
@@ -57,15 +58,15 @@ class PlanStore:
                 *_key(call),
                 plan.model_dump_json(),
             )
-            await tx.notify(topic(call))
+            await tx.notify(plan_topic(call))
             return plan, more
 
         return await self._database.write(work, user_id=call.user_id)
 
 
-def topic(call: Call) -> str:
+def plan_topic(call: Call) -> str:
     """The name under which changes of this plan are told."""
-    return "planning/" + "/".join(_key(call))
+    return topic("planning", *_key(call))
 
 
 def _key(call: Call) -> tuple[str, str, str]:

@@ -49,7 +49,7 @@ class PlanningTools:
 
     @tool(effect="destroy", idempotent=True)
     async def clear_todos(
-        self, call: Call, ids: Annotated[list[TodoId], Field(max_length=MOST_TODOS)] | None = None
+        self, call: Call, ids: Annotated[list[TodoId], Field(min_length=1, max_length=MOST_TODOS)] | None = None
     ) -> ToolResult[views.TodosCleared]:
         """Remove the named todos, or all of them."""
 

@@ -27,7 +27,7 @@ class ObservationAdded(PlanOutcome):
 
 def goal_created(plan: Plan, previous: str) -> ToolResult[PlanOutcome]:
     said = say('Goal set: "{goal}"', goal=plan.state.goal)
-    if previous:
+    if previous not in ("", plan.state.goal):
         said = say('Goal set: "{goal}" (it replaces "{previous}")', goal=plan.state.goal, previous=previous)
     return ToolResult(_text(plan, said), PlanOutcome.model_construct(**dict(plan.state)))
 

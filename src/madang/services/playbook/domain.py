@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import unicodedata
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
-from pydantic import AfterValidator, Field
+from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from madang.core.documents import Document
+from madang.core.documents import NOT_BLANK, Document
 from madang.core.errors import LimitExceeded
 from madang.core.messages import say
 
@@ -17,13 +17,7 @@ MOST_STEPS = 200
 SORT_KEY_LENGTH = 100
 
 
-def _not_blank(text: str) -> str:
-    if not text.strip():
-        raise PydanticCustomError("blank", "must not be blank")
-    return text
-
-
-Goal = Annotated[str, Field(min_length=1, max_length=2_000), AfterValidator(_not_blank)]
+Goal = Annotated[str, Field(min_length=1, max_length=2_000), NOT_BLANK]
 Command = Annotated[str, Field(max_length=4_000)]
 ShortText = Annotated[str, Field(max_length=200)]
 LongText = Annotated[str, Field(max_length=4_000)]
@@ -115,6 +109,12 @@ class PlaybookPatch(Document):
     initial_command: Command | None = None
     workflow: Workflow | None = None
     success_criteria: CriteriaPatch | None = None
+
+    @model_validator(mode="after")
+    def _changes_something(self) -> Self:
+        if not self.model_fields_set:
+            raise PydanticCustomError("empty_patch", "must name at least one field to change")
+        return self
 
 
 class CriteriaPatch(Document):

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError
 
-from madang.core.arguments import check_shape, invalid_arguments
+from madang.core.arguments import MOST_DEPTH, check_shape, invalid_arguments
 from madang.core.documents import Document
 from madang.core.errors import InvalidArguments
 from madang.core.messages import say
@@ -38,8 +38,16 @@ def write(contents: Sequence[PlaybookContent], format: Format) -> str:
         return json.dumps(plain, ensure_ascii=False, indent=2) + "\n"
     import yaml
 
+    class Dumper(yaml.SafeDumper):
+        """Safe YAML that keeps every line break: unquoted, YAML 1.1 reads these as spaces or not at all."""
+
+        def represent_text(self, text: str) -> yaml.ScalarNode:
+            style = '"' if any(sign in text for sign in "\x85\u2028\u2029") else "|" if "\n" in text else None
+            return self.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+    Dumper.add_representer(str, Dumper.represent_text)
     # An endless width keeps each text on the lines its author gave it.
-    text: str = yaml.safe_dump(plain, allow_unicode=True, sort_keys=False, width=2**31)
+    text: str = yaml.dump(plain, Dumper=Dumper, allow_unicode=True, sort_keys=False, width=2**31)
     return text
 
 
@@ -67,18 +75,23 @@ def _parsed(document: str) -> Any:
             raise _not_readable(str(error)) from None
     import yaml
 
-    class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]  # chosen at run time
-        """Safe YAML without aliases: a page of them can stand for more data than there is memory."""
-
-        def compose_node(self, parent: Any, index: Any) -> Any:
-            if self.check_event(yaml.AliasEvent):
-                raise yaml.YAMLError("aliases are not taken here")
-            return super().compose_node(parent, index)
-
+    loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    depth = 0
     try:
-        return yaml.load(document, Loader)
+        # A page of aliases can stand for more data than there is memory, so they are looked for before anything is made
+        # of the document. The fast loader composes in C, where no method of ours would see them.
+        for event in yaml.parse(document, Loader=loader):
+            if isinstance(event, yaml.AliasEvent):
+                raise _not_readable("aliases are not taken here")
+            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+            if depth > MOST_DEPTH:
+                raise _not_readable(f"it is nested deeper than {MOST_DEPTH} levels")
+        return yaml.load(document, loader)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise _not_readable(str(error)) from None
+    except (LookupError, AttributeError, TypeError) as error:
+        # PyYAML's own answer to a tag that does not fit its value, such as `!!bool maybe`.
+        raise _not_readable(f"a tagged value does not fit its tag ({type(error).__name__})") from None
 
 
 def _not_readable(reason: str) -> InvalidArguments:

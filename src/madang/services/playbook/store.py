@@ -6,7 +6,7 @@ page in the middle of a million rows has to walk over them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal
@@ -35,6 +35,7 @@ from madang.services.playbook.domain import (
     with_step_ids,
 )
 from madang.storage.database import Database, MigrationSet, Row, Transaction, private_rows
+from madang.storage.notices import topic
 
 SortBy = Literal["createdAt", "updatedAt", "goal"]
 SortOrder = Literal["asc", "desc"]
@@ -189,7 +190,9 @@ MIGRATIONS = MigrationSet(
 _THINGS = say("playbooks")
 _RUNS = say("runs")
 _STEPS = TypeAdapter(list[Step])
-_SUMMARY = "id, goal, initial_command, steps, created_at, updated_at, version"
+_SUMMARIES = TypeAdapter(list[PlaybookSummary])
+_SUMMARY_FIELDS = ("id", "goal", "initial_command", "steps", "created_at", "updated_at", "version")
+_SUMMARY = ", ".join(_SUMMARY_FIELDS)
 _WHOLE = "goal, initial_command, workflow, success_criteria, created_at, updated_at, version"
 
 
@@ -203,6 +206,11 @@ class Listing:
     sort_by: SortBy = "createdAt"
     sort_order: SortOrder = "asc"
     clamp: bool = False
+
+    @property
+    def is_brief(self) -> bool:
+        """Whether only the rows of a small page are touched, whatever the number of playbooks."""
+        return not self.query and self.sort_by == "createdAt" and 0 < self.page_size <= 100
 
 
 class PlaybookStore:
@@ -234,7 +242,7 @@ class PlaybookStore:
                     playbook.created_at,
                     *_columns(playbook, content),
                 )
-            await tx.notify(topic(call))
+                await tx.notify(playbook_topic(call, playbook.id))
             return added
 
         return await self._database.write(work, user_id=call.user_id)
@@ -245,7 +253,7 @@ class PlaybookStore:
         Raises:
             NotFound, Denied: it is not there, or belongs to another assistant.
         """
-        return await self._database.read(lambda tx: _get(tx, call, id), user_id=call.user_id)
+        return await self._database.read(lambda tx: _get(tx, call, id), user_id=call.user_id, brief=True)
 
     async def get_many(self, call: Call, ids: Sequence[str]) -> list[Playbook]:
         """Return the named playbooks in the order of the names."""
@@ -259,7 +267,7 @@ class PlaybookStore:
         async def work(tx: Transaction) -> int:
             return (await _known_owner(tx, call))[1]
 
-        return await self._database.read(work, user_id=call.user_id)
+        return await self._database.read(work, user_id=call.user_id, brief=True)
 
     async def list_page(self, call: Call, listing: Listing) -> Page[PlaybookSummary]:
         """Return one page: filtered first, then cut.
@@ -275,9 +283,24 @@ class PlaybookStore:
             where = span(listing.page, listing.page_size, total, things=_THINGS, clamp=listing.clamp)
             return where, await _slice(tx, owner_no, where, listing)
 
-        where, rows = await self._database.read(work, user_id=call.user_id)
+        where, rows = await self._database.read(work, user_id=call.user_id, brief=listing.is_brief)
         agent_id = call.assistant
-        return where.fill([_summary(agent_id, row) for row in rows])
+        return where.fill(_summaries(agent_id, rows))
+
+    async def list_after(self, call: Call, after: int, limit: int) -> list[tuple[int, Playbook]]:
+        """Return up to `limit` whole playbooks, oldest first, from the place after `after`; each with its place."""
+
+        async def work(tx: Transaction) -> list[tuple[int, Playbook]]:
+            owner_no, _ = await _known_owner(tx, call)
+            rows = await tx.all(
+                f"SELECT seq, id, {_WHOLE} FROM playbook WHERE owner_no = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3",
+                owner_no,
+                after,
+                limit,
+            )
+            return [(row[0], _playbook(row[1], call.assistant, row[2:])) for row in rows]
+
+        return await self._database.read(work, user_id=call.user_id)
 
     async def all_ids(self, call: Call, limit: int) -> list[str]:
         """Return the ids of the oldest `limit` playbooks."""
@@ -329,7 +352,7 @@ class PlaybookStore:
                 updated.updated_at,
                 *_columns(updated, content),
             )
-            await tx.notify(topic(call))
+            await tx.notify(playbook_topic(call, id))
             return updated
 
         return await self._database.write(work, user_id=call.user_id)
@@ -340,7 +363,7 @@ class PlaybookStore:
         async def work(tx: Transaction) -> Playbook:
             playbook = await _get(tx, call, id)
             await tx.run("DELETE FROM playbook WHERE id = ?1", id)
-            await tx.notify(topic(call))
+            await tx.notify(playbook_topic(call, id))
             return playbook
 
         return await self._database.write(work, user_id=call.user_id)
@@ -361,7 +384,7 @@ class PlaybookStore:
                 call.session_id or "",
                 _now(),
             )
-            await tx.notify(topic(call))
+            await tx.notify(playbook_topic(call, id))
             return playbook
 
         return await self._database.write(work, user_id=call.user_id)
@@ -420,9 +443,15 @@ class PlaybookStore:
 _RUN_FIELDS = ("id", "playbook_id", "goal", "version", "session_id", "selected_at")
 
 
-def topic(call: Call) -> str:
-    """The name under which changes of this owner's playbooks are told."""
-    return f"playbook/{call.user_id}/{call.assistant}"
+def playbook_topic(call: Call, *id: str) -> str:
+    """The name under which changes are told: of one playbook, or of all of this owner's."""
+    return topic("playbook", call.user_id, call.assistant, *id)
+
+
+def changed_ids(call: Call, topics: Iterable[str]) -> list[str]:
+    """Return the playbooks that these topics are about; none are named when too much changed to tell."""
+    above = len(playbook_topic(call))
+    return [topic[above:-1] for topic in topics if len(topic) > above]
 
 
 async def _owner(tx: Transaction, call: Call) -> int:
@@ -469,7 +498,11 @@ async def _get(tx: Transaction, call: Call, id: str) -> Playbook:
             ),
             hint=say("Use 'list_playbooks' to see the playbooks of this assistant."),
         )
-    _, agent_id, goal, initial_command, workflow, success_criteria, created_at, updated_at, version = row
+    return _playbook(id, row[1], row[2:])
+
+
+def _playbook(id: str, agent_id: str, row: Row) -> Playbook:
+    goal, initial_command, workflow, success_criteria, created_at, updated_at, version = row
     return Playbook.model_construct(
         id=id,
         agent_id=agent_id,
@@ -590,18 +623,9 @@ def _columns(playbook: Playbook, content: PlaybookContent) -> tuple[str | int, .
     )
 
 
-def _summary(agent_id: str, row: Row) -> PlaybookSummary:
-    id, goal, initial_command, steps, created_at, updated_at, version = row
-    return PlaybookSummary.model_construct(
-        id=id,
-        agent_id=agent_id,
-        goal=goal,
-        initial_command=initial_command,
-        steps=steps,
-        created_at=created_at,
-        updated_at=updated_at,
-        version=version,
-    )
+def _summaries(agent_id: str, rows: Sequence[Row]) -> list[PlaybookSummary]:
+    # Validating all of them at once costs a third of `model_construct` for each, which is written in Python.
+    return _SUMMARIES.validate_python([dict(zip(_SUMMARY_FIELDS, row, strict=True), agent_id=agent_id) for row in rows])
 
 
 def _now() -> str:

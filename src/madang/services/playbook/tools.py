@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from typing import Annotated
 
 from pydantic import Field, ValidationError
+from pydantic.alias_generators import to_camel
 
 from madang.core.arguments import invalid_arguments
 from madang.core.calls import Call
+from madang.core.errors import OutOfRange, Unavailable
+from madang.core.messages import say
 from madang.core.paging import ALL, MOST_ITEMS, PageNumber, PageSize
 from madang.core.results import ToolResult
 from madang.core.tools import tool
@@ -78,7 +82,7 @@ class PlaybookTools:
     ) -> ToolResult[views.PlaybookListing]:
         """Show the person an interactive page of playbooks to choose from, and pause until they have chosen."""
         found = await self._store.list_page(call, Listing(page, page_size))
-        await self._store.remember_page_size(call, page_size)
+        await self._remember(call, page_size)
         return views.shown(call, found)
 
     @tool(effect="read", audience="person", page=views.PAGE)
@@ -89,7 +93,7 @@ class PlaybookTools:
         if page_size is None:
             page_size = await self._store.page_size(call) or PAGE_SIZE_OF_NO_VIEW
         else:
-            await self._store.remember_page_size(call, page_size)
+            await self._remember(call, page_size)
         found = await self._store.list_page(call, Listing(page, page_size, clamp=True))
         return views.navigated(call, found, page)
 
@@ -98,7 +102,13 @@ class PlaybookTools:
         self, call: Call, id: PlaybookId, from_step: StepNumber = 1
     ) -> ToolResult[views.PlaybookDetails]:
         """Read one playbook with its steps and success criteria."""
-        return views.retrieved(await self._store.get(call, id), from_step)
+        playbook = await self._store.get(call, id)
+        if from_step > max(1, len(playbook.workflow)):
+            raise OutOfRange(
+                say("fromStep: there are {count} steps, no step {step}.", count=len(playbook.workflow), step=from_step),
+                hint=say("Leave fromStep out to read from the first step."),
+            )
+        return views.retrieved(playbook, from_step)
 
     @tool(effect="write", answers_pause=True)
     async def select_playbook(self, call: Call, id: PlaybookId) -> ToolResult[views.PlaybookDetails]:
@@ -113,7 +123,7 @@ class PlaybookTools:
         try:
             return views.updated(await self._store.update(call, id, playbook, expected_version))
         except ValidationError as error:
-            raise invalid_arguments(error, fields=PlaybookPatch.model_fields) from None
+            raise invalid_arguments(error, fields=map(to_camel, PlaybookPatch.model_fields)) from None
 
     @tool(effect="destroy", idempotent=True)
     async def delete_playbook(self, call: Call, id: PlaybookId) -> ToolResult[views.PlaybookDeleted]:
@@ -152,3 +162,8 @@ class PlaybookTools:
         """Add the playbooks of a YAML or JSON document made by export_playbooks, all or none."""
         contents = await asyncio.to_thread(engine.read, document)
         return views.imported(await self._store.add(call, contents))
+
+    async def _remember(self, call: Call, page_size: int) -> None:
+        """Note what the person looks at. It is a convenience: a disk that cannot take it must not hide the page."""
+        with suppress(Unavailable):
+            await self._store.remember_page_size(call, page_size)

@@ -8,11 +8,13 @@ from madang.core.calls import Call
 from madang.core.documents import Document
 from madang.core.messages import Line, Message, Rows, Text, say
 from madang.core.paging import ALL, Page
+from madang.core.resources import Resource, ResourceTemplate
 from madang.core.results import Pause, ToolResult, UiPage
 from madang.services.playbook.domain import Playbook, PlaybookRun, PlaybookSummary, Step
 
 PAGE = "playbooks/list"
 LONGEST_IN_ROW = 100
+LONGEST_DESCRIPTION = 1024
 
 
 class PlaybookChanged(Document):
@@ -77,6 +79,7 @@ def listed(call: Call, page: Page[PlaybookSummary], query: str) -> ToolResult[Pl
             query=query,
             agent=call.assistant,
         )
+    lines = _lines(page)
     text: list[Line | Rows] = [
         found,
         say(
@@ -87,30 +90,32 @@ def listed(call: Call, page: Page[PlaybookSummary], query: str) -> ToolResult[Pl
         ),
         *_cut_note(page),
         "",
-        _rows(page),
+        _rows(lines),
         "",
         say("Note: Use 'get_playbook' to view details or 'select_playbook' to execute a playbook."),
     ]
-    return ToolResult(text, _listing(page))
+    return ToolResult(text, _listing(page, lines))
 
 
 def shown(call: Call, page: Page[PlaybookSummary]) -> ToolResult[PlaybookListing]:
     if page.total_items == 0:
         return _none(call, page)
+    lines = _lines(page)
     text: list[Line | Rows] = [
         say("Displaying {total} playbook(s) in interactive UI.", total=page.total_items),
         say("Current page: {page} of {pages}", page=page.page, pages=page.total_pages),
         *_cut_note(page),
         "",
         say("Playbooks on this page:"),
-        _rows(page),
+        _rows(lines),
     ]
-    return ToolResult(text, _listing(page), page=_page(page), pause=_PAUSE)
+    return ToolResult(text, _listing(page, lines), page=_page(page), pause=_PAUSE)
 
 
 def navigated(call: Call, page: Page[PlaybookSummary], asked_page: int) -> ToolResult[PlaybookListing]:
     if page.total_items == 0:
         return _none(call, page)
+    lines = _lines(page)
     text: list[Line | Rows] = [
         say("Navigated to page {page} of {pages}.", page=page.page, pages=page.total_pages),
     ]
@@ -120,9 +125,9 @@ def navigated(call: Call, page: Page[PlaybookSummary], asked_page: int) -> ToolR
         *_cut_note(page),
         say("Displaying {count} of {total} total playbook(s):", count=len(page.items), total=page.total_items),
         "",
-        _rows(page),
+        _rows(lines),
     ]
-    return ToolResult(text, _listing(page), page=_page(page), pause=_PAUSE)
+    return ToolResult(text, _listing(page, lines), page=_page(page), pause=_PAUSE)
 
 
 def retrieved(playbook: Playbook, from_step: int) -> ToolResult[PlaybookDetails]:
@@ -230,7 +235,8 @@ def exported(document: str, format: str, count: int, left_out: int) -> ToolResul
     text += [
         "",
         Rows(
-            document.splitlines(),
+            # Only at \n: the other line ends that Python knows are data inside a JSON text.
+            document.removesuffix("\n").split("\n"),
             say(
                 "… {left_out} more line(s): the text ends here, the document does not. It is whole in the structured "
                 "result; to read it here, export fewer playbooks at a time with 'ids'."
@@ -256,6 +262,33 @@ def imported(playbooks: Sequence[Playbook]) -> ToolResult[PlaybooksImported]:
     return ToolResult(text, data)
 
 
+def skill(playbook: Playbook) -> Resource:
+    """Return a playbook as a skill: the same steps, for clients that know skills."""
+    name = f"{_SKILL_PREFIX}{playbook.id}"
+    description = "".join(c for c in " ".join(playbook.goal.split()) if c.isprintable())[:LONGEST_DESCRIPTION]
+    return Resource(
+        uri=skill_uri(playbook.id),
+        name=name,
+        title=description,
+        body=["", f"# {description}", "", *_details(playbook)],
+        frontmatter={"name": name, "description": description or name},
+    )
+
+
+def skill_uri(id: str) -> str:
+    return f"skill://{_SKILL_PREFIX}{id}/SKILL.md"
+
+
+def skill_playbook_id(uri: str) -> str:
+    """Return the id of the playbook that is served under `uri`, or an empty text."""
+    prefix, suffix = f"skill://{_SKILL_PREFIX}", "/SKILL.md"
+    return uri[len(prefix) : -len(suffix)] if uri.startswith(prefix) and uri.endswith(suffix) else ""
+
+
+_SKILL_PREFIX = "playbook-"
+
+SKILL_TEMPLATE = ResourceTemplate(uri_template=skill_uri("{id}"), name="playbook", title="A playbook as a skill")
+
 _PAUSE = Pause(
     kind="choice",
     on_page=say("Select/Delete/Navigate buttons available"),
@@ -268,13 +301,13 @@ _PAUSE = Pause(
 def _none(call: Call, page: Page[PlaybookSummary], query: str = "") -> ToolResult[PlaybookListing]:
     if query:
         said = say('No playbooks matching "{query}" found for agent {agent}.', query=query, agent=call.assistant)
-        return ToolResult([said, say("Note: Use 'list_playbooks' without a query to see all.")], _listing(page))
+        return ToolResult([said, say("Note: Use 'list_playbooks' without a query to see all.")], _listing(page, []))
     said = say("No playbooks found for agent {agent}.", agent=call.assistant)
-    return ToolResult([said, say("Note: Use 'create_playbook' to make one.")], _listing(page))
+    return ToolResult([said, say("Note: Use 'create_playbook' to make one.")], _listing(page, []))
 
 
-def _listing(page: Page[PlaybookSummary]) -> PlaybookListing:
-    return PlaybookListing.model_construct(page=page, formatted_text="\n".join(_row_lines(page)))
+def _listing(page: Page[PlaybookSummary], lines: Sequence[str]) -> PlaybookListing:
+    return PlaybookListing.model_construct(page=page, formatted_text="\n".join(lines))
 
 
 def _page(page: Page[PlaybookSummary]) -> UiPage:
@@ -293,12 +326,12 @@ def _cut_note(page: Page[PlaybookSummary]) -> list[Message]:
     ]
 
 
-def _rows(page: Page[PlaybookSummary]) -> Rows:
+def _rows(lines: Sequence[str]) -> Rows:
     rest = say("… {left_out} more on this page. Use 'list_playbooks' with pageSize {shown} to read them page by page.")
-    return Rows(_row_lines(page), rest)
+    return Rows(lines, rest)
 
 
-def _row_lines(page: Page[PlaybookSummary]) -> list[str]:
+def _lines(page: Page[PlaybookSummary]) -> list[str]:
     return [
         f'{number}. id:{item.id} goal:"{_short(item.goal)}" initial:"{_short(item.initial_command)}" '
         f"steps:{item.steps} createdAt:{item.created_at}"

@@ -91,7 +91,7 @@ class PostgresDatabase:
                 raise setup_error(error, self._address) or error from None
             self._prepared.add(migrations.name)
 
-    async def read(self, work: Work[ResultT], *, user_id: UserId | None = None) -> ResultT:
+    async def read(self, work: Work[ResultT], *, user_id: UserId | None = None, brief: bool = False) -> ResultT:
         begin = f"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SELECT {_set_user(user_id)}"
         return await self._run(work, begin, begin)
 
@@ -104,7 +104,7 @@ class PostgresDatabase:
         return await self._run(work, beside, alone)
 
     def changes(self, *topics: str) -> AsyncIterator[frozenset[str]]:
-        return self._listener.changes(frozenset(topics))
+        return self._listener.changes(topics)
 
     async def close(self) -> None:
         await self._listener.close()

@@ -19,19 +19,28 @@ RETRY_S = 0.25
 PATIENCE_S = 5.0
 # A connection whose other end vanished without a word looks like a quiet one until something is asked over it.
 HEARTBEAT_S = 10.0
+# A watcher that is slower than what happens must not fill the memory: it may as well look at everything.
+MOST_UNTAKEN = 1000
 
 
 @dataclass(eq=False, slots=True)
 class _Watcher:
-    """One who waits. What it has not taken yet is a set, so a slow one costs no memory."""
+    """One who waits for what happens at or below its topics."""
 
-    topics: frozenset[str]
+    topics: tuple[str, ...]
     changed: set[str] = field(default_factory=set)
     wake: asyncio.Event = field(default_factory=asyncio.Event)
     is_over: bool = False
 
-    def tell(self, topics: frozenset[str]) -> None:
-        self.changed |= topics
+    def tell(self, topic: str) -> None:
+        self.changed.add(topic)
+        if len(self.changed) > MOST_UNTAKEN:
+            self.tell_to_look()
+        self.wake.set()
+
+    def tell_to_look(self) -> None:
+        """Say that anything may have changed."""
+        self.changed = set(self.topics)
         self.wake.set()
 
 
@@ -49,8 +58,8 @@ class Listener:
         """Let watching begin."""
         self._is_open = True
 
-    async def changes(self, topics: frozenset[str]) -> AsyncIterator[frozenset[str]]:
-        """Yield an empty set once watching has begun, then the changed ones among `topics`, until the end.
+    async def changes(self, topics: tuple[str, ...]) -> AsyncIterator[frozenset[str]]:
+        """Yield an empty set once watching has begun, then what changed at or below `topics`, until the end.
 
         Raises:
             Unavailable: it is not open, or the server cannot be reached.
@@ -112,7 +121,7 @@ class Listener:
                     if not is_first:
                         # Nobody knows what was said meanwhile: all have to look for themselves.
                         for watcher in self._watchers:
-                            watcher.tell(watcher.topics)
+                            watcher.tell_to_look()
                     is_first = False
                     await _until_lost(connection)
                 finally:
@@ -122,8 +131,8 @@ class Listener:
 
     def _heard(self, _connection: object, _pid: int, _channel: str, topic: object) -> None:
         for watcher in self._watchers:
-            if topic in watcher.topics:
-                watcher.tell(frozenset({str(topic)}))
+            if str(topic).startswith(watcher.topics):
+                watcher.tell(str(topic))
 
 
 async def _until_lost(connection: asyncpg.Connection[Any]) -> None:

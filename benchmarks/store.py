@@ -1,0 +1,144 @@
+"""The playbook store through its public async API, against a smaller library and against plain SQL."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from unittest.mock import patch
+
+import apsw
+
+from benchmarks.harness import Effort, Finding, Goal, Sample, compare, interleave, repeated, repeated_inline
+from benchmarks.libraries import CONTENT, MILLION, OWNER, THOUSAND, Library, playbook_id, prepare
+from madang.core.ids import AssistantId
+from madang.services.playbook.store import Listing, PlaybookStore
+from madang.storage import sqlite
+from madang.storage.sqlite import SqliteDatabase
+
+PAGE_SIZE = 20
+CLIENTS = 64
+UNIT = "µs CPU"
+
+_OWNER = "SELECT no, total FROM playbook_owner WHERE user_id = ?1 AND assistant_id = ?2"
+_BY_ID = """
+SELECT owner.user_id, owner.assistant_id, goal, initial_command, workflow, success_criteria, created_at, updated_at,
+  version FROM playbook JOIN playbook_owner owner ON owner.no = playbook.owner_no WHERE playbook.id = ?1
+"""
+_KEYSET = """
+SELECT id, goal, initial_command, steps, created_at, updated_at, version
+FROM playbook WHERE owner_no = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3
+"""
+
+
+@asynccontextmanager
+async def opened(path: Path) -> AsyncIterator[PlaybookStore]:
+    database = SqliteDatabase(path)
+    store = PlaybookStore(database)
+    await store.open()
+    try:
+        yield store
+    finally:
+        await database.close()
+
+
+async def scale(effort: Effort) -> list[Finding]:
+    """A million playbooks over a thousand assistants, half of them one assistant's, against a thousand."""
+    small, large = await prepare(THOUSAND), await prepare(MILLION)
+    work: dict[str, Callable[[PlaybookStore, Library], Awaitable[object]]] = {
+        "page 1": lambda store, _: store.list_page(OWNER, Listing(1, PAGE_SIZE)),
+        "last page": lambda store, library: store.list_page(OWNER, Listing(library.owned // PAGE_SIZE, PAGE_SIZE)),
+        "total": lambda store, _: store.total(OWNER),
+    }
+    findings = []
+    async with opened(small.path) as few, opened(large.path) as many:
+        for name, task in work.items():
+            samples = await interleave(
+                effort.rounds,
+                {
+                    "many": repeated(partial(task, many, large), effort.calls),
+                    "few": repeated(partial(task, few, small), effort.calls),
+                },
+            )
+            what = f"store, {name}: 1,000,000 playbooks vs 1,000"
+            findings.append(compare(what, "cpu", UNIT, samples["many"], samples["few"], Goal(3)))
+    return findings
+
+
+async def sql(effort: Effort) -> list[Finding]:
+    """Reads of the million-row library against the same SQL on apsw in the calling thread."""
+    library = await prepare(MILLION)
+    id = playbook_id(library.total // 2)
+    deep = library.owned * 9 // 10 // PAGE_SIZE
+    connection = apsw.Connection(str(library.path), flags=apsw.SQLITE_OPEN_READONLY)
+    execute = connection.execute
+    owner = (OWNER.user_id, OWNER.assistant)
+    middle = execute("SELECT seq FROM playbook WHERE owner_no = 1 ORDER BY seq LIMIT 1 OFFSET 450000").get
+
+    def page_with_total() -> object:
+        return execute(_OWNER, owner).fetchall(), execute(_KEYSET, (1, 0, PAGE_SIZE)).fetchall()
+
+    few = replace(OWNER, assistant_id=AssistantId("assistant-7"))
+    async with opened(library.path) as store:
+        times = effort.calls
+        comparisons = [
+            (
+                "store, read by id vs the same SQL in the calling thread",
+                repeated(lambda: store.get(OWNER, id), times),
+                repeated_inline(lambda: execute(_BY_ID, (id,)).fetchall(), times),
+                Goal(5, promised=False),
+            ),
+            (
+                "store, page 1 with total vs the same SQL in the calling thread",
+                repeated(lambda: store.list_page(OWNER, Listing(1, PAGE_SIZE)), times),
+                repeated_inline(page_with_total, times),
+                Goal(1.8, promised=False),
+            ),
+            (
+                "store, page at 90 % of 500,000 with total vs a keyset page in the calling thread",
+                repeated(lambda: store.list_page(OWNER, Listing(deep, PAGE_SIZE)), times),
+                repeated_inline(lambda: execute(_KEYSET, (1, middle, PAGE_SIZE)).fetchall(), times),
+                Goal(3.5, promised=False),
+            ),
+            (
+                "store, total of 500,000 vs total of 500",
+                repeated(lambda: store.total(OWNER), times),
+                repeated(lambda: store.total(few), times),
+                Goal(1.2, promised=False),
+            ),
+        ]
+        findings = []
+        for what, ours, floor, goal in comparisons:
+            samples = await interleave(effort.rounds, {"ours": ours, "floor": floor})
+            findings.append(compare(what, "cpu", UNIT, samples["ours"], samples["floor"], goal))
+    connection.close()
+    return findings
+
+
+async def commits(effort: Effort) -> list[Finding]:
+    """Durable writes of many clients at once: sharing a flush to disk against a flush each."""
+    with tempfile.TemporaryDirectory() as folder:
+        async with opened(Path(folder) / "madang.db") as store:
+
+            async def client() -> None:
+                for _ in range(effort.calls // 10):
+                    await store.add(OWNER, [CONTENT])
+
+            async def grouped() -> Sample:
+                started = time.perf_counter()
+                await asyncio.gather(*(client() for _ in range(CLIENTS)))
+                return {"rate": CLIENTS * (effort.calls // 10) / (time.perf_counter() - started)}
+
+            async def each() -> Sample:
+                with patch.object(sqlite, "LARGEST_BATCH", 1):
+                    return await grouped()
+
+            samples = await interleave(effort.rounds, {"grouped": grouped, "each": each})
+    what = f"store, {CLIENTS} clients, group commit vs commit each (FULL)"
+    goal = Goal(8, at_least=True, promised=False)
+    return [compare(what, "rate", "writes/s", samples["grouped"], samples["each"], goal)]

@@ -1,0 +1,56 @@
+"""Asking a provider in this process, as one assistant in one session: the shortest way to a tool."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from madang.core.calls import Call
+from madang.core.ids import AssistantId, SessionId
+from madang.core.results import Reply
+from madang.provider.provider import Provider
+from madang.services import builtin_services
+from madang.storage.audit import AuditLog
+from madang.storage.database import Database
+from madang.storage.sqlite import SqliteDatabase
+
+CALL = Call(assistant_id=AssistantId("test-agent"), session_id=SessionId("test-session"))
+
+
+@dataclass(frozen=True)
+class Asker:
+    """Somebody who asks: a provider, and whose calls they are."""
+
+    provider: Provider
+    database: Database
+    call: Call = CALL
+
+    def with_call(self, **changes: Any) -> Asker:
+        """Return somebody else at the same provider."""
+        return replace(self, call=replace(self.call, **changes))
+
+    async def ask(self, tool: str, /, **arguments: Any) -> Reply:
+        return await self.provider.execute_tool(self.call, tool, arguments)
+
+    async def done(self, tool: str, /, **arguments: Any) -> Reply:
+        """Call a tool that has to succeed."""
+        reply = await self.ask(tool, **arguments)
+        assert not reply.is_error, reply.text
+        return reply
+
+
+@asynccontextmanager
+async def open_asker(path: Path | None = None) -> AsyncIterator[Asker]:
+    """Open the built-in services on a database in memory, or in a file."""
+    database = SqliteDatabase(path)
+    provider = Provider(AuditLog(database))
+    for service in builtin_services(database):
+        provider.register(service)
+    try:
+        yield Asker(provider, database)
+    finally:
+        await provider.close()
+        await database.close()

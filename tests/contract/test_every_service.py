@@ -1,0 +1,41 @@
+"""What every built-in service promises: it can be told apart, opened, closed, and asked for its state."""
+
+from __future__ import annotations
+
+import pytest
+
+from madang.core.messages import Message
+from madang.core.service import Loads, TellsChanges, TellsContext, Unloads
+from madang.rendering.catalogue import translator
+from madang.services import builtin_services
+from madang.storage.sqlite import SqliteDatabase
+
+SERVICES = {service.metadata.name: service for service in builtin_services(SqliteDatabase(None))}
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_a_service_says_who_it_is_in_both_languages(name: str) -> None:
+    metadata = SERVICES[name].metadata
+
+    assert name.isidentifier()
+    assert metadata.version
+    for text in (metadata.title, metadata.description):
+        assert isinstance(text, Message)
+        assert text.render(translator("ko"))
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_a_service_offers_tools_and_tells_its_state_and_its_changes(name: str) -> None:
+    service = SERVICES[name]
+
+    assert service.tools
+    assert isinstance(service, Loads)
+    assert isinstance(service, Unloads)
+    assert isinstance(service, TellsContext)
+    assert isinstance(service, TellsChanges)
+
+
+def test_tool_names_are_unique_over_all_services() -> None:
+    names = [tool.name for service in SERVICES.values() for tool in service.tools]
+
+    assert len(names) == len(set(names))

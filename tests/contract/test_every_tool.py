@@ -1,0 +1,285 @@
+"""What every tool of every built-in service promises, whatever it does."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any
+
+import jsonschema  # type: ignore[import-untyped]  # it ships no types
+import pytest
+
+from madang.core.calls import Locale
+from madang.core.results import Reply
+from madang.core.tools import Tool
+from madang.server.mapping import call_result, listed_tool
+from madang.services import builtin_services
+from madang.storage.sqlite import SqliteDatabase
+from tests.asking import Asker, open_asker
+
+TOOLS = {tool.name: tool for service in builtin_services(SqliteDatabase(None)) for tool in service.tools}
+
+PAUSING = {"show_playbooks", "get_playbook_page"}
+PERSON = {"get_playbook_page"}
+SHOWING = {"show_playbooks", "get_playbook_page"}
+
+STEP = {"description": "Look", "action": {"toolName": "grep", "purpose": "find"}, "requiredData": ["a"]}
+GOAL = "Ship it 배포"
+
+Arguments = Callable[[str], dict[str, Any]]
+GOOD: dict[str, Arguments] = {
+    "create_playbook": lambda _: {"goal": GOAL, "workflow": [STEP], "successCriteria": {"description": "done"}},
+    "list_playbooks": lambda _: {},
+    "show_playbooks": lambda _: {"pageSize": 5},
+    "get_playbook_page": lambda _: {"page": 1},
+    "get_playbook": lambda id: {"id": id},
+    "select_playbook": lambda id: {"id": id},
+    "update_playbook": lambda id: {"id": id, "playbook": {"initialCommand": "go"}},
+    "delete_playbook": lambda id: {"id": id},
+    "list_playbook_runs": lambda _: {},
+    "export_playbooks": lambda _: {},
+    "import_playbooks": lambda _: {"document": "madangPlaybooks: 1\nplaybooks:\n- goal: New\n  workflow: []\n"},
+    "create_goal": lambda _: {"goal": "New goal"},
+    "clear_goal": lambda _: {},
+    "add_todo": lambda _: {"name": "New todo"},
+    "mark_todo": lambda _: {"id": 1, "summary": "well"},
+    "clear_todos": lambda _: {"ids": [1]},
+    "add_observation": lambda _: {"observation": "New"},
+    "clear_session": lambda _: {},
+    "get_current_state": lambda _: {},
+}
+"""Arguments that work, given the id of a playbook. A new tool needs a line here: see the first test."""
+
+BAD: dict[str, dict[str, Any]] = {
+    "get_playbook": {"id": "nothing"},
+    "select_playbook": {"id": "nothing"},
+    "update_playbook": {"id": "nothing", "playbook": {}},
+    "delete_playbook": {"id": "nothing"},
+    "mark_todo": {"id": 99},
+}
+"""Arguments that fit the schema and still do not work; for all others an unknown argument will do."""
+
+
+@pytest.fixture(params=["en", "ko"])
+def locale(request: pytest.FixtureRequest) -> Locale:
+    found: Locale = request.param
+    return found
+
+
+@pytest.fixture
+async def busy(locale: Locale) -> AsyncIterator[tuple[Asker, str]]:
+    """Somebody with a playbook, a run and a plan, and the playbook's id."""
+    async with open_asker() as asker:
+        asker = asker.with_call(locale=locale)
+        id = (await asker.done("create_playbook", goal=GOAL, workflow=[STEP])).data["playbook"]["id"]
+        await asker.done("select_playbook", id=id)
+        await asker.done("create_goal", goal="Goal of the session")
+        await asker.done("add_todo", name="First todo")
+        await asker.done("add_observation", observation="Seen")
+        yield asker, id
+
+
+def test_every_tool_has_an_example_here() -> None:
+    assert set(GOOD) == set(TOOLS)
+
+
+@pytest.mark.parametrize("tool", TOOLS.values(), ids=lambda tool: tool.name)
+def test_a_tool_is_named_and_described_for_a_model(tool: Tool) -> None:
+    assert re.fullmatch(r"[a-z]+(_[a-z]+)+", tool.name)
+    assert tool.description.endswith(".")
+    assert 15 <= len(tool.description) <= 250
+    assert "\n" not in tool.description
+
+
+@pytest.mark.parametrize("name", TOOLS)
+def test_schemas_are_flat_and_closed(name: str) -> None:
+    tool = TOOLS[name]
+
+    for schema in (tool.input_schema, tool.output_schema):
+        jsonschema.Draft202012Validator.check_schema(schema)
+        assert schema["type"] == "object"
+        assert "properties" in schema
+        for keyword in ("$ref", "$defs", "anyOf", "oneOf", "allOf", "title"):
+            assert keyword not in set(keywords(schema)), keyword
+    assert tool.input_schema["additionalProperties"] is False
+    assert all(re.fullmatch(r"[a-z][A-Za-z]*", field) for field in fields(tool.input_schema))
+    assert all(re.fullmatch(r"[a-z][A-Za-z]*", field) for field in fields(tool.output_schema))
+
+
+@pytest.mark.parametrize("name", TOOLS)
+def test_annotations_follow_from_the_effect(name: str) -> None:
+    tool = TOOLS[name]
+
+    assert listed_tool(tool, "off")["annotations"] == {
+        "readOnlyHint": tool.effect == "read",
+        "destructiveHint": tool.effect == "destroy",
+        "idempotentHint": tool.idempotent,
+        "openWorldHint": False,
+    }
+    assert tool.idempotent or tool.effect != "read"
+    assert (tool.effect == "destroy") == (name.split("_")[0] in ("delete", "clear"))
+    assert (tool.effect == "read") == (name.split("_")[0] in ("list", "show", "get", "export"))
+
+
+def test_only_the_tools_of_the_contract_pause_show_and_are_for_the_person() -> None:
+    assert {tool.name for tool in TOOLS.values() if tool.audience == "person"} == PERSON
+    assert {tool.name for tool in TOOLS.values() if tool.page} == SHOWING
+
+
+@pytest.mark.parametrize("name", TOOLS)
+async def test_a_good_answer_keeps_the_form(busy: tuple[Asker, str], name: str) -> None:
+    asker, id = busy
+
+    reply = await asker.done(name, **GOOD[name](id))
+
+    jsonschema.validate(reply.data, TOOLS[name].output_schema)
+    assert reply.text.startswith(f"[{name}] ")
+    assert (reply.pause is not None) == (name in PAUSING)
+    assert (reply.page is not None) == (name in SHOWING)
+    assert_ids_are_in_the_text(reply)
+    assert len(reply.text.encode()) < 8.5 * 1024
+    assert call_result(reply)["isError"] is False
+
+
+@pytest.mark.parametrize("name", TOOLS)
+async def test_an_error_keeps_the_form(busy: tuple[Asker, str], name: str) -> None:
+    asker, _ = busy
+
+    reply = await asker.ask(name, **BAD.get(name, {"surprise": 1}))
+
+    error = reply.data["error"]
+    assert list(reply.data) == ["error"]
+    assert set(error) == {"code", "message", "hint"}
+    assert re.fullmatch(r"[a-z_]+", error["code"])
+    assert error["message"]
+    assert error["hint"]
+    first, second = reply.text.split("\n")
+    assert first.startswith(f"[{name}] ")
+    assert first.endswith(error["message"])
+    assert second.endswith(error["hint"])
+    assert "Traceback" not in reply.text
+    assert (reply.page, reply.pause) == (None, None)
+    assert call_result(reply)["isError"] is True
+
+
+@pytest.mark.parametrize("name", TOOLS)
+async def test_the_language_changes_words_and_nothing_else(name: str) -> None:
+    replies: dict[Locale, Reply] = {}
+    for locale in ("en", "ko"):
+        async with open_asker() as opened:
+            asker = opened.with_call(locale=locale)
+            id = (await asker.done("create_playbook", goal="Ship it", workflow=[STEP])).data["playbook"]["id"]
+            await asker.done("select_playbook", id=id)
+            await asker.done("add_todo", name="First")
+            replies[locale] = await asker.done(name, **GOOD[name](id))
+
+    english, korean = replies["en"], replies["ko"]
+    assert names_of_tools(korean.text) == names_of_tools(english.text)
+    assert english.text != korean.text
+    assert shape(korean.data) == shape(english.data)
+    if korean.page and english.page:
+        assert 'lang="ko"' in korean.page.document
+        hooks = r'class="(?:select-pb|delete-pb|nav-page)-btn"'
+        assert re.findall(hooks, korean.page.fragment) == re.findall(hooks, english.page.fragment)
+
+
+@pytest.mark.parametrize("name", TOOLS)
+async def test_hints_name_tools_that_exist(name: str) -> None:
+    async with open_asker() as asker:
+        id = (await asker.done("create_playbook", goal="Ship it", workflow=[STEP])).data["playbook"]["id"]
+        await asker.done("add_todo", name="First")
+        reply = await asker.done(name, **GOOD[name](id))
+        error = await asker.ask(name, **BAD.get(name, {"surprise": 1}))
+
+    quoted = re.findall(r"'([a-z]+_[a-z_]+)'", reply.text + error.text)
+    assert set(quoted) <= set(TOOLS)
+
+
+@pytest.mark.parametrize("name", TOOLS)
+async def test_the_largest_answer_is_still_about_eight_kilobytes(name: str) -> None:
+    """A model pays for every byte, whatever others have written."""
+    step = {**STEP, "description": "가" * 1000, "requiredData": ["나" * 200] * 20}
+    criteria = {"description": "기" * 4000, "requiredArtifacts": ["물" * 500] * 20}
+    async with open_asker() as asker:
+        large = await asker.done(
+            "create_playbook",
+            goal="목" * 2000,
+            initialCommand="명" * 4000,
+            workflow=[step] * 5,
+            successCriteria=criteria,
+        )
+        id = large.data["playbook"]["id"]
+        await asker.done("select_playbook", id=id)
+        for number in range(1, 11):
+            await asker.done("add_observation", observation="관" * 2000)
+            await asker.done("add_todo", name="할" * 1000)
+            await asker.done("mark_todo", id=number, summary="요" * 2000)
+        for goal in ("옛" * 2000, "새" * 2000):
+            await asker.done("create_goal", goal=goal)
+        arguments = {"observation": "새" * 2000} if name == "add_observation" else GOOD[name](id)
+
+        reply = await asker.done(name, **arguments)
+        prompt = await asker.provider.build_tool_prompt(asker.call)
+
+    assert len(reply.text.encode()) < 9 * 1024
+    assert len(prompt.encode()) < 2 * 9 * 1024
+
+
+def assert_ids_are_in_the_text(reply: Reply) -> None:
+    """The data is never the only place of an id."""
+    for key, value in pairs(reply.data):
+        if key in ("id", "playbookId") and isinstance(value, str):
+            assert value in reply.text
+        if key == "ids":
+            assert all(id in reply.text for id in value)
+    for todo in reply.data.get("todos", []):
+        assert f"ID:{todo['id']} " in reply.text
+
+
+def names_of_tools(text: str) -> list[str]:
+    return sorted(re.findall("|".join(rf"\b{name}\b" for name in sorted(TOOLS, key=len, reverse=True)), text))
+
+
+def shape(value: Any) -> Any:
+    """Return the data without what differs from run to run."""
+    if isinstance(value, dict):
+        return {key: shape(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [shape(inner) for inner in value]
+    return type(value).__name__
+
+
+def pairs(value: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield key, inner
+            yield from pairs(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from pairs(inner)
+
+
+def keywords(schema: Any) -> Iterator[str]:
+    """Yield the keywords of a schema: names of properties are data."""
+    if isinstance(schema, dict):
+        for key, inner in schema.items():
+            yield key
+            if key == "properties":
+                for part in inner.values():
+                    yield from keywords(part)
+            else:
+                yield from keywords(inner)
+    elif isinstance(schema, list):
+        for inner in schema:
+            yield from keywords(inner)
+
+
+def fields(schema: Any) -> Iterator[str]:
+    if isinstance(schema, dict):
+        for key, inner in schema.items():
+            if key == "properties":
+                yield from inner
+                for part in inner.values():
+                    yield from fields(part)
+            else:
+                yield from fields(inner)

@@ -1,0 +1,75 @@
+"""One rule for the pages of every listing."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from madang.core.errors import OutOfRange
+from madang.core.messages import say
+from madang.core.paging import ALL, MOST_ITEMS, Page, Span, span
+
+THINGS = say("things")
+
+
+@pytest.mark.parametrize(
+    ("page", "page_size", "total", "expected"),
+    [
+        (1, 10, 0, Span(1, 10, 0, 0)),
+        (1, ALL, 0, Span(1, ALL, 0, 1)),
+        (1, ALL, 1000, Span(1, ALL, 1000, 1)),
+        (1, ALL, 1001, Span(1, 1000, 1001, 2)),
+        (2, ALL, 1001, Span(2, 1000, 1001, 2)),
+        (1, 10, 10, Span(1, 10, 10, 1)),
+        (2, 10, 11, Span(2, 10, 11, 2)),
+        (4, 3, 10, Span(4, 3, 10, 4)),
+        (25, 1, 25, Span(25, 1, 25, 25)),
+    ],
+)
+def test_where_a_page_lies(page: int, page_size: int, total: int, expected: Span) -> None:
+    assert span(page, page_size, total, things=THINGS) == expected
+
+
+@pytest.mark.parametrize(
+    ("page", "page_size", "total", "said"),
+    [
+        (9, 10, 25, "Page 9 does not exist: there are 3 pages (25 things)."),
+        (2, ALL, 25, "Page 2 does not exist: there are 1 pages (25 things)."),
+        (3, ALL, 1001, "Page 3 does not exist: there are 2 pages (1001 things)."),
+        (2, 10, 0, "Page 2 does not exist: there are 0 pages (0 things)."),
+    ],
+)
+def test_past_the_end_is_an_error_or_the_last_page(page: int, page_size: int, total: int, said: str) -> None:
+    with pytest.raises(OutOfRange) as raised:
+        span(page, page_size, total, things=THINGS)
+    clamped = span(page, page_size, total, things=THINGS, clamp=True)
+
+    assert str(raised.value) == said
+    assert clamped.page == max(clamped.total_pages, 1)
+
+
+def test_a_filled_page_knows_its_neighbours() -> None:
+    assert span(2, 3, 10, things=THINGS).fill(["d", "e", "f"]) == Page[str](
+        page=2,
+        page_size=3,
+        total_items=10,
+        total_pages=4,
+        has_next_page=True,
+        has_previous_page=True,
+        items=["d", "e", "f"],
+    )
+
+
+@settings(deadline=None)
+@given(st.integers(0, 3000), st.one_of(st.just(ALL), st.integers(1, MOST_ITEMS)))
+def test_the_pages_of_a_listing_are_its_slices_in_order(total: int, page_size: int) -> None:
+    everything = range(total)
+    first = span(1, page_size, total, things=THINGS)
+
+    pages = [span(number, page_size, total, things=THINGS) for number in range(1, first.total_pages + 1)]
+    joined = [number for page in pages for number in everything[page.offset : page.offset + page.limit]]
+
+    assert joined == list(everything)
+    assert all(page.limit <= MOST_ITEMS for page in pages)
+    assert [page.fill([]).has_next_page for page in pages] == [True] * (len(pages) - 1) + [False] * bool(pages)

@@ -1,0 +1,45 @@
+"""Links inside the documentation lead somewhere."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.docs.pages import PAGES, ROOT, anchors, name_of, prose
+
+# Drawn from the finished product; the page is complete without it.
+PICTURES = {ROOT / "docs/playbooks.png"}
+
+_LINK = re.compile(r"\]\(([^)\s]+)\)")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_links_to_files_and_headings_resolve(page: Path) -> None:
+    assert [link for link in _LINK.findall(prose(page)) if not _resolves(page, link)] == []
+
+
+def test_every_page_can_be_reached_from_the_readme() -> None:
+    reached = {ROOT / "README.md"}
+    waiting = list(reached)
+    while waiting:
+        page = waiting.pop()
+        for link in _LINK.findall(prose(page)):
+            target = (page.parent / link.partition("#")[0]).resolve()
+            inside = sorted(target.glob("*.md")) if target.is_dir() else [target]
+            new = [one for one in inside if one.suffix == ".md" and one.is_file() and one not in reached]
+            reached.update(new)
+            waiting += new
+
+    assert [name_of(page) for page in PAGES if page not in reached] == []
+
+
+def _resolves(page: Path, link: str) -> bool:
+    if re.match(r"https?://", link):
+        return True
+    path, _, anchor = link.partition("#")
+    target = (page.parent / path).resolve() if path else page
+    if target in PICTURES:
+        return True
+    return target.exists() and (not anchor or anchor in anchors(target))

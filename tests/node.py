@@ -1,0 +1,23 @@
+"""The Node programs that scripts/node-packages installs, as commands."""
+
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+PACKAGES = ROOT / ".node" / "node_modules"
+CONFORMANCE = PACKAGES / "@modelcontextprotocol" / "conformance"
+INSPECTOR = PACKAGES / "@modelcontextprotocol" / "inspector"
+
+
+def conformance_command(*arguments: str) -> list[str]:
+    """Return the command of the protocol's own conformance runner."""
+    return _command(CONFORMANCE / "dist" / "index.js", *arguments)
+
+
+def inspector_command(*arguments: str) -> list[str]:
+    """Return the command of the MCP Inspector."""
+    return _command(INSPECTOR / "clients" / "launcher" / "build" / "index.js", *arguments)
+
+
+def _command(program: Path, *arguments: str) -> list[str]:
+    assert program.exists(), f"{program} is not there: scripts/node-packages installs it"
+    return [str(PACKAGES / ".bin" / "node"), str(program), *arguments]

@@ -1,0 +1,267 @@
+"""Export and import: one portable document, exact to the byte, and what is not such a document changes nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from contextlib import suppress
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from inline_snapshot import snapshot
+
+from madang.core.errors import InvalidArguments, LimitExceeded
+from madang.core.ids import AssistantId
+from madang.services.playbook import engine
+from madang.services.playbook.domain import Action, PlaybookContent, StepInput, SuccessCriteria
+from tests.asking import Asker, open_asker
+from tests.services.playbook.playbooks import STEP, goals
+
+YAML_LOOKING = [
+    "yes",
+    "null",
+    "~",
+    "1.0",
+    "0x1F",
+    "- a",
+    "key: value",
+    "# no",
+    "| ",
+    "&a",
+    "*a",
+    "!!python/x",
+    "2024-01-01",
+]
+ODD = [
+    "배포하기",
+    "🚀👩‍👩‍👧",
+    " lead",
+    "trail ",
+    "a\tb",
+    "a\r\nb",
+    "\x85\u2028\u2029",
+    "\ufeff",
+    "\x1b[0m",
+    "e\u0301",
+    "\\n",
+    "'\"",
+]
+
+texts = st.one_of(
+    st.sampled_from([*YAML_LOOKING, *ODD]),
+    st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), max_size=40),
+    st.text("가힣ㄱ-:#'\"\n \t", max_size=20),
+)
+goal_texts = texts.filter(lambda text: bool(text.strip()))
+steps = st.builds(
+    StepInput,
+    description=texts,
+    step_id=texts,
+    action=st.builds(Action, tool_name=texts, purpose=texts),
+    required_data=st.lists(texts, max_size=3),
+    output_variable=texts,
+)
+contents = st.builds(
+    PlaybookContent,
+    goal=goal_texts,
+    initial_command=texts,
+    workflow=st.lists(steps, max_size=3),
+    success_criteria=st.builds(SuccessCriteria, description=texts, required_artifacts=st.lists(texts, max_size=3)),
+)
+formats = st.sampled_from(["yaml", "json"])
+
+
+@given(st.lists(contents, max_size=3), formats)
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+def test_a_document_reads_back_as_what_was_written(written: list[PlaybookContent], format: engine.Format) -> None:
+    document = engine.write(written, format)
+
+    assert engine.read(document) == written
+    assert engine.write(engine.read(document), format) == document
+
+
+@given(st.lists(contents, min_size=1, max_size=3), formats)
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+def test_exporting_importing_and_exporting_again_gives_the_same_bytes(
+    written: list[PlaybookContent], format: engine.Format
+) -> None:
+    async def there_and_back() -> tuple[str, str, str]:
+        async with open_asker() as asker:
+            other = asker.with_call(assistant_id=AssistantId("other"))
+            for content in written:
+                await asker.done("create_playbook", **content.model_dump(by_alias=True))
+            first = await asker.done("export_playbooks", format=format)
+            await other.done("import_playbooks", document=first.data["document"])
+            again = await other.done("export_playbooks", format=format)
+            return first.data["document"], again.data["document"], engine.write(written, format)
+
+    first, again, direct = asyncio.run(there_and_back())
+    assert first.encode() == again.encode() == direct.encode()
+
+
+def test_a_document_holds_what_people_write_and_nothing_else() -> None:
+    content = PlaybookContent(
+        goal="배포: 하기",
+        workflow=[StepInput(description="One\nTwo", action=Action(tool_name="t")), StepInput(description="yes")],
+    )
+
+    assert engine.write([content], "yaml") == snapshot("""\
+madangPlaybooks: 1
+playbooks:
+- goal: '배포: 하기'
+  workflow:
+  - description: |-
+      One
+      Two
+    action:
+      toolName: t
+  - description: 'yes'
+""")
+    assert json.loads(engine.write([content], "json")) == yaml.safe_load(engine.write([content], "yaml"))
+
+
+async def test_the_text_of_an_export_is_the_document(asker: Asker) -> None:
+    await asker.done("create_playbook", goal="Line\u2028separator \x0b and\x85more", workflow=[STEP])
+
+    for format in ("yaml", "json"):
+        reply = await asker.done("export_playbooks", format=format)
+
+        assert reply.text == (
+            f"[export_playbooks] Exported 1 playbook(s) as {format.upper()}.\n\n{reply.data['document']}\n"
+            "Note: Use 'import_playbooks' with the whole document to add these playbooks to another assistant."
+        )
+
+
+async def test_a_long_export_says_that_the_text_is_cut_and_the_data_whole(asker: Asker) -> None:
+    await asker.done("create_playbook", goal="Long", workflow=[{"description": f"Step {n}"} for n in range(100)])
+
+    reply = await asker.done("export_playbooks")
+
+    assert "more line(s): the text ends here, the document does not." in reply.text
+    assert len(engine.read(reply.data["document"])[0].workflow) == 100
+
+
+async def test_named_playbooks_are_exported_in_the_order_of_their_names(asker: Asker) -> None:
+    ids = [
+        (await asker.done("create_playbook", goal=goal, workflow=[])).data["playbook"]["id"] for goal in ("A", "B", "C")
+    ]
+
+    reply = await asker.done("export_playbooks", ids=[ids[2], ids[0]])
+
+    assert [content.goal for content in engine.read(reply.data["document"])] == ["C", "A"]
+    assert reply.data["count"] == 2
+
+
+async def test_nothing_to_export_is_an_empty_document_that_can_be_imported(asker: Asker) -> None:
+    exported = await asker.done("export_playbooks")
+    imported = await asker.done("import_playbooks", document=exported.data["document"])
+
+    assert (exported.data["count"], imported.data) == (0, {"success": True, "count": 0, "ids": []})
+
+
+async def test_importing_lists_the_new_ids(asker: Asker) -> None:
+    document = engine.write([PlaybookContent(goal="A", workflow=[]), PlaybookContent(goal="B", workflow=[])], "yaml")
+
+    reply = await asker.done("import_playbooks", document=document)
+
+    first, second = reply.data["ids"]
+    assert reply.text == (
+        "[import_playbooks] Successfully imported 2 playbook(s).\n"
+        "\n"
+        f'1. id:{first} goal:"A"\n'
+        f'2. id:{second} goal:"B"\n'
+        "\n"
+        "Note: Use 'list_playbooks' to see all playbooks, or 'select_playbook' to execute one."
+    )
+    assert goals(await asker.done("list_playbooks")) == ["A", "B"]
+
+
+def bomb() -> str:
+    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x]"]
+    lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 12)]
+    return "\n".join(lines)
+
+
+def good_then(bad: str) -> str:
+    return f"madangPlaybooks: 1\nplaybooks:\n- goal: Good\n  workflow: []\n{bad}"
+
+
+HOSTILE: list[tuple[str, str, str]] = [
+    ("a bomb of aliases", bomb(), "aliases are not taken here"),
+    (
+        "aliases that are wide",
+        "a: &a [" + "x," * 50_000 + "]\nb: [" + "*a," * 50_000 + "]",
+        "aliases are not taken here",
+    ),
+    ("deep lists in YAML", "[" * 5000, "cannot be read"),
+    ("deep blocks in YAML", "- " * 900 + "x", "nested deeper than 64"),
+    ("deep lists in JSON", '{"a":' + "[" * 50_000, "cannot be read"),
+    ("deep but whole", '{"madangPlaybooks":1,"playbooks":' + "[" * 100 + "]" * 100 + "}", "nested deeper than 64"),
+    ("a tag that would run code", "!!python/object/apply:os.system ['true']", "cannot be read"),
+    ("a tag in its place", good_then("- goal: !!python/name:os.system\n  workflow: []"), "cannot be read"),
+    ("no outline", "just a text", "it is not an object with 'madangPlaybooks'"),
+    ("a list", "[]", "it is not an object"),
+    ("two documents", "a: 1\n---\nb: 2", "cannot be read"),
+    ("no version", "playbooks: []", "madangPlaybooks: is required."),
+    ("another version", "madangPlaybooks: 2\nplaybooks: []", "madangPlaybooks: must be one of 1."),
+    ("no playbooks", "madangPlaybooks: 1", "playbooks: is required."),
+    ("playbooks that are none", "madangPlaybooks: 1\nplaybooks: text", "playbooks: must be a list."),
+    ("a second that is none", good_then("- workflow: []"), "playbooks.1.goal: is required."),
+    ("a wrong type", good_then("- goal: 5\n  workflow: []"), "playbooks.1.goal: must be a string."),
+    ("a date for a goal", good_then("- goal: 2024-01-01\n  workflow: []"), "playbooks.1.goal: must be a string."),
+    ("a bare yes", good_then("- goal: yes\n  workflow: []"), "playbooks.1.goal: must be a string."),
+    ("too many fields", good_then("- goal: x\n  workflow: []\n  id: mine"), "playbooks.1.id: is not known here."),
+    ("a key that is no text", good_then("- goal: x\n  workflow: []\n  1: 2"), "playbooks.1"),
+    ("broken JSON", '{"madangPlaybooks": 1,', "cannot be read"),
+    ("half a character", '{"madangPlaybooks":1,"playbooks":[{"goal":"\\ud83d","workflow":[]}]}', "surrogate"),
+    ("a NUL", '{"madangPlaybooks":1,"playbooks":[{"goal":"\\u0000","workflow":[]}]}', "NUL"),
+    ("a huge number", "madangPlaybooks: 1" + "0" * 5000 + "\nplaybooks: []", ""),
+]
+
+
+@pytest.mark.parametrize(("document", "said"), [case[1:] for case in HOSTILE], ids=[case[0] for case in HOSTILE])
+async def test_a_hostile_document_gets_a_clear_error_and_nothing_is_written(
+    asker: Asker, document: str, said: str
+) -> None:
+    reply = await asker.ask("import_playbooks", document=document)
+
+    assert reply.error_code in ("invalid_arguments", "limit_exceeded"), reply.text
+    assert said in reply.text
+    assert len(reply.text) < 1000
+    assert (await asker.done("list_playbooks")).data["page"]["totalItems"] == 0
+
+
+async def test_one_playbook_that_is_too_large_keeps_out_all(asker: Asker) -> None:
+    steps = [{"description": "x" * 3000}] * 100
+    document = json.dumps(
+        {"madangPlaybooks": 1, "playbooks": [{"goal": "Small", "workflow": []}, {"goal": "Large", "workflow": steps}]}
+    )
+
+    reply = await asker.ask("import_playbooks", document=document)
+
+    assert reply.error_code == "limit_exceeded"
+    assert (await asker.done("list_playbooks")).data["page"]["totalItems"] == 0
+
+
+async def test_a_document_in_a_wrapping_that_editors_add_is_still_read(asker: Asker) -> None:
+    document = engine.write([PlaybookContent(goal="A", workflow=[])], "json")
+
+    for wrapped in (f"\ufeff{document}", f"\n  {document}", document.replace("\n", "\r\n")):
+        assert (await asker.done("import_playbooks", document=wrapped)).data["count"] == 1
+
+
+json_values: st.SearchStrategy[Any] = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=10)),
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.text(max_size=5), inner, max_size=3)),
+    max_leaves=10,
+)
+
+
+@given(st.one_of(st.text(max_size=60), json_values.map(json.dumps), json_values.map(yaml.safe_dump)))
+@settings(max_examples=150, deadline=None)
+def test_whatever_is_handed_in_is_read_or_refused_in_words(document: str) -> None:
+    with suppress(InvalidArguments, LimitExceeded):
+        engine.read(document)

@@ -1,0 +1,191 @@
+"""The audit trail."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from madang.core.calls import Call
+from madang.core.ids import AssistantId, SessionId, UserId
+from madang.storage.audit import KEPT_ROWS, AuditEntry, AuditLog
+from madang.storage.database import Database, MigrationSet, ResultT, Row, Transaction, Work
+from madang.storage.sqlite import SqliteDatabase
+
+CALL = Call(AssistantId("helper"), SessionId("monday"), door="mcp-stdio")
+ENTRY = AuditEntry(CALL, "add_todo", "write", {"name": "x"}, "ok", 12, 3.14159)
+
+
+@pytest.fixture
+async def database(tmp_path: Path) -> AsyncIterator[SqliteDatabase]:
+    database = SqliteDatabase(tmp_path / "madang.db")
+    yield database
+    await database.close()
+
+
+async def rows(database: Database, columns: str = "*") -> list[Row]:
+    return await database.read(lambda tx: tx.all(f"SELECT {columns} FROM audit ORDER BY seq"))
+
+
+async def recorded(database: Database, arguments: Mapping[str, Any]) -> Row:
+    """Record a call with these arguments and return what the trail has of them, and their hash."""
+    log = AuditLog(database)
+    log.record(replace(ENTRY, arguments=arguments))
+    await log.close()
+    return (await rows(database, "arguments, arguments_sha256"))[-1]
+
+
+async def test_a_call_becomes_one_row(database: SqliteDatabase) -> None:
+    log = AuditLog(database)
+    log.record(ENTRY)
+    await log.close()
+
+    (row,) = await rows(database)
+    assert row[2:] == (
+        "local",
+        "helper",
+        "monday",
+        "mcp-stdio",
+        "add_todo",
+        "write",
+        '{"name": "x"}',
+        hashlib.sha256(b'{"name": "x"}').hexdigest(),
+        "ok",
+        12,
+        3.142,
+    )
+    assert row[1].endswith("+00:00")
+
+
+async def test_rows_are_on_disk_a_moment_after_the_call_without_closing(database: SqliteDatabase) -> None:
+    log = AuditLog(database)
+    await database.prepare(MigrationSet("any", sqlite=()))
+    log.record(ENTRY)
+
+    with anyio.fail_after(10):
+        while True:
+            await asyncio.sleep(0.01)
+            found = await database.read(lambda tx: tx.one("SELECT 1 FROM sqlite_schema WHERE name = 'audit'"))
+            if found and await rows(database):
+                break
+    await log.close()
+    assert len(await rows(database)) == 1
+
+
+async def test_long_values_are_cut_and_the_hash_stands_for_the_whole(database: SqliteDatabase) -> None:
+    arguments = {"text": "가" * 500, "list": list(range(21)), "deep": {"a": {"b": {"c": {"d": 1}}}}, "few": [1, None]}
+
+    shortened, digest = await recorded(database, arguments)
+
+    assert json.loads(shortened) == {
+        "text": "가" * 120 + "… (500 characters)",
+        "list": "[21 items]",
+        "deep": {"a": {"b": "{1 fields}"}},
+        "few": [1, None],
+    }
+    assert digest == hashlib.sha256(json.dumps(arguments, sort_keys=True).encode()).hexdigest()
+
+
+def nested(depth: int) -> dict[str, Any]:
+    value: dict[str, Any] = {}
+    for _ in range(depth):
+        value = {"a": value}
+    return value
+
+
+HOSTILE: dict[str, Callable[[], Any]] = {
+    "deep": lambda: nested(200_000),
+    "long integer": lambda: {"n": 10**5000},
+    "not a number": lambda: {"n": float("nan")},
+    "infinity": lambda: {"n": float("inf")},
+    "half a pair": lambda: {"text": "\ud800"},
+    "half a pair as key": lambda: {"\ud800": 1},
+    "keys of two types": lambda: {1: "a", "b": 2},
+    "a tuple as key": lambda: {(1, 2): 3},
+    "not JSON": lambda: {"bytes": b"\xff", "set": {1}},
+    "many keys": lambda: {f"key {n}": n for n in range(1000)},
+    "a long key": lambda: {"k" * 100_000: 1},
+    "a list": lambda: [1, 2],
+    "nothing": lambda: None,
+}
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+async def test_t37_whatever_the_arguments_were_they_are_noted_and_small(database: SqliteDatabase, kind: str) -> None:
+    arguments = HOSTILE[kind]()
+
+    shortened, digest = await recorded(database, arguments)
+
+    assert len(shortened) < 10_000
+    json.loads(shortened)
+    assert digest == "" or len(digest) == 64
+
+
+async def test_only_the_newest_rows_are_kept(database: SqliteDatabase) -> None:
+    await recorded(database, {})
+
+    async def multiply(tx: Transaction) -> None:
+        await tx.run(
+            "WITH RECURSIVE counted(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM counted WHERE n < ?1) "
+            "INSERT INTO audit SELECT NULL, '', 'local', '', '', '', '', '', '', '', '', 0, 0 FROM counted",
+            KEPT_ROWS + 50,
+        )
+
+    await database.write(multiply)
+    await recorded(database, {"last": 1})
+
+    ((count, newest),) = await rows(database, "count(*), max(seq)")
+    assert (count, newest) == (KEPT_ROWS, KEPT_ROWS + 52)
+
+
+async def test_a_full_trail_of_trouble_stops_nothing_but_is_said(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    database = SqliteDatabase(tmp_path / "missing" / "madang.db")
+    log = AuditLog(database)
+    log.record(ENTRY)
+    log.record(ENTRY)
+
+    await log.close()
+
+    assert "2 audit rows were lost" in caplog.text
+
+
+class SlowDatabase:
+    """Writes only when it is let."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self.asked = asyncio.Event()
+        self.let = asyncio.Event()
+
+    async def write(self, work: Work[ResultT], *, user_id: UserId | None = None) -> ResultT:
+        self.asked.set()
+        await self.let.wait()
+        return await self._database.write(work, user_id=user_id)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._database, name)
+
+
+async def test_closing_waits_for_rows_that_are_being_written(database: SqliteDatabase) -> None:
+    slow = SlowDatabase(database)
+    log = AuditLog(slow)
+    log.record(ENTRY)
+    with anyio.fail_after(10):
+        await slow.asked.wait()
+    closing = asyncio.create_task(log.close())
+    await asyncio.wait([closing], timeout=0.1)
+
+    assert not closing.done()
+    slow.let.set()
+    with anyio.fail_after(10):
+        await closing
+    assert len(await rows(database)) == 1
