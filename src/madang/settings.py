@@ -73,9 +73,7 @@ def read_settings(
     Raises:
         SetupError: a value is not one of those there are.
     """
-    folder = (
-        Path(data_dir or environment.get("MADANG_DATA_DIR") or default_data_dir(environment)).expanduser().absolute()
-    )
+    folder = _folder(data_dir or environment.get("MADANG_DATA_DIR") or str(default_data_dir(environment)))
     config = _read_config(folder / "config.toml")
 
     def chosen(option: str | None, name: str, default: str) -> str:
@@ -152,6 +150,13 @@ def prepare_data_dir(folder: Path) -> None:
         raise _unusable(folder, error.strerror or str(error)) from None
     if not usable:
         raise _unusable(folder, "it cannot be written")
+
+
+def _folder(name: str) -> Path:
+    try:
+        return Path(name).expanduser().absolute()
+    except (RuntimeError, OSError) as error:  # nobody is called that, or the current folder is gone
+        raise _unusable(Path(name), str(error).rstrip(".")) from None
 
 
 def _unusable(folder: Path, reason: str) -> SetupError:

@@ -1,7 +1,7 @@
 """A host for one view in real Chromium: the page around the frame, driven from Python.
 
 Owns the embedding page and the record of what the view did. It knows no tool: those
-come in as a function, so the same tests run against a fake and against the real server.
+come in as a function, which asks the real server or stands for a host without one.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import os
 import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
+from math import ceil
 from pathlib import Path
 from typing import Any, Self
 
@@ -27,6 +28,7 @@ CallTool = Callable[[str, dict[str, Any]], Awaitable[dict[str, Any]]]
 
 _HOST_URL = "http://host.example/"
 _HOST_PAGE = Path(__file__).with_name("host.html")
+_BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
 @asynccontextmanager
@@ -34,8 +36,8 @@ async def chromium() -> AsyncIterator[Browser]:
     """Start the installed Chromium for as long as the block runs."""
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(
-            executable_path=shutil.which("chromium") or "/usr/bin/chromium",
-            # Chromium cannot sandbox itself as root, the user of many containers.
+            executable_path=_installed_browser(),
+            # Chromium cannot sandbox itself as root, the user of many containers: only then --no-sandbox.
             chromium_sandbox=os.geteuid() != 0,
             args=[
                 "--disable-gpu",
@@ -50,6 +52,13 @@ async def chromium() -> AsyncIterator[Browser]:
             yield browser
         finally:
             await browser.close()
+
+
+def _installed_browser() -> str:
+    for name in _BROWSERS:
+        if path := shutil.which(name):
+            return path
+    raise FileNotFoundError(f"None of {', '.join(_BROWSERS)} is on the PATH: scripts/system-packages installs one.")
 
 
 class EmbeddingHost:
@@ -196,8 +205,14 @@ class EmbeddingHost:
         )
 
     async def screenshot(self, path: Path) -> None:
-        """Save what a person sees."""
-        await self.page.screenshot(path=path, full_page=True)
+        """Save what a person sees of the view, as tall as it is."""
+        frame = self.page.locator("iframe")
+        box = await frame.bounding_box()
+        assert box is not None
+        # A frame in its own process is drawn only where the window shows it.
+        await self.page.set_viewport_size({"width": self._width, "height": ceil(box["height"])})
+        await self.settle()
+        await frame.screenshot(path=path)
 
     async def _serve(self, route: Route) -> None:
         # Everything else is a view that tries to reach the network, and gets nowhere.

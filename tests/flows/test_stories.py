@@ -84,8 +84,8 @@ async def test_the_person_turns_the_page_and_deletes_and_the_list_is_right_after
     assert [item["id"] for item in listed.data["page"]["items"]] == ids[:4]
 
 
-async def test_after_the_last_playbook_is_deleted_there_is_no_page_and_no_pause(doors: Doors) -> None:
-    async with doors.open() as door:
+async def test_after_the_last_playbook_is_deleted_there_is_no_page_and_no_pause(quick_doors: Doors) -> None:
+    async with quick_doors.open() as door:
         created = await door.done("create_playbook", goal="The only one", workflow=[])
         await door.done("show_playbooks")
         await door.done("delete_playbook", id=created.data["playbook"]["id"])
@@ -95,12 +95,12 @@ async def test_after_the_last_playbook_is_deleted_there_is_no_page_and_no_pause(
     assert (turned.page, turned.pause, turned.content) == ("", None, ("text",))
 
 
-async def test_a_portable_document_goes_from_one_assistant_to_another_byte_for_byte(doors: Doors) -> None:
+async def test_a_portable_document_goes_from_one_assistant_to_another_byte_for_byte(quick_doors: Doors) -> None:
     goal = '배포 🚀 "quoted"\n- not: a list'
-    async with doors.open(assistant="one") as door:
+    async with quick_doors.open(assistant="one") as door:
         await door.done("create_playbook", goal=goal, initialCommand="  yes ", workflow=[STEP])
         exported = await door.done("export_playbooks")
-    async with doors.open(assistant="two") as door:
+    async with quick_doors.open(assistant="two") as door:
         await door.done("import_playbooks", document=exported.data["document"])
         again = await door.done("export_playbooks")
         listed = await door.done("list_playbooks")
@@ -109,8 +109,8 @@ async def test_a_portable_document_goes_from_one_assistant_to_another_byte_for_b
     assert [item["goal"] for item in listed.data["page"]["items"]] == [goal]
 
 
-async def test_mistakes_are_answered_with_what_to_do_and_change_nothing(doors: Doors) -> None:
-    async with doors.open(assistant="one") as door:
+async def test_mistakes_are_answered_with_what_to_do_and_change_nothing(quick_doors: Doors) -> None:
+    async with quick_doors.open(assistant="one") as door:
         created = await door.done("create_playbook", goal="Mine", workflow=[])
         id = created.data["playbook"]["id"]
         stale = await door.call("update_playbook", id=id, playbook={"goal": "New"}, expectedVersion=7)
@@ -118,7 +118,7 @@ async def test_mistakes_are_answered_with_what_to_do_and_change_nothing(doors: D
         past = await door.call("list_playbooks", page=9, pageSize=10)
         missing = await door.call("get_playbook", id="nothing")
         kept = await door.done("get_playbook", id=id)
-    async with doors.open(assistant="two") as door:
+    async with quick_doors.open(assistant="two") as door:
         foreign = await door.call("delete_playbook", id=id)
 
     assert [outcome.code for outcome in (stale, wrong, past, missing, foreign)] == [

@@ -326,3 +326,36 @@ async def test_a_database_of_a_newer_version_is_refused(back_end: str, tmp_path:
     async with opened(BACK_ENDS[back_end](tmp_path)) as older:
         with pytest.raises(SetupError, match="newer Madang"):
             await older.prepare(same_steps("set", steps[:1]))
+
+
+@pytest.mark.parametrize("back_end", BACK_ENDS)
+@pytest.mark.parametrize("turns", range(1, 12))
+async def test_a_first_caller_that_gives_up_leaves_the_next_a_whole_database(
+    back_end: str, turns: int, tmp_path: Path
+) -> None:
+    """As when a client goes away while its first call opens everything: cancelled after so many turns of the loop."""
+    database = BACK_ENDS[back_end](tmp_path)
+    first = asyncio.create_task(database.prepare(NUMBERS))
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    first.cancel()
+    await asyncio.gather(first, return_exceptions=True)
+
+    with anyio.fail_after(WITHIN_S):
+        async with opened(database):
+            await insert(database, 1, topic="apple")
+            assert await numbers(database) == [1]
+
+
+async def test_closing_waits_for_an_opening_that_nobody_waits_for(tmp_path: Path) -> None:
+    database = BACK_ENDS["disk"](tmp_path)
+    first = asyncio.create_task(database.prepare(NUMBERS))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    first.cancel()
+
+    with anyio.fail_after(WITHIN_S):
+        await database.close()
+
+    with pytest.raises(Unavailable, match="closed"):
+        await numbers(database)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -16,6 +17,10 @@ from madang.settings import UI_CHOICES, read_settings
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code: 0 done, 1 a tool or a check said no, 2 wrong use or set-up."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # A terminal that cannot show Korean gets escapes instead: what was asked for is done by then.
+            stream.reconfigure(errors="backslashreplace")
     parser = _parser()
     options = parser.parse_args(arguments)
     if options.command is None:
@@ -35,6 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
         locale = settings.locale
         code: int = options.command(options, settings)
+        sys.stdout.flush()  # here, where a reader that went away is still ours to handle
         return code
     except MadangError as error:
         translate = translator("ko" if locale == "ko" else "en")

@@ -47,7 +47,7 @@ def parse_address(text: str) -> tuple[str, int]:
     """
     host, _, port = text.rpartition(":")
     host = host.strip("[]")
-    if not host or not port.isdecimal() or int(port) > 65535:
+    if not host or not port.isdecimal() or len(port) > 5 or int(port) > 65535:
         raise SetupError(say("'{text}' is not HOST:PORT.", text=text), hint=say("For example: 127.0.0.1:8321"))
     if host not in LOCAL_HOSTS:
         raise SetupError(

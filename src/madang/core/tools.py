@@ -9,8 +9,7 @@ from functools import cached_property
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
-from pydantic import BaseModel, ConfigDict, ValidationError, create_model
-from pydantic.alias_generators import to_camel
+from pydantic import ValidationError, create_model
 
 from madang.core.arguments import check_shape, invalid_arguments
 from madang.core.calls import Call
@@ -81,7 +80,7 @@ class Tool:
         return get_type_hints(self.handler, include_extras=True)
 
     @cached_property
-    def input_model(self) -> type[BaseModel]:
+    def input_model(self) -> type[Document]:
         fields: dict[str, Any] = {}
         for name, parameter in inspect.signature(self.handler).parameters.items():
             if name == "call":
@@ -90,7 +89,7 @@ class Tool:
             # the schema stays free of unions, which several clients reject.
             required = parameter.default is inspect.Parameter.empty
             fields[name] = (_without_none(self._hints[name]), ... if required else parameter.default)
-        return create_model(self.name, __config__=_INPUT, **fields)
+        return create_model(self.name, __base__=Document, **fields)
 
     @cached_property
     def input_schema(self) -> dict[str, Any]:
@@ -141,17 +140,6 @@ def tools_of(holder: object) -> tuple[Tool, ...]:
             )
         )
     return tuple(found)
-
-
-_INPUT = ConfigDict(
-    frozen=True,
-    strict=True,
-    extra="forbid",
-    allow_inf_nan=False,
-    alias_generator=to_camel,
-    validate_by_alias=True,
-    validate_by_name=True,
-)
 
 
 def _without_none(hint: Any) -> Any:

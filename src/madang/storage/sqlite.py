@@ -119,13 +119,16 @@ class SqliteDatabase:
         self._watchers = Watchers(self)
 
     async def prepare(self, migrations: MigrationSet) -> None:
+        # Shielded: a first caller that is cancelled must not leave the next one a database that is open by half.
+        await asyncio.shield(asyncio.create_task(self._prepare(migrations)))
+
+    async def _prepare(self, migrations: MigrationSet) -> None:
         async with self._opening:
             if not self._threads:
                 await asyncio.to_thread(self._open)
-                await self._migrate(_OWN)
-                await self._migrate(NOTICE_MIGRATIONS)
-            if migrations.name not in self._prepared:
-                await self._migrate(migrations)
+            for needed in (_OWN, NOTICE_MIGRATIONS, migrations):
+                if needed.name not in self._prepared:
+                    await self._migrate(needed)
 
     async def read(self, work: Work[ResultT], *, user_id: UserId | None = None, brief: bool = False) -> ResultT:
         if brief and self._here is not None and self._here_is_free.acquire(blocking=False):
@@ -146,6 +149,10 @@ class SqliteDatabase:
         return self._watchers.changes(topics)
 
     async def close(self) -> None:
+        async with self._opening:
+            await self._close()
+
+    async def _close(self) -> None:
         await self._watchers.close()
         threads, self._threads = self._threads, []
         if self._here is not None:

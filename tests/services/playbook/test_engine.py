@@ -265,3 +265,15 @@ json_values: st.SearchStrategy[Any] = st.recursive(
 def test_whatever_is_handed_in_is_read_or_refused_in_words(document: str) -> None:
     with suppress(InvalidArguments, LimitExceeded):
         engine.read(document)
+
+
+@pytest.mark.parametrize("format", ["yaml", "json"])
+def test_a_document_holds_only_as_much_as_can_be_imported_again(format: engine.Format) -> None:
+    step = {"description": "x" * 4_000}
+    large = [PlaybookContent.model_validate({"goal": str(n), "workflow": [step] * 60}) for n in range(12)]
+
+    document, count = engine.write_fitting(large, format)
+
+    assert 1 < count < len(large)
+    assert len(document) <= engine.LARGEST_DOCUMENT
+    assert engine.read(document) == large[:count]

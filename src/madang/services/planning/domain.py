@@ -43,7 +43,10 @@ class PlanState(Document):
 
 
 class Plan(Document):
-    """A plan as it is kept: the state, and the number of the next to-do, so that ids are never used twice."""
+    """A plan as it is kept: the state, and the number of the next to-do.
+
+    Numbers are not used again before the session is cleared.
+    """
 
     state: PlanState = PlanState()
     next_id: int = 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 from typing import Annotated, Any, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from madang.core.documents import NOT_BLANK, Document
@@ -116,6 +116,13 @@ class PlaybookPatch(Document):
             raise PydanticCustomError("empty_patch", "must name at least one field to change")
         return self
 
+    @field_validator("goal", "workflow", mode="after")
+    @classmethod
+    def _is_always_there(cls, value: object) -> object:
+        if value is None:
+            raise PydanticCustomError("not_removable", "cannot be removed")
+        return value
+
 
 class CriteriaPatch(Document):
     """A merge patch of the success criteria."""
@@ -159,11 +166,7 @@ def content_of(playbook: Playbook) -> PlaybookContent:
 
 
 def merge(content: PlaybookContent, patch: PlaybookPatch) -> PlaybookContent:
-    """Return `content` with `patch` applied as RFC 7396 has it.
-
-    Raises:
-        ValidationError: the patch takes away what every playbook has.
-    """
+    """Return `content` with `patch` applied as RFC 7396 has it."""
     merged: dict[str, Any] = dict(content)
     for name in patch.model_fields_set:
         value = getattr(patch, name)

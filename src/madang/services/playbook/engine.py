@@ -51,6 +51,16 @@ def write(contents: Sequence[PlaybookContent], format: Format) -> str:
     return text
 
 
+def write_fitting(contents: Sequence[PlaybookContent], format: Format) -> tuple[str, int]:
+    """Return the document of as many playbooks as can be imported again, and how many these are."""
+    count = len(contents)
+    document = write(contents, format)
+    while len(document) > LARGEST_DOCUMENT and count > 1:
+        count = max(1, min(count - 1, count * LARGEST_DOCUMENT // len(document)))
+        document = write(contents[:count], format)
+    return document, count
+
+
 def read(document: str) -> list[PlaybookContent]:
     """Return the playbooks of a document.
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Annotated
 
-from pydantic import Field, ValidationError
-from pydantic.alias_generators import to_camel
+from pydantic import Field
 
-from madang.core.arguments import invalid_arguments
 from madang.core.calls import Call
 from madang.core.errors import OutOfRange, Unavailable
 from madang.core.messages import say
@@ -31,9 +30,11 @@ from madang.services.playbook.store import Listing, PlaybookStore, SortBy, SortO
 PlaybookId = Annotated[str, Field(min_length=1, max_length=100)]
 Version = Annotated[int, Field(ge=1, le=10**9)]
 StepNumber = Annotated[int, Field(ge=1, le=200)]
-Query = Annotated[str, Field(max_length=200)]
+# Longer than anybody types: some systems send each Hangul syllable as up to three characters.
+Query = Annotated[str, Field(max_length=600)]
 
 PAGE_SIZE_OF_NO_VIEW = 10
+EXPORTED_AT_ONCE = 50
 
 
 class PlaybookTools:
@@ -120,10 +121,7 @@ class PlaybookTools:
         self, call: Call, id: PlaybookId, playbook: PlaybookPatch, expected_version: Version | None = None
     ) -> ToolResult[views.PlaybookChanged]:
         """Change a playbook: given fields replace what was there, workflow as a whole. expectedVersion avoids races."""
-        try:
-            return views.updated(await self._store.update(call, id, playbook, expected_version))
-        except ValidationError as error:
-            raise invalid_arguments(error, fields=map(to_camel, PlaybookPatch.model_fields)) from None
+        return views.updated(await self._store.update(call, id, playbook, expected_version))
 
     @tool(effect="destroy", idempotent=True)
     async def delete_playbook(self, call: Call, id: PlaybookId) -> ToolResult[views.PlaybookDeleted]:
@@ -145,15 +143,11 @@ class PlaybookTools:
         format: engine.Format = "yaml",
     ) -> ToolResult[views.PlaybooksExported]:
         """Write playbooks (all, or those named) as one portable document that import_playbooks reads."""
-        left_out = 0
-        if ids is None:
-            ids = await self._store.all_ids(call, MOST_ITEMS)
-            left_out = max(0, await self._store.total(call) - len(ids))
-        playbooks = await self._store.get_many(call, ids)
-        contents = [content_of(playbook) for playbook in playbooks]
+        wanted = await self._store.total(call) if ids is None else len(ids)
+        contents = await self._exportable(call, ids or await self._store.all_ids(call, MOST_ITEMS))
         # Writing a large document takes a while; in a thread the other calls go on meanwhile.
-        document = await asyncio.to_thread(engine.write, contents, format)
-        return views.exported(document, format, len(playbooks), left_out)
+        document, count = await asyncio.to_thread(engine.write_fitting, contents, format)
+        return views.exported(document, format, count, wanted - count)
 
     @tool(effect="write")
     async def import_playbooks(
@@ -162,6 +156,19 @@ class PlaybookTools:
         """Add the playbooks of a YAML or JSON document made by export_playbooks, all or none."""
         contents = await asyncio.to_thread(engine.read, document)
         return views.imported(await self._store.add(call, contents))
+
+    async def _exportable(self, call: Call, ids: Sequence[str]) -> list[PlaybookContent]:
+        """Return the playbooks, as far as one document could hold them; written out they are longer still."""
+        contents: list[PlaybookContent] = []
+        size = 0
+        for first in range(0, len(ids), EXPORTED_AT_ONCE):
+            for playbook in await self._store.get_many(call, ids[first : first + EXPORTED_AT_ONCE]):
+                content = content_of(playbook)
+                size += len(content.model_dump_json(by_alias=True, exclude_defaults=True))
+                if size > engine.LARGEST_DOCUMENT and contents:
+                    return contents
+                contents.append(content)
+        return contents
 
     async def _remember(self, call: Call, page_size: int) -> None:
         """Note what the person looks at. It is a convenience: a disk that cannot take it must not hide the page."""

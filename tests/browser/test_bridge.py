@@ -1,0 +1,206 @@
+"""The script of every page in real Chromium: what it says to its host, and what it takes from it."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+from anyio import Event
+from playwright.async_api import Browser, expect
+
+from madang.rendering.pages import render_page
+from tests.browser.embedding import EmbeddingHost
+from tests.browser.serving import ServedMadang
+
+GOALS = ["Goal number 1", "Goal number 2", "Goal number 3"]
+
+FORM = """
+<h1 tabindex="-1">Question</h1>
+<form data-tool="reply" data-args='{"id": "q1", "text": "default"}'>
+<label>Text <input type="text" name="text" required></label>
+<label><input type="checkbox" name="many" value="a">A</label>
+<label><input type="checkbox" name="many" value="b">B</label>
+<label><input type="checkbox" name="none" value="c">C</label>
+<label><input type="radio" name="one" value="x">X</label>
+<label><input type="radio" name="one" value="y">Y</label>
+<button type="submit">Send</button>
+</form>
+"""
+
+
+async def test_every_request_of_the_host_gets_an_answer(linked: ServedMadang) -> None:
+    await linked.given(GOALS)
+    async with linked.showing() as host:
+        assert await host.request("ping", {}) == {"result": {}}
+        assert await host.request("ui/resource-teardown", {}) == {"result": {}}
+        unknown = await host.request("tools/list", {})
+
+        assert unknown["error"]["code"] == -32601
+        assert host.record("initialize") == [
+            {
+                "appInfo": {"name": "madang", "version": "1"},
+                "appCapabilities": {},
+                "protocolVersion": "2026-01-26",
+            }
+        ]
+        assert host.record("unexpected") == []
+        assert host.page_errors == []
+
+
+@pytest.mark.parametrize("has_data", [False, True], ids=["nothing", "data only"])
+async def test_a_view_opened_without_its_page_fetches_it(linked: ServedMadang, has_data: bool) -> None:
+    """Some hosts replay a view with an empty result, and some strip `_meta`."""
+    await linked.given(GOALS)
+    shown = await linked.call_tool("show_playbooks", {"page": 2, "pageSize": 2})
+    del shown["_meta"]
+    async with linked.showing(result=shown if has_data else {}) as host:
+        await expect(host.frame.locator("h2")).to_have_text(GOALS[2:] if has_data else GOALS[:2])
+        await host.notify("ui/notifications/tool-result", {})
+        await host.settle()
+
+        assert host.calls == [("get_playbook_page", {"page": 2, "pageSize": 2} if has_data else {"page": 1})]
+
+
+async def test_a_failed_tool_shows_its_error_and_calls_nothing(linked: ServedMadang) -> None:
+    await linked.given(GOALS)
+    failed = await linked.call_tool("show_playbooks", {"page": 9, "pageSize": 2})
+    async with linked.showing(result=failed) as host:
+        said = "Error: Page 9 does not exist: there are 2 pages (3 playbooks)."
+        await expect(host.frame.get_by_role("status")).to_contain_text(said)
+
+        assert host.calls == []
+
+
+async def test_a_message_from_a_window_that_is_not_the_host_is_ignored(linked: ServedMadang) -> None:
+    await linked.given(GOALS)
+    async with linked.showing() as host:
+        await expect(host.frame.locator("h2")).to_have_text(GOALS)
+        forged = {
+            "jsonrpc": "2.0",
+            "method": "ui/notifications/tool-result",
+            "params": {"_meta": {"madang/html": "<p>forged</p>"}},
+        }
+        await host.view.evaluate(
+            """() => {
+                window.arrived = new Promise((resolve) => {
+                    addEventListener('message', ({ origin }) => resolve(origin));
+                });
+            }"""
+        )
+        sibling = f"<script>parent.frames[0].postMessage({json.dumps(forged)}, '*')</script>"
+        await host.page.evaluate(
+            """html => {
+                const frame = document.createElement('iframe');
+                frame.sandbox = 'allow-scripts';
+                frame.srcdoc = html;
+                document.body.append(frame);
+            }""",
+            sibling,
+        )
+
+        assert await host.view.evaluate("window.arrived") == "null"
+        await expect(host.frame.locator("h2")).to_have_text(GOALS)
+
+
+async def test_markup_that_escaped_escaping_can_neither_run_nor_load(browser: Browser) -> None:
+    """The content security policy is the second fence, if a template forgets one."""
+    raw = '<img src="http://canary.example/x" onerror="window.__pwned=1"><button onclick="window.__pwned=1">Go</button>'
+    page = render_page(raw + "<script>window.__pwned=1</script>", title="Raw", lang="en")
+    host = EmbeddingHost(thank)
+    async with host.showing(browser, page, tool_result={"_meta": {"madang/html": raw}}):
+        await host.frame.get_by_role("button", name="Go").click()
+        await host.settle()
+
+        assert await host.view.evaluate("typeof window.__pwned") == "undefined"
+        assert host.requests == []
+
+
+async def test_what_is_no_button_is_not_called_twice_either(linked: ServedMadang, browser: Browser) -> None:
+    (id,) = await linked.given(GOALS[:1])
+    link = f"""<a href="#" data-tool="select_playbook" data-args='{{"id": "{id}"}}'>Go</a>"""
+    host = linked.host()
+    async with host.showing(browser, render_page(link, title="Link", lang="en")):
+        linked.hold = Event()
+        await host.frame.get_by_role("link", name="Go").dblclick()
+        linked.hold.set()
+
+        await expect(host.frame.get_by_role("status")).to_contain_text("has been selected for execution.")
+        assert host.calls == [("select_playbook", {"id": id})]
+
+    assert await linked.recorded_runs() == [id]
+
+
+async def test_a_call_without_an_answer_ends_after_a_minute(linked: ServedMadang) -> None:
+    await linked.given(GOALS)
+    async with linked.showing(fake_clock=True) as host:
+        linked.hold = Event()
+        await host.frame.get_by_role("button", name="Select: Goal number 1").click()
+        await host.page.clock.run_for(59_000)
+        await expect(host.frame.locator("main button:enabled")).to_have_count(0)
+        await host.page.clock.run_for(2_000)
+
+        await expect(host.frame.get_by_role("status")).to_have_text("The host did not answer.")
+        await expect(host.frame.locator("main button:enabled")).to_have_count(6)
+        linked.hold.set()
+
+
+async def test_a_host_that_answers_late_is_still_spoken_to_as_an_apps_host(linked: ServedMadang) -> None:
+    ids = await linked.given(GOALS)
+    async with linked.showing(linked.host(answer_after_ms=900)) as host:
+        assert host.record("unexpected")[0] == {"type": "ui-lifecycle-iframe-ready"}
+        await host.frame.get_by_role("button", name="Select: Goal number 1").click()
+
+        await expect(host.frame.get_by_role("status")).to_have_text(re.compile(ids[0]))
+        assert host.calls == [("select_playbook", {"id": ids[0]})]
+        assert host.sizes
+
+
+async def test_a_click_before_a_late_host_answers_leaves_no_dead_buttons(embedded: ServedMadang) -> None:
+    """A page that came with its rows can be clicked before the host has said a word."""
+    ids = await embedded.given(GOALS)
+    late = embedded.host(legacy=False, answer_after_ms=1500)
+    async with embedded.showing(late, until="unexpected") as host:
+        select = host.frame.get_by_role("button", name="Select: Goal number 1")
+        await select.click()
+        await expect(select).to_be_disabled()
+        await expect(host.frame.get_by_role("status")).to_have_text("The host did not answer.")
+
+        await select.click()
+        await expect(host.frame.get_by_role("status")).to_have_text(re.compile(ids[0]))
+
+    assert await embedded.recorded_runs() == ids[:1]
+
+
+async def test_an_old_host_may_put_its_answer_at_the_top_of_the_message(embedded: ServedMadang) -> None:
+    await embedded.given(GOALS)
+    async with embedded.showing(embedded.host(flat_answers=True)) as host:
+        await host.frame.get_by_role("button", name="Delete: Goal number 1").click()
+
+        await expect(host.frame.locator("h2")).to_have_text(GOALS[1:])
+
+
+@pytest.mark.parametrize("by_keyboard", [False, True], ids=["click", "enter"])
+async def test_a_form_sends_its_fields_as_arguments(browser: Browser, by_keyboard: bool) -> None:
+    host = EmbeddingHost(thank)
+    async with host.showing(browser, render_page(FORM, title="Question", lang="en")):
+        await host.frame.get_by_role("button", name="Send").click()
+        assert host.calls == []
+
+        await host.frame.get_by_label("A", exact=True).check()
+        await host.frame.get_by_label("Y").check()
+        await host.frame.get_by_label("Text").fill("안녕")
+        if by_keyboard:
+            await host.page.keyboard.press("Enter")
+        else:
+            await host.frame.get_by_role("button", name="Send").click()
+
+        await expect(host.frame.get_by_role("status")).to_have_text("Thank you.")
+        assert host.calls == [("reply", {"id": "q1", "text": "안녕", "many": ["a"], "none": [], "one": "y"})]
+        await expect(host.frame.get_by_label("Text")).to_have_value("안녕")
+
+
+async def thank(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    """Answer for a tool that no service has."""
+    return {"content": [{"type": "text", "text": f"[{name}] Thank you."}]}

@@ -1,0 +1,138 @@
+"""`madang mcp` over stdio as a real process: standard output carries the protocol and nothing else."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.security.served import INITIALIZE
+
+TIMEOUT_S = 60
+
+
+class Server:
+    """A stdio server that is asked one thing after another."""
+
+    def __init__(self, folder: Path) -> None:
+        command = [sys.executable, "-m", "madang", "mcp", "--data-dir", str(folder), "--verbose"]
+        pipe = subprocess.PIPE
+        self.errors = folder / "stderr.txt"
+        with self.errors.open("wb") as errors:
+            self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=errors)
+        self.said: list[dict[str, Any]] = []
+        self.ask(json.dumps(INITIALIZE).encode(), 1)
+        self.tell(b'{"jsonrpc":"2.0","method":"notifications/initialized"}')
+
+    def tell(self, *lines: bytes) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(b"".join(line + b"\n" for line in lines))
+        self.process.stdin.flush()
+
+    def ask(self, line: bytes, id: int) -> dict[str, Any]:
+        """Send a line and read until the answer with this id; every line on the way has to be a message."""
+        self.tell(line)
+        assert self.process.stdout is not None
+        for answer in self.process.stdout:
+            message: dict[str, Any] = json.loads(answer)
+            assert message["jsonrpc"] == "2.0"
+            self.said.append(message)
+            if message.get("id") == id:
+                return message
+        raise AssertionError(f"the server ended: {self.errors.read_text()[-2000:]}")
+
+    def end(self) -> int:
+        rest, _ = self.process.communicate(timeout=TIMEOUT_S)
+        for line in rest.splitlines():
+            json.loads(line)
+        return self.process.returncode
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    server = Server(tmp_path_factory.mktemp("stdio"))
+    watchdog = threading.Timer(TIMEOUT_S * 3, server.process.kill)
+    watchdog.start()
+    yield server
+    watchdog.cancel()
+    assert server.end() == 0
+    assert "Traceback" not in server.errors.read_text()
+
+
+def call(id: int, tool: str, arguments: Any) -> bytes:
+    params = {"name": tool, "arguments": arguments}
+    return json.dumps({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params}).encode()
+
+
+def test_standard_output_is_the_protocol_alone_and_the_log_goes_elsewhere(server: Server) -> None:
+    answer = server.ask(call(100, "create_goal", {"goal": "x"}), 100)
+
+    assert not answer["result"]["isError"]
+    assert "create_goal ok" in server.errors.read_text()
+
+
+HOSTILE = {
+    "not JSON": b"{",
+    "blank": b"",
+    "number": b"5",
+    "list": b"[]",
+    "not UTF-8": b'{"jsonrpc":"2.0","id":5,"method":"ping","params":{"x":"\xff"}}',
+    "half a pair": call(5, "add_todo", {"name": "\ud800"}),
+    "half a pair as a tool": call(5, "\ud800", {}),
+    "NUL": call(5, "add_todo", {"name": "a\x00b"}),
+    "NaN": call(5, "add_todo", {"name": float("nan")}),
+    "5,000 digits": b'{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"add_todo","arguments":{"name":'
+    + b"1" * 5000
+    + b"}}}",
+    "5,000 digits as id": b'{"jsonrpc":"2.0","id":' + b"1" * 5000 + b',"method":"ping"}',
+    "deep": b'{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"add_todo","arguments":'
+    + b'{"a":' * 100_000
+    + b"1"
+    + b"}" * 100_000
+    + b"}}",
+    "150 deep": b'{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"add_todo","arguments":'
+    + b'{"a":' * 150
+    + b"1"
+    + b"}" * 150
+    + b"}}",
+    "10 MB": call(5, "add_todo", {"name": "x" * 10_000_000}),
+    "unknown method": b'{"jsonrpc":"2.0","id":5,"method":"no/such"}',
+    "unknown tool": call(5, "no_such_tool", {}),
+    "arguments are a list": call(5, "add_todo", [1]),
+    "id is null": b'{"jsonrpc":"2.0","id":null,"method":"ping"}',
+    "carriage returns": b'{"jsonrpc":"2.0","id":5,"method":"ping"}\r\r',
+}
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_t37_a_hostile_line_is_survived_and_changes_nothing(server: Server, kind: str) -> None:
+    server.tell(HOSTILE[kind])
+    number = 1000 + list(HOSTILE).index(kind)
+
+    state = server.ask(call(number, "get_current_state", {}), number)
+
+    assert state["result"]["structuredContent"]["todos"] == []
+    for message in server.said:
+        assert "Traceback" not in json.dumps(message)
+        assert "Internal error" not in json.dumps(message)
+
+
+def test_a_client_that_goes_away_without_reading_ends_the_server(tmp_path: Path) -> None:
+    server = Server(tmp_path)
+    assert server.process.stdin is not None
+    assert server.process.stdout is not None
+    server.process.stdout.close()
+    with suppress(BrokenPipeError):
+        server.tell(*(call(number, "get_current_state", {}) for number in range(5, 50)))
+    with suppress(BrokenPipeError):
+        server.process.stdin.close()
+
+    assert server.process.wait(TIMEOUT_S) in (0, 1)
+    assert "Traceback" not in server.errors.read_text()
