@@ -12,6 +12,7 @@ import asyncio
 import json
 import os
 import random
+import statistics
 import sys
 import tempfile
 import time
@@ -176,12 +177,11 @@ async def compare(seconds: float, rounds: int) -> None:
         }
         for settings in places.values():
             await fill(settings)
-        print(f"{TENANTS} tenants, {seconds:g} s each, the best of {rounds} rounds")
+        print(f"{TENANTS} tenants, {seconds:g} s each, medians of {rounds} rounds")
         print(f"{'':42}{'calls/s':>9}{'p50 ms':>9}{'p99 ms':>9}{'CPU ms':>9}{'loud/s':>9}")
         for case in CASES:
             measured = [await measure(case, places[case.on_server], seconds) for _ in range(rounds)]
-            # The best round: the others differ from it by what else the machine was doing.
-            rate, p50, p99, cpu, written = min(measured, key=lambda figures: figures[1])
+            rate, p50, p99, cpu, written = (statistics.median(column) for column in zip(*measured, strict=True))
             print(f"{case.name:42}{rate:9.0f}{p50:9.2f}{p99:9.1f}{cpu:9.2f}{written:9.0f}", flush=True)
 
 
