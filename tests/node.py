@@ -20,4 +20,6 @@ def inspector_command(*arguments: str) -> list[str]:
 
 def _command(program: Path, *arguments: str) -> list[str]:
     assert program.exists(), f"{program} is not there: scripts/node-packages installs it"
-    return [str(PACKAGES / ".bin" / "node"), str(program), *arguments]
+    # Not through .bin: older npms make no link there for a package that only some machines get.
+    (node,) = PACKAGES.glob("node-*/bin/node")
+    return [str(node), str(program), *arguments]

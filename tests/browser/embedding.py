@@ -66,6 +66,8 @@ class EmbeddingHost:
 
     Open it with `async with EmbeddingHost(call_tool).showing(browser, html) as host`.
     With `legacy=True` it is a host from before MCP Apps: it answers no JSON-RPC at all.
+    With `answers_late=True` it answers `ui/initialize` only at `introduce`, so wait for
+    "unexpected": the view has given it up by then and tries the older messages.
     """
 
     def __init__(
@@ -76,7 +78,7 @@ class EmbeddingHost:
         flat_answers: bool = False,
         host_context: Mapping[str, Any] | None = None,
         host_capabilities: Mapping[str, Any] | None = None,
-        answer_after_ms: int = 0,
+        answers_late: bool = False,
         width: int = 800,
     ) -> None:
         self._call_tool = call_tool
@@ -85,7 +87,7 @@ class EmbeddingHost:
             "flatAnswers": flat_answers,
             "hostContext": dict(host_context or {}),
             "hostCapabilities": dict({"serverTools": {}} if host_capabilities is None else host_capabilities),
-            "answerAfterMs": answer_after_ms,
+            "answersLate": answers_late,
         }
         self._width = width
         self._page: Page | None = None
@@ -181,6 +183,11 @@ class EmbeddingHost:
             while len(self.record(kind)) < count:
                 await self._recorded.wait()
         return self.record(kind)
+
+    async def introduce(self) -> None:
+        """Answer `ui/initialize`, late."""
+        await self.page.evaluate("introduce()")
+        await self.recorded("initialized")
 
     async def notify(self, method: str, params: Mapping[str, Any]) -> None:
         """Send a notification to the view, as its host."""

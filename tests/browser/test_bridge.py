@@ -148,8 +148,9 @@ async def test_a_call_without_an_answer_ends_after_a_minute(linked: ServedMadang
 
 async def test_a_host_that_answers_late_is_still_spoken_to_as_an_apps_host(linked: ServedMadang) -> None:
     ids = await linked.given(GOALS)
-    async with linked.showing(linked.host(answer_after_ms=900)) as host:
+    async with linked.showing(linked.host(answers_late=True), until="unexpected") as host:
         assert host.record("unexpected")[0] == {"type": "ui-lifecycle-iframe-ready"}
+        await host.introduce()
         await host.frame.get_by_role("button", name="Select: Goal number 1").click()
 
         await expect(host.frame.get_by_role("status")).to_have_text(re.compile(ids[0]))
@@ -160,11 +161,11 @@ async def test_a_host_that_answers_late_is_still_spoken_to_as_an_apps_host(linke
 async def test_a_click_before_a_late_host_answers_leaves_no_dead_buttons(embedded: ServedMadang) -> None:
     """A page that came with its rows can be clicked before the host has said a word."""
     ids = await embedded.given(GOALS)
-    late = embedded.host(legacy=False, answer_after_ms=1500)
-    async with embedded.showing(late, until="unexpected") as host:
+    async with embedded.showing(embedded.host(legacy=False, answers_late=True), until="unexpected") as host:
         select = host.frame.get_by_role("button", name="Select: Goal number 1")
         await select.click()
         await expect(select).to_be_disabled()
+        await host.introduce()
         await expect(host.frame.get_by_role("status")).to_have_text("The host did not answer.")
 
         await select.click()

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import re
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,32 +15,23 @@ from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
 from madang.cli.serve import DEFAULT_ADDRESS
+from tests.docs.pages import blocks
 from tests.hosts.programs import MADANG, TOKEN, environment, madang_over_http
 from tests.node import ROOT, inspector_command
 
 Era = Literal["auto", "legacy"]
 ERAS: tuple[Era, ...] = ("auto", "legacy")
 
-PARSERS: dict[str, Callable[[str], Any]] = {"json": json.loads, "yaml": yaml.safe_load}
-# A heading, and the first block of code under it.
-BLOCK = re.compile(
-    r"^### (?P<client>[^\n]+)\n(?:(?!#)[^\n]*\n)*?```(?P<kind>json|yaml)\n(?P<text>.*?)^```$", re.DOTALL | re.MULTILINE
-)
 
-
-def configurations() -> dict[str, dict[str, Any]]:
-    """Return the configuration of each client, by the heading it stands under."""
-    found = BLOCK.finditer((ROOT / "README.md").read_text(encoding="utf-8"))
-    return {block["client"]: PARSERS[block["kind"]](block["text"]) for block in found}
-
-
-def test_every_configuration_is_used_below() -> None:
-    assert set(configurations()) == {"Claude Desktop", "VS Code", "VS Code over HTTP", "Goose", "MCP Inspector"}
+def configuration(client: str) -> Any:
+    """Return the configuration under this client's heading; tests/docs sees that there are no others."""
+    (block,) = (block for block in blocks(ROOT / "README.md") if block.heading == client)
+    return json.loads(block.body) if block.language == "json" else yaml.safe_load(block.body)
 
 
 def started_by(client: str) -> tuple[str, list[str]]:
     """Return the command and arguments with which this client starts Madang."""
-    config = configurations()[client]
+    config = configuration(client)
     match client:
         case "Claude Desktop":
             entry = config["mcpServers"]["madang"]
@@ -71,7 +60,7 @@ async def test_a_client_that_starts_madang_gets_its_tools(client: str, era: Era,
 
 @pytest.mark.parametrize("era", ERAS)
 async def test_vs_code_reaches_a_running_madang_with_the_token_it_asks_for(era: Era, tmp_path: Path) -> None:
-    config = configurations()["VS Code over HTTP"]
+    config = configuration("VS Code over HTTP")
     entry = config["servers"]["madang"]
     (asked,) = config["inputs"]
     assert (entry["type"], entry["url"]) == ("http", f"http://{DEFAULT_ADDRESS}/mcp")
@@ -88,7 +77,7 @@ async def test_vs_code_reaches_a_running_madang_with_the_token_it_asks_for(era: 
 
 async def test_the_inspector_gets_the_tools_with_its_configuration(tmp_path: Path) -> None:
     config = tmp_path / "mcp.json"
-    config.write_text(json.dumps(configurations()["MCP Inspector"]), encoding="utf-8")
+    config.write_text(json.dumps(configuration("MCP Inspector")), encoding="utf-8")
     options = [
         "--cli",
         "--config",

@@ -96,11 +96,11 @@ class House:
         return await self.provider.execute_tool(CALL, name, arguments)
 
     async def contents(self) -> dict[str, list[Row]]:
-        """Return every row of every table, but for the trail and the notices, which grow with each call."""
+        """Return every row of every table, but for those of the trail, the notices and the steps done."""
 
         async def work(tx: Transaction) -> dict[str, list[Row]]:
             tables = await tx.all("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'")
-            kept = [name for (name,) in tables if name not in ("audit", "notice")]
+            kept = [name for (name,) in tables if name not in ("audit", "migration", "notice")]
             return {name: await tx.all(f"SELECT * FROM {name}") for name in kept}
 
         return await self.database.read(work)
@@ -144,7 +144,7 @@ def a_valid(tool: Tool) -> dict[str, Any]:
     """Return arguments that fit, so that only what a test puts among them is wrong."""
     wanted: dict[str, Any] = {
         "goal": "g", "workflow": [], "id": 1 if tool.name == "mark_todo" else "x", "page": 1, "name": "n",
-        "observation": "o", "playbook": {}, "document": "madangPlaybooks: 1\nplaybooks: []\n",
+        "observation": "o", "playbook": {"goal": "g"}, "document": "madangPlaybooks: 1\nplaybooks: []\n",
     }  # fmt: skip
     return {name: wanted[name] for name in tool.input_schema.get("required", [])}
 

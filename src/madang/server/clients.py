@@ -28,7 +28,8 @@ def page_mode(session: Any) -> PageMode:
     capabilities = session.client_capabilities
     extensions = (capabilities.extensions if capabilities else None) or {}
     settings = extensions.get(UI_EXTENSION)
-    if settings is not None and APP_MIME_TYPE in (settings.get("mimeTypes") or []):
+    types = settings.get("mimeTypes") if isinstance(settings, dict) else None
+    if isinstance(types, list) and APP_MIME_TYPE in types:
         return "linked"
     client = session.client_params
     if client is not None and client.client_info.name.lower() in SHOWS_NO_PAGES:

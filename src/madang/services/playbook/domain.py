@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 from typing import Annotated, Any, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import ConfigDict, Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from madang.core.documents import NOT_BLANK, Document
@@ -104,6 +104,8 @@ class PlaybookRun(Document):
 
 class PlaybookPatch(Document):
     """A merge patch: what is there replaces, null takes away what may be absent, the rest stays."""
+
+    model_config = ConfigDict(json_schema_extra={"minProperties": 1})
 
     goal: Goal | None = None
     initial_command: Command | None = None
