@@ -73,9 +73,9 @@ def server(*, fsync: bool = False) -> Server:
         account = _account()
         os.chown(folder, account.pw_uid, account.pw_gid)
     started = Server(Path(initdb).resolve().parent, folder, fsync)
+    atexit.register(_remove, started)
     _run(initdb, "-D", str(folder / "data"), "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
     started.start()
-    atexit.register(_remove, started)
     started.sql(f"CREATE ROLE {USER} LOGIN")
     return started
 
@@ -129,5 +129,6 @@ def _run(program: Path | str, *words: str) -> str:
 
 
 def _remove(started: Server) -> None:
-    started.stop("immediate")
+    if (started.folder / "data" / "postmaster.pid").exists():
+        started.stop("immediate")
     shutil.rmtree(started.folder, ignore_errors=True)
