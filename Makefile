@@ -32,7 +32,7 @@ bench: .venv/.dev ## Measure
 lock: $(BIN)/pip ## Write requirements/ anew from pyproject.toml (UPGRADE=1 takes newer versions)
 	$(INSTALL) uv
 	$(COMPILE) pyproject.toml --output-file requirements/run.txt
-	$(COMPILE) pyproject.toml --group dev --constraint requirements/run.txt --output-file requirements/dev.txt
+	$(COMPILE) pyproject.toml --all-extras --group dev --constraint requirements/run.txt --output-file requirements/dev.txt
 	$(COMPILE) --group build --constraint requirements/dev.txt --output-file requirements/build.txt
 	cd requirements/node && npm $(if $(UPGRADE),update,install) --package-lock-only
 

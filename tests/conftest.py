@@ -6,6 +6,8 @@ import pytest
 
 from tests.asking import Asker, open_asker
 
+pytest_plugins = ["tests.postgresql"]
+
 
 @pytest.fixture(scope="session")
 def anyio_backend() -> str:

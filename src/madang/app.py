@@ -15,6 +15,7 @@ from madang.services import builtin_services
 from madang.settings import Settings, prepare_data_dir
 from madang.storage.audit import AuditLog
 from madang.storage.database import Database
+from madang.storage.postgresql.address import parse_address
 from madang.storage.sqlite import SqliteDatabase
 
 
@@ -46,7 +47,7 @@ async def open_madang(settings: Settings) -> AsyncIterator[Madang]:
         SetupError: the data folder cannot be used, or a service is asked for that there is not.
     """
     prepare_data_dir(settings.data_dir)
-    database = SqliteDatabase(settings.database_path)
+    database = _database(settings)
     provider = Provider(AuditLog(database), grants=settings.grants)
     services = builtin_services(database)
     _check_names(services, [*settings.services, *(name for names in settings.grants.values() for name in names)])
@@ -58,6 +59,21 @@ async def open_madang(settings: Settings) -> AsyncIterator[Madang]:
     finally:
         await provider.close()
         await database.close()
+
+
+def _database(settings: Settings) -> Database:
+    if not settings.database:
+        return SqliteDatabase(settings.database_path)
+    address = parse_address(settings.database)
+    try:
+        # asyncpg is an extra: one who keeps everything in the data folder need not have it.
+        from madang.storage.postgresql.database import PostgresDatabase
+    except ModuleNotFoundError:
+        raise SetupError(
+            say("PostgreSQL needs asyncpg, which is not installed."),
+            hint=say("Install it: pip install 'madang[postgresql]'"),
+        ) from None
+    return PostgresDatabase(address)
 
 
 def _check_names(services: list[Service], names: list[str]) -> None:

@@ -41,6 +41,8 @@ class Settings:
     ui: UiChoice = "auto"
     services: tuple[str, ...] = ()
     """The services to offer; empty means all."""
+    database: str = field(default="", repr=False)
+    """The URL of a database server, with its password; empty means a file in the data folder."""
     token: str = ""
     """The bearer token of the HTTP server; empty means a new one at each start."""
     grants: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -64,6 +66,7 @@ def read_settings(
     locale: str | None = None,
     ui: str | None = None,
     services: str | None = None,
+    database: str | None = None,
 ) -> Settings:
     """Return the settings: options win over `MADANG_…` variables, these over `config.toml` in the data folder.
 
@@ -91,6 +94,8 @@ def read_settings(
         locale=_one_of("locale", chosen(locale, "locale", "en"), LOCALES),
         ui=_one_of("ui", chosen(ui, "ui", "auto"), UI_CHOICES),
         services=tuple(name.strip() for name in chosen(services, "services", "").split(",") if name.strip()),
+        # Not from config.toml: it may hold a password.
+        database=(database if database is not None else environment.get("MADANG_DATABASE", "")).strip(),
         token=token,
         grants={name: tuple(assistant.services) for name, assistant in config.assistants.items()},
     )

@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 from madang.storage.database import Database, MigrationSet, Transaction
 from madang.storage.sqlite import SqliteDatabase
+from tests.postgresql import database_in
 
 BACK_ENDS: dict[str, Callable[[Path], Database]] = {
     "disk": lambda folder: SqliteDatabase(folder / "madang.db"),
     "memory": lambda _: SqliteDatabase(None),
+    "server": database_in,
 }
+EMBEDDED = ("disk", "memory")
+"""Those that run units one after the other, in the order in which they came."""
 
-NUMBERS = MigrationSet("numbers", sqlite=("CREATE TABLE number (value INTEGER PRIMARY KEY, note TEXT)",))
+NUMBERS = MigrationSet(
+    "numbers",
+    sqlite=("CREATE TABLE number (value INTEGER PRIMARY KEY, note TEXT)",),
+    postgresql=("CREATE TABLE number (value BIGINT PRIMARY KEY, note TEXT)",),
+)
+
+
+def same_steps(name: str, steps: Sequence[str]) -> MigrationSet:
+    """Return a set whose SQL every back end understands."""
+    return MigrationSet(name, sqlite=steps, postgresql=steps)
 
 
 @asynccontextmanager

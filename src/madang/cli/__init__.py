@@ -36,6 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             locale=options.locale,
             ui=options.ui,
             services=options.services,
+            database=options.database,
         )
         locale = settings.locale
         code: int = options.command(options, settings)
@@ -57,6 +58,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     shared = argparse.ArgumentParser(add_help=False)
     shared.add_argument("--data-dir", metavar="DIR", help="where everything is kept")
+    shared.add_argument(
+        "--database",
+        metavar="URL",
+        help="a PostgreSQL server instead of a file there; with a password, better in MADANG_DATABASE: others on this "
+        "machine can see the command line",
+    )
     shared.add_argument("--assistant", metavar="NAME", help="whose playbooks (default: default)")
     shared.add_argument("--session", metavar="NAME", help="which session's plan (default: default)")
     shared.add_argument("--locale", metavar="en|ko", help="the language of texts (default: en)")

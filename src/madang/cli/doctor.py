@@ -19,6 +19,7 @@ from madang.core.errors import MadangError
 from madang.rendering import pages
 from madang.rendering.catalogue import translator
 from madang.settings import Settings, prepare_data_dir
+from madang.storage.postgresql.address import parse_address
 from madang.storage.sqlite import OLDEST_SQLITE
 
 LEAST_FREE_BYTES = 100 * 1024 * 1024
@@ -66,9 +67,12 @@ async def _findings(settings: Settings) -> AsyncIterator[Finding]:
                 "" if status.state == "ready" else "See the reason; 'madang call' with one of its tools tells more."
             )
             yield Finding(f"Service {name}", f"{status.state} {status.reason}".strip(), broken)
-    yield _database(settings)
-    if settings.database_path.exists():
-        yield _privacy("Database file", settings.database_path, 0o600)
+    if settings.database:
+        yield await _server(settings)
+    else:
+        yield _database(settings)
+        if settings.database_path.exists():
+            yield _privacy("Database file", settings.database_path, 0o600)
     yield _catalogue()
     yield _pages()
 
@@ -90,6 +94,15 @@ def _disk(settings: Settings) -> Finding:
     free = shutil.disk_usage(settings.data_dir).free
     remedy = "" if free >= LEAST_FREE_BYTES else "Free some space: Madang refuses to write on a full disk."
     return Finding("Free disk space", f"{free // 1024**2} MiB", remedy)
+
+
+async def _server(settings: Settings) -> Finding:
+    from madang.storage.postgresql.database import PostgresDatabase
+
+    try:
+        return Finding("Database server", await PostgresDatabase(parse_address(settings.database)).describe())
+    except MadangError as error:
+        return Finding("Database server", str(error), str(error.hint or "See the reason."))
 
 
 def _database(settings: Settings) -> Finding:

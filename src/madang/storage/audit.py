@@ -21,7 +21,8 @@ from typing import Any
 
 from madang.core.calls import Call
 from madang.core.errors import LimitExceeded, MadangError
-from madang.storage.database import Database, MigrationSet, Row, Transaction
+from madang.core.ids import UserId
+from madang.storage.database import Database, MigrationSet, Row, Transaction, private_rows
 
 FLUSH_S = 0.25
 KEPT_ROWS = 100_000
@@ -39,6 +40,18 @@ AUDIT_MIGRATIONS = MigrationSet(
           tool TEXT NOT NULL, effect TEXT NOT NULL, arguments TEXT NOT NULL, arguments_sha256 TEXT NOT NULL,
           outcome TEXT NOT NULL, answer_bytes INTEGER NOT NULL, took_ms REAL NOT NULL
         )
+        """,
+    ),
+    postgresql=(
+        f"""
+        CREATE TABLE audit (
+          seq BIGINT GENERATED ALWAYS AS IDENTITY,
+          at TEXT NOT NULL, user_id TEXT NOT NULL, assistant_id TEXT, session_id TEXT, door TEXT NOT NULL,
+          tool TEXT NOT NULL, effect TEXT NOT NULL, arguments TEXT NOT NULL, arguments_sha256 TEXT NOT NULL,
+          outcome TEXT NOT NULL, answer_bytes INTEGER NOT NULL, took_ms DOUBLE PRECISION NOT NULL,
+          PRIMARY KEY (user_id, seq)
+        );
+        {private_rows("audit")}
         """,
     ),
 )
@@ -88,19 +101,21 @@ class AuditLog:
     async def _flush(self) -> None:
         async with self._writing:  # closing waits here for rows that are on their way
             noted, self._noted = self._noted, []
-            if noted:
-                await self._write(noted)
+            by_user: dict[UserId, list[tuple[float, AuditEntry]]] = {}
+            for at, entry in noted:
+                by_user.setdefault(entry.call.user_id, []).append((at, entry))
+            for user_id, theirs in by_user.items():
+                await self._write(user_id, theirs)
 
-    async def _write(self, noted: list[tuple[float, AuditEntry]]) -> None:
+    async def _write(self, user_id: UserId, noted: list[tuple[float, AuditEntry]]) -> None:
         async def write(tx: Transaction) -> None:
             # Rows are made here, all together and in the writer's thread, so that no call waits for it.
-            for at, entry in noted:
-                await tx.run(_INSERT, *_row(at, entry))
+            await tx.run_many(_INSERT, [_row(at, entry) for at, entry in noted])
             await tx.run("DELETE FROM audit WHERE seq <= (SELECT max(seq) FROM audit) - ?1", KEPT_ROWS)
 
         try:
             await self._database.prepare(AUDIT_MIGRATIONS)
-            await self._database.write(write)
+            await self._database.write(write, user_id=user_id)
         except MadangError as error:
             # A full disk must not stop the tools that still can work; that the trail has a hole is said in the log.
             logger.error("%d audit rows were lost: %s", len(noted), error)

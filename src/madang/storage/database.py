@@ -2,7 +2,8 @@
 
 A store hands over a unit of work: a coroutine function that gets a transaction and awaits nothing else. An embedded
 database runs it to its end in one of its own threads (one hop for the whole unit, whatever it asks); a database server
-runs it on the event loop. So stores are written once, in plain SQL with numbered parameters (`?1`).
+runs it on the event loop, and once more from its beginning when it collides with another, so a unit changes nothing but
+the database. Stores are written once, in plain SQL with numbered parameters (`?1`).
 """
 
 from __future__ import annotations
@@ -29,6 +30,9 @@ class Transaction(Protocol):
     async def run(self, sql: str, *parameters: object) -> int:
         """Change something and return the number of rows that changed."""
 
+    async def run_many(self, sql: str, rows: Sequence[Sequence[object]]) -> None:
+        """Change something once for each row of parameters, in one go."""
+
     async def notify(self, topic: str) -> None:
         """Tell everybody who watches `topic`, in this process and in others, once this unit is committed."""
 
@@ -42,6 +46,25 @@ class MigrationSet:
 
     name: str
     sqlite: Sequence[str]
+    postgresql: Sequence[str] = ()
+
+
+def private_rows(*tables: str) -> str:
+    """Return the PostgreSQL statements after which a unit of work sees only its own user's rows of `tables`.
+
+    Each has a column `user_id`, which is the unit's user unless it says otherwise, and it may not say otherwise. FORCE,
+    because Madang owns its tables and owners are exempt by default. A setting that was never made is NULL, and one of
+    an earlier transaction is empty; neither is anybody.
+    """
+    user = "nullif(current_setting('madang.user_id', true), '')"
+    return "".join(
+        f"""
+        ALTER TABLE {table} ALTER user_id SET DEFAULT {user}, ALTER user_id SET NOT NULL;
+        ALTER TABLE {table} ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
+        CREATE POLICY own_rows ON {table} USING (user_id = (SELECT {user}));
+        """
+        for table in tables
+    )
 
 
 class Database(Protocol):
@@ -68,7 +91,7 @@ class Database(Protocol):
         """Run `work` and return after it is durable; when it raises, nothing of it is kept.
 
         Raises:
-            Unavailable: the disk is full or broken, or another process holds the database too long.
+            Unavailable: the disk is full or broken, another process holds the database too long, or the server is away.
         """
 
     def changes(self, *topics: str) -> AsyncIterator[frozenset[str]]:

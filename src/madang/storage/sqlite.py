@@ -10,7 +10,7 @@ import asyncio
 import os
 import queue
 import threading
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -45,6 +45,7 @@ class _Statements:
 
     def __init__(self, connection: apsw.Connection) -> None:
         self._execute = connection.execute
+        self._execute_many = connection.executemany
         self._changes = connection.changes
         self.topics: list[str] = []
 
@@ -60,6 +61,9 @@ class _Statements:
     async def run(self, sql: str, *parameters: object) -> int:
         self._execute(sql, parameters).fetchall()
         return self._changes()
+
+    async def run_many(self, sql: str, rows: Sequence[Sequence[object]]) -> None:
+        self._execute_many(sql, rows).fetchall()
 
     async def notify(self, topic: str) -> None:
         self.topics.append(topic)

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from madang.core.calls import Call
 from madang.services.planning.domain import Plan
-from madang.storage.database import Database, MigrationSet, Transaction
+from madang.storage.database import Database, MigrationSet, Transaction, private_rows
 from madang.storage.notices import topic
 
 MIGRATIONS = MigrationSet(
@@ -18,6 +18,15 @@ MIGRATIONS = MigrationSet(
           user_id TEXT, session_id TEXT, thread_id TEXT, document TEXT NOT NULL,
           PRIMARY KEY (user_id, session_id, thread_id)
         ) WITHOUT ROWID
+        """,
+    ),
+    postgresql=(
+        f"""
+        CREATE TABLE plan (
+          user_id TEXT, session_id TEXT, thread_id TEXT, document TEXT NOT NULL,
+          PRIMARY KEY (user_id, session_id, thread_id)
+        );
+        {private_rows("plan")}
         """,
     ),
 )
@@ -44,7 +53,8 @@ class PlanStore:
         async def work(tx: Transaction) -> tuple[Plan, MoreT]:
             plan, more = change(await _get(tx, call))
             await tx.run(
-                "INSERT INTO plan VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO UPDATE SET document = excluded.document",
+                "INSERT INTO plan VALUES (?1, ?2, ?3, ?4) "
+                "ON CONFLICT (user_id, session_id, thread_id) DO UPDATE SET document = excluded.document",
                 *_key(call),
                 plan.model_dump_json(),
             )

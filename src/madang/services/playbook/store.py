@@ -34,11 +34,14 @@ from madang.services.playbook.domain import (
     sort_key,
     with_step_ids,
 )
-from madang.storage.database import Database, MigrationSet, Row, Transaction
+from madang.storage.database import Database, MigrationSet, Row, Transaction, private_rows
 from madang.storage.notices import topic
 
 SortBy = Literal["createdAt", "updatedAt", "goal"]
 SortOrder = Literal["asc", "desc"]
+
+_ALL, _COARSE, _FINE = 62, 15, 10
+"""Bits of `seq` that a count leaves out: all of them for a total, fewer for a bucket."""
 
 MIGRATIONS = MigrationSet(
     "playbook",
@@ -95,9 +98,95 @@ MIGRATIONS = MigrationSet(
         ) WITHOUT ROWID;
         """,
     ),
+    postgresql=(
+        f"""
+        CREATE TABLE playbook_owner_row (
+          no BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+          user_id TEXT NOT NULL, assistant_id TEXT NOT NULL,
+          UNIQUE (user_id, assistant_id)
+        );
+        -- No index on seq alone: for "the first 20 of this owner" the planner would walk it past everybody's rows.
+        -- The user is in each index, because the policy asks for it of every row that is only skipped.
+        -- COLLATE "C" is the order of SQLite: the same page, whichever database keeps it.
+        CREATE TABLE playbook (
+          seq BIGINT GENERATED ALWAYS AS IDENTITY,
+          id TEXT NOT NULL UNIQUE,
+          user_id TEXT NOT NULL,
+          owner_no BIGINT NOT NULL REFERENCES playbook_owner_row (no),
+          version INTEGER NOT NULL,
+          created_at TEXT NOT NULL, updated_at TEXT COLLATE "C" NOT NULL,
+          goal TEXT NOT NULL, initial_command TEXT NOT NULL, steps INTEGER NOT NULL,
+          sort_key TEXT COLLATE "C" NOT NULL, search_text TEXT NOT NULL,
+          workflow TEXT NOT NULL, success_criteria TEXT NOT NULL,
+          PRIMARY KEY (owner_no, seq) INCLUDE (user_id)
+        );
+        CREATE INDEX playbook_by_update ON playbook (owner_no, updated_at, seq) INCLUDE (user_id);
+        CREATE INDEX playbook_by_goal ON playbook (owner_no, sort_key, seq) INCLUDE (user_id);
+
+        -- Counts are sums of changes: a counter row would make all who add playbooks for one owner wait for each other.
+        -- Now and then the changes so far are folded into one row each, so that there are never many to add up; what
+        -- folding leaves behind is vacuumed early, because every total walks past it.
+        CREATE TABLE playbook_count (
+          user_id TEXT NOT NULL, owner_no BIGINT NOT NULL, bits INTEGER NOT NULL, bucket BIGINT NOT NULL,
+          change BIGINT NOT NULL
+        ) WITH (autovacuum_vacuum_scale_factor = 0.0, autovacuum_vacuum_threshold = 2000);
+        CREATE INDEX playbook_count_by_owner ON playbook_count (owner_no, bits, bucket) INCLUDE (user_id, change);
+        CREATE FUNCTION playbook_counted() RETURNS trigger LANGUAGE plpgsql AS $$
+        DECLARE
+          kept playbook = CASE WHEN tg_op = 'INSERT' THEN new ELSE old END;
+          change BIGINT = CASE WHEN tg_op = 'INSERT' THEN 1 ELSE -1 END;
+        BEGIN
+          INSERT INTO playbook_count (owner_no, bits, bucket, change) VALUES
+            (kept.owner_no, {_ALL}, 0, change),
+            (kept.owner_no, {_COARSE}, kept.seq >> {_COARSE}, change),
+            (kept.owner_no, {_FINE}, kept.seq >> {_FINE}, change);
+          IF random() < 1.0 / 256 THEN
+            WITH many AS (
+              SELECT c.bits, c.bucket FROM playbook_count c WHERE c.owner_no = kept.owner_no
+              GROUP BY c.bits, c.bucket HAVING count(*) > 1
+            ), gone AS (
+              DELETE FROM playbook_count c USING many
+              WHERE c.owner_no = kept.owner_no AND c.bits = many.bits AND c.bucket = many.bucket
+              RETURNING c.bits, c.bucket, c.change
+            )
+            INSERT INTO playbook_count (owner_no, bits, bucket, change)
+            SELECT kept.owner_no, g.bits, g.bucket, sum(g.change) FROM gone g
+            GROUP BY g.bits, g.bucket HAVING sum(g.change) <> 0;
+          END IF;
+          RETURN NULL;
+        END $$;
+        CREATE TRIGGER playbook_counted AFTER INSERT OR DELETE ON playbook
+          FOR EACH ROW EXECUTE FUNCTION playbook_counted();
+
+        CREATE TABLE playbook_run (
+          seq BIGINT GENERATED ALWAYS AS IDENTITY,
+          id TEXT NOT NULL UNIQUE,
+          user_id TEXT NOT NULL,
+          owner_no BIGINT NOT NULL REFERENCES playbook_owner_row (no),
+          playbook_id TEXT NOT NULL, goal TEXT NOT NULL, version INTEGER NOT NULL,
+          session_id TEXT NOT NULL, selected_at TEXT NOT NULL,
+          PRIMARY KEY (owner_no, seq) INCLUDE (user_id)
+        );
+        CREATE INDEX playbook_run_by_playbook ON playbook_run (owner_no, playbook_id, seq) INCLUDE (user_id);
+
+        CREATE TABLE playbook_view (
+          owner_no BIGINT, session_id TEXT, page_size INTEGER NOT NULL, user_id TEXT NOT NULL,
+          PRIMARY KEY (owner_no, session_id)
+        );
+        {private_rows("playbook_owner_row", "playbook", "playbook_count", "playbook_run", "playbook_view")}
+
+        -- The tables of the other dialect, for the same statements. security_invoker: policies hold through them.
+        CREATE VIEW playbook_owner WITH (security_invoker = true) AS
+          SELECT no, user_id, assistant_id, (
+            SELECT coalesce(sum(c.change), 0)::BIGINT FROM playbook_count c WHERE c.owner_no = o.no AND c.bits = {_ALL}
+          ) AS total FROM playbook_owner_row o;
+        CREATE VIEW playbook_bucket WITH (security_invoker = true) AS
+          SELECT owner_no, bits, bucket, sum(change)::BIGINT AS total
+          FROM playbook_count GROUP BY owner_no, bits, bucket;
+        """,
+    ),
 )
 
-_COARSE, _FINE = 15, 10
 _THINGS = say("playbooks")
 _RUNS = say("runs")
 _STEPS = TypeAdapter(list[Step])
@@ -328,7 +417,7 @@ class PlaybookStore:
         async def work(tx: Transaction) -> None:
             await tx.run(
                 "INSERT INTO playbook_view VALUES (?1, ?2, ?3) "
-                "ON CONFLICT DO UPDATE SET page_size = excluded.page_size",
+                "ON CONFLICT (owner_no, session_id) DO UPDATE SET page_size = excluded.page_size",
                 await _owner(tx, call),
                 call.session_id or "",
                 page_size,
@@ -366,12 +455,16 @@ def changed_ids(call: Call, topics: Iterable[str]) -> list[str]:
 
 
 async def _owner(tx: Transaction, call: Call) -> int:
-    await tx.run(
-        "INSERT INTO playbook_owner (user_id, assistant_id) VALUES (?1, ?2) ON CONFLICT DO NOTHING",
-        call.user_id,
-        call.assistant,
-    )
-    return (await _known_owner(tx, call))[0]
+    """Return the owner's number, and give out one to who has none yet."""
+    key = call.user_id, call.assistant
+    known = "SELECT no FROM playbook_owner WHERE user_id = ?1 AND assistant_id = ?2"
+    row = await tx.one(known, *key)
+    if row is None:
+        await tx.run("INSERT INTO playbook_owner (user_id, assistant_id) VALUES (?1, ?2)", *key)
+        row = await tx.one(known, *key)
+    assert row is not None
+    no: int = row[0]
+    return no
 
 
 async def _known_owner(tx: Transaction, call: Call) -> tuple[int, int]:
@@ -435,8 +528,8 @@ async def _slice(tx: Transaction, owner_no: int, where: Span, listing: Listing) 
         column = "updated_at" if listing.sort_by == "updatedAt" else "sort_key"
         # The inner select walks the index alone; rows are read only for the page itself.
         rows = await tx.all(
-            f"SELECT {_SUMMARY} FROM playbook WHERE seq IN (SELECT seq FROM playbook WHERE owner_no = ?1 "
-            f"ORDER BY {column} {direction}, seq {direction} LIMIT ?2 OFFSET ?3) "
+            f"SELECT {_SUMMARY} FROM playbook WHERE owner_no = ?1 AND seq IN (SELECT seq FROM playbook "
+            f"WHERE owner_no = ?1 ORDER BY {column} {direction}, seq {direction} LIMIT ?2 OFFSET ?3) "
             f"ORDER BY {column} {direction}, seq {direction}",
             owner_no,
             length,

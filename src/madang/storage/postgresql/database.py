@@ -1,0 +1,309 @@
+"""`Database` on a PostgreSQL server.
+
+Two rules carry everything here. What a unit of work sees is decided by the server: its user is set for its transaction
+alone, and row-level security shows no other rows. And two units of one user never lose each other's updates: each runs
+on a snapshot, and one that collides with another is run again, alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import re
+from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
+from functools import lru_cache
+from typing import Any
+
+import asyncpg
+
+from madang.core.errors import SetupError, Unavailable
+from madang.core.ids import UserId
+from madang.core.messages import say
+from madang.storage.database import MigrationSet, ResultT, Row, Work
+from madang.storage.postgresql.address import ServerAddress
+from madang.storage.postgresql.errors import GOES_AGAIN, LOST, closed, setup_error, unavailable
+from madang.storage.postgresql.listener import CHANNEL, Listener
+
+# Older ones have no views that obey the row-level security of whoever asks.
+OLDEST_SERVER = 15
+CONNECT_S = 5.0
+ACQUIRE_S = 10.0
+STATEMENT_S = 20.0
+MIGRATION_S = 3600.0
+CLOSE_S = 10.0
+SHOWN_AS = {"application_name": "madang"}
+
+_MIGRATION_TABLE = """
+CREATE TABLE IF NOT EXISTS migration (
+  set_name TEXT, number INTEGER, applied_at TIMESTAMPTZ NOT NULL DEFAULT now(), PRIMARY KEY (set_name, number)
+)
+"""
+
+
+class _Statements:
+    """A transaction on one connection."""
+
+    def __init__(self, connection: asyncpg.pool.PoolConnectionProxy[Any]) -> None:
+        self._connection = connection
+        self.topics: dict[str, None] = {}
+
+    async def all(self, sql: str, *parameters: object) -> list[Row]:
+        return [tuple(row) for row in await self._connection.fetch(_numbered(sql), *parameters)]
+
+    async def one(self, sql: str, *parameters: object) -> Row | None:
+        row = await self._connection.fetchrow(_numbered(sql), *parameters)
+        return None if row is None else tuple(row)
+
+    async def run(self, sql: str, *parameters: object) -> int:
+        tag = await self._connection.execute(_numbered(sql), *parameters)
+        count = tag.rpartition(" ")[2]
+        return int(count) if count.isdecimal() else 0
+
+    async def run_many(self, sql: str, rows: Sequence[Sequence[object]]) -> None:
+        await self._connection.executemany(_numbered(sql), rows)
+
+    async def notify(self, topic: str) -> None:
+        self.topics[topic] = None
+
+
+class PostgresDatabase:
+    """`Database` on a server. The event loop that opened it is the one that uses it."""
+
+    def __init__(self, address: ServerAddress) -> None:
+        self._address = address
+        self._pool: asyncpg.Pool[Any] | None = None
+        self._opening = asyncio.Lock()
+        self._prepared: set[str] = set()
+        self._accepted: set[asyncio.Future[None]] = set()
+        self._listener = Listener(self._connect)
+
+    async def prepare(self, migrations: MigrationSet) -> None:
+        async with self._opening:
+            if migrations.name in self._prepared:
+                return
+            try:
+                if self._pool is None:
+                    self._pool = await self._open()
+                    self._listener.open()
+                await self._migrate(self._pool, migrations)
+            except Exception as error:
+                raise setup_error(error, self._address) or error from None
+            self._prepared.add(migrations.name)
+
+    async def read(self, work: Work[ResultT], *, user_id: UserId | None = None, brief: bool = False) -> ResultT:
+        begin = f"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SELECT {_set_user(user_id)}"
+        return await self._run(work, begin, begin)
+
+    async def write(self, work: Work[ResultT], *, user_id: UserId | None = None) -> ResultT:
+        # At first beside the user's other units, on a snapshot: the server refuses it if they touch the same rows.
+        # Then alone. READ COMMITTED, because the snapshot of the other kind is older than the lock that is waited for.
+        setting, key = _set_user(user_id), _lock_key(f"user/{user_id or ''}")
+        beside = f"BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT {setting}, pg_advisory_xact_lock_shared({key})"
+        alone = f"BEGIN ISOLATION LEVEL READ COMMITTED; SELECT {setting}, pg_advisory_xact_lock({key})"
+        return await self._run(work, beside, alone)
+
+    def changes(self, *topics: str) -> AsyncIterator[frozenset[str]]:
+        return self._listener.changes(topics)
+
+    async def close(self) -> None:
+        await self._listener.close()
+        pool, self._pool = self._pool, None
+        self._prepared.clear()
+        if pool is None:
+            return
+        try:
+            async with asyncio.timeout(CLOSE_S):
+                # The pool would turn away those who wait for a connection; they were accepted, so they come first.
+                while self._accepted:
+                    await asyncio.wait(self._accepted)
+                await pool.close()
+        except TimeoutError:
+            pool.terminate()
+
+    async def describe(self) -> str:
+        """Return the server's version and how far away it is, for the person who looks after it.
+
+        Raises:
+            SetupError: it cannot be used.
+        """
+        loop = asyncio.get_running_loop()
+        try:
+            connection = await self._connect()
+            try:
+                await self._check(connection)
+                started = loop.time()
+                version = await connection.fetchval("SHOW server_version")
+                took_ms = (loop.time() - started) * 1000
+            finally:
+                await connection.close(timeout=CLOSE_S)
+        except Exception as error:
+            raise setup_error(error, self._address) or error from None
+        return f"PostgreSQL {version} ({self._address.place}), {took_ms:.1f} ms away"
+
+    async def _run(self, work: Work[ResultT], *attempts: str) -> ResultT:
+        pool = self._pool
+        if pool is None:
+            raise closed()
+        done = asyncio.get_running_loop().create_future()
+        self._accepted.add(done)
+        *earlier, last = attempts
+        try:
+            for begin in earlier:
+                with suppress(*GOES_AGAIN):
+                    return await self._unit(pool, work, begin)
+            return await self._unit(pool, work, last)
+        except Exception as error:
+            raise unavailable(error) or error from None
+        finally:
+            self._accepted.discard(done)
+            done.set_result(None)
+
+    async def _unit(self, pool: asyncpg.Pool[Any], work: Work[ResultT], begin: str) -> ResultT:
+        # Not by the argument of `acquire`: it would start a task for each.
+        async with asyncio.timeout(ACQUIRE_S):
+            connection = await pool.acquire()
+        is_over = False
+        try:
+            statements = _Statements(connection)
+            # Without parameters: so the user, the lock and the BEGIN are one trip to the server.
+            await connection.execute(begin)
+            result = await work(statements)
+            await _commit(connection, statements.topics)
+            is_over = True
+            return result
+        except LOST:
+            connection.terminate()  # nobody knows what state it is in
+            raise
+        finally:
+            try:
+                # The user and the locks end with the transaction, so nothing is left over for the next unit. Also if
+                # none is seen: the BEGIN of one that was cancelled may still be on its way.
+                if not is_over and not connection.is_closed():
+                    await connection.execute("ROLLBACK", timeout=CONNECT_S)
+            except LOST:
+                connection.terminate()
+            finally:
+                await pool.release(connection)
+
+    async def _open(self) -> asyncpg.Pool[Any]:
+        pool = asyncpg.create_pool(
+            self._address.url,
+            # None is kept open for its own sake: while the server is away, the pool would fill the log about it.
+            min_size=0,
+            max_size=self._address.pool_size,
+            timeout=CONNECT_S,
+            command_timeout=STATEMENT_S,
+            statement_cache_size=self._address.statement_cache_size,
+            # asyncpg would ask the server to forget everything after each use; all we set ends with its transaction.
+            reset=_nothing,
+            server_settings=SHOWN_AS,
+        )
+        await pool
+        try:
+            async with pool.acquire(timeout=ACQUIRE_S) as connection:
+                await self._check(connection)
+        except BaseException:
+            pool.terminate()
+            raise
+        return pool
+
+    async def _connect(self) -> asyncpg.Connection[Any]:
+        return await asyncpg.connect(
+            self._address.url,
+            timeout=CONNECT_S,
+            command_timeout=STATEMENT_S,
+            statement_cache_size=self._address.statement_cache_size,
+            server_settings=SHOWN_AS,
+        )
+
+    async def _check(self, connection: asyncpg.Connection[Any] | asyncpg.pool.PoolConnectionProxy[Any]) -> None:
+        """Refuse a server on which users could not be kept apart, or texts not be kept as they are."""
+        row = await connection.fetchrow(
+            "SELECT rolname, rolsuper OR rolbypassrls, current_setting('server_encoding'), "
+            "current_setting('server_version_num')::int / 10000 FROM pg_roles WHERE rolname = current_user"
+        )
+        assert row is not None
+        user, bypasses, encoding, version = row
+        if version < OLDEST_SERVER:
+            raise SetupError(
+                say("PostgreSQL {found} is too old: {oldest} or newer is needed.", found=version, oldest=OLDEST_SERVER)
+            )
+        if encoding != "UTF8":
+            raise SetupError(
+                say("The database {place} is kept in {encoding}.", place=self._address.place, encoding=encoding),
+                hint=say("Create one in Unicode: createdb --encoding=UTF8 --template=template0 --owner=USER DATABASE"),
+            )
+        if bypasses:
+            # Policies do not hold for such a role, and it could undo a SET ROLE: one wrong statement in a store would
+            # show everybody's rows. So it is refused before there is anything to see.
+            raise SetupError(
+                say("The database user '{user}' may see every row: it is a superuser or has BYPASSRLS.", user=user),
+                hint=say("Give Madang one of its own: CREATE ROLE madang LOGIN; ALTER DATABASE … OWNER TO madang"),
+            )
+
+    async def _migrate(self, pool: asyncpg.Pool[Any], migrations: MigrationSet) -> None:
+        """Apply the missing steps of a set in one transaction; of several processes, one after the other."""
+        if migrations.sqlite and not migrations.postgresql:
+            raise SetupError(say("'{name}' has no tables for a database server yet.", name=migrations.name))
+        async with pool.acquire(timeout=ACQUIRE_S) as connection:
+            done = 0
+            with suppress(asyncpg.UndefinedTableError):
+                done = await self._applied(connection, migrations)
+            if done == len(migrations.postgresql):
+                return
+            async with connection.transaction():
+                await connection.execute(
+                    f"SELECT pg_advisory_xact_lock({_lock_key('migrations')})", timeout=MIGRATION_S
+                )
+                await connection.execute(_MIGRATION_TABLE)
+                done = await self._applied(connection, migrations)
+                for number in range(done + 1, len(migrations.postgresql) + 1):
+                    await connection.execute(migrations.postgresql[number - 1], timeout=MIGRATION_S)
+                    await connection.execute(
+                        "INSERT INTO migration (set_name, number) VALUES ($1, $2)", migrations.name, number
+                    )
+
+    async def _applied(self, connection: asyncpg.pool.PoolConnectionProxy[Any], migrations: MigrationSet) -> int:
+        done = await connection.fetchval("SELECT max(number) FROM migration WHERE set_name = $1", migrations.name)
+        if (done or 0) > len(migrations.postgresql):
+            raise SetupError(
+                say("The database {path} was written by a newer Madang.", path=self._address.place),
+                hint=say("Update Madang, or use another database."),
+            )
+        return done or 0
+
+
+async def _commit(connection: asyncpg.pool.PoolConnectionProxy[Any], topics: dict[str, None]) -> None:
+    told = "".join(f"SELECT pg_notify('{CHANNEL}', {_text(topic)}); " for topic in topics)
+    try:
+        tag = await connection.execute(f"{told}COMMIT")
+    except LOST as error:
+        connection.terminate()
+        raise unavailable(error, saving=True) or error from None
+    if tag != "COMMIT":
+        # A statement failed, the unit went on as if it had not, and the server has undone everything.
+        raise Unavailable(say("The database has refused the change. Nothing was written."))
+
+
+async def _nothing(_: object) -> None:
+    """What has to be done to a connection before somebody else may use it."""
+
+
+@lru_cache(maxsize=1024)
+def _numbered(sql: str) -> str:
+    """Return `sql` with the server's way of writing parameters: `$1` for `?1`."""
+    return re.sub(r"\?(\d+)", r"$\1", sql)
+
+
+def _set_user(user_id: UserId | None) -> str:
+    return f"set_config('madang.user_id', {_text(user_id or '')}, true)"
+
+
+def _text(value: str) -> str:
+    """Return `value` as SQL. Names come from outside; as hexadecimal digits they cannot end the string they are in."""
+    return f"convert_from('\\x{value.encode().hex()}', 'UTF8')"
+
+
+def _lock_key(name: str) -> int:
+    return int.from_bytes(hashlib.sha256(f"madang/{name}".encode()).digest()[:8], signed=True)

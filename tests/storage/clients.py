@@ -1,0 +1,45 @@
+"""Another process with many clients on one playbook: `python -m tests.storage.clients ID CLIENTS ROUNDS VERSIONED`.
+
+The database's URL is in MADANG_DATABASE. It prints how many of its updates were acknowledged.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+
+from madang.core.calls import Call
+from madang.core.errors import Conflict
+from madang.core.ids import AssistantId, SessionId, UserId
+from madang.services.playbook.domain import PlaybookPatch
+from madang.services.playbook.store import PlaybookStore
+from madang.storage.postgresql.address import parse_address
+from madang.storage.postgresql.database import PostgresDatabase
+
+CALL = Call(AssistantId("default"), SessionId("default"), UserId("ann"))
+
+
+async def _client(store: PlaybookStore, id: str, rounds: int, versioned: bool) -> int:
+    acknowledged = 0
+    while acknowledged < rounds:
+        expected = (await store.get(CALL, id)).version if versioned else None
+        try:
+            await store.update(CALL, id, PlaybookPatch(initial_command=f"{os.getpid()}"), expected)
+        except Conflict:
+            continue
+        acknowledged += 1
+    return acknowledged
+
+
+async def _main(id: str, clients: int, rounds: int, versioned: bool) -> None:
+    database = PostgresDatabase(parse_address(os.environ["MADANG_DATABASE"]))
+    store = PlaybookStore(database)
+    await store.open()
+    done = await asyncio.gather(*(_client(store, id, rounds, versioned) for _ in range(clients)))
+    await database.close()
+    sys.stdout.write(f"{sum(done)}\n")
+
+
+if __name__ == "__main__":
+    asyncio.run(_main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4] == "versioned"))
