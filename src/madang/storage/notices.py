@@ -6,10 +6,10 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from typing import TYPE_CHECKING
-from urllib.parse import quote
 
 from madang.core.errors import Unavailable
 from madang.storage.database import MigrationSet, Row, Transaction
+from madang.storage.watchers import Watcher
 
 if TYPE_CHECKING:
     from madang.storage.database import Database
@@ -29,36 +29,30 @@ NOTICE_MIGRATIONS = MigrationSet(
 )
 
 
-def topic(*parts: str) -> str:
-    """Return the name of a topic: a path that ends in a slash, so that no part can pretend to be two."""
-    return "".join(f"{quote(part, safe=' ')}/" for part in parts)
-
-
 class Watchers:
     """Those who wait for changes. One look at the table serves all of them, and nobody looks while nobody waits."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._queues: dict[asyncio.Queue[frozenset[str] | None], tuple[str, ...]] = {}
+        self._watchers: set[Watcher] = set()
         self._looker: asyncio.Task[None] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._wake = asyncio.Event()
 
     async def changes(self, topics: tuple[str, ...]) -> AsyncIterator[frozenset[str]]:
         """Yield an empty set once watching has begun, then what changed at or below `topics`, until the end."""
-        told: asyncio.Queue[frozenset[str] | None] = asyncio.Queue()
         seen = await self._newest()
-        self._queues[told] = topics
+        watcher = Watcher(topics)
+        self._watchers.add(watcher)
         if self._looker is None:
             self._loop = asyncio.get_running_loop()
             self._looker = asyncio.create_task(self._look(seen))
         try:
-            yield frozenset()
-            while (changed := await told.get()) is not None:
+            async for changed in watcher.changes():
                 yield changed
         finally:
-            del self._queues[told]
-            if not self._queues and self._looker is not None:
+            self._watchers.discard(watcher)
+            if not self._watchers and self._looker is not None:
                 self._looker.cancel()
                 self._looker = None
 
@@ -71,8 +65,8 @@ class Watchers:
 
     async def close(self) -> None:
         """End every iterator."""
-        for told in self._queues:
-            told.put_nowait(None)
+        for watcher in self._watchers:
+            watcher.end()
         if self._looker is not None:
             self._looker.cancel()
             self._looker = None
@@ -90,12 +84,12 @@ class Watchers:
                 continue
             # Rows that were trimmed before this look leave a gap: then everybody has to look for themselves.
             missed = rows[0][0] > seen + 1
-            topics = {topic for _, topic in rows}
             seen = rows[-1][0]
-            for told, wanted in self._queues.items():
-                changed = frozenset(wanted if missed else (topic for topic in topics if topic.startswith(wanted)))
-                if changed:
-                    told.put_nowait(changed)
+            for watcher in self._watchers:
+                if missed:
+                    watcher.tell_to_look()
+                else:
+                    watcher.tell(topic for _, topic in rows)
 
     async def _newest(self) -> int:
         async def newest(tx: Transaction) -> Row | None:

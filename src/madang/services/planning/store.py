@@ -8,7 +8,7 @@ from typing import TypeVar
 from madang.core.calls import Call
 from madang.services.planning.domain import Plan
 from madang.storage.database import Database, MigrationSet, Transaction, private_rows
-from madang.storage.notices import topic
+from madang.storage.watchers import topic
 
 MIGRATIONS = MigrationSet(
     "planning",

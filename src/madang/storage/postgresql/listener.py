@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import Any
 
 import asyncpg
@@ -13,35 +12,13 @@ import asyncpg
 from madang.core.errors import Unavailable
 from madang.core.messages import say
 from madang.storage.postgresql.errors import LOST, closed
+from madang.storage.watchers import Watcher
 
 CHANNEL = "madang"
 RETRY_S = 0.25
 PATIENCE_S = 5.0
 # A connection whose other end vanished without a word looks like a quiet one until something is asked over it.
 HEARTBEAT_S = 10.0
-# A watcher that is slower than what happens must not fill the memory: it may as well look at everything.
-MOST_UNTAKEN = 1000
-
-
-@dataclass(eq=False, slots=True)
-class _Watcher:
-    """One who waits for what happens at or below its topics."""
-
-    topics: tuple[str, ...]
-    changed: set[str] = field(default_factory=set)
-    wake: asyncio.Event = field(default_factory=asyncio.Event)
-    is_over: bool = False
-
-    def tell(self, topic: str) -> None:
-        self.changed.add(topic)
-        if len(self.changed) > MOST_UNTAKEN:
-            self.tell_to_look()
-        self.wake.set()
-
-    def tell_to_look(self) -> None:
-        """Say that anything may have changed."""
-        self.changed = set(self.topics)
-        self.wake.set()
 
 
 class Listener:
@@ -49,7 +26,7 @@ class Listener:
 
     def __init__(self, connect: Callable[[], Awaitable[asyncpg.Connection[Any]]]) -> None:
         self._connect = connect
-        self._watchers: set[_Watcher] = set()
+        self._watchers: set[Watcher] = set()
         self._listening = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._is_open = False
@@ -66,7 +43,7 @@ class Listener:
         """
         if not self._is_open:
             raise closed()
-        watcher = _Watcher(topics)
+        watcher = Watcher(topics)
         self._watchers.add(watcher)
         if self._task is None:
             self._task = asyncio.create_task(self._listen())
@@ -79,13 +56,7 @@ class Listener:
                     say("The database server cannot be reached to hear of changes."),
                     hint=say("Call again in a moment."),
                 ) from None
-            yield frozenset()
-            while True:
-                await watcher.wake.wait()
-                if watcher.is_over:
-                    return
-                watcher.wake.clear()
-                changed, watcher.changed = frozenset(watcher.changed), set()
+            async for changed in watcher.changes():
                 yield changed
         finally:
             self._watchers.discard(watcher)
@@ -96,8 +67,7 @@ class Listener:
         """End every iterator."""
         self._is_open = False
         for watcher in self._watchers:
-            watcher.is_over = True
-            watcher.wake.set()
+            watcher.end()
         task = self._task
         self._stop()
         if task is not None:
@@ -131,8 +101,7 @@ class Listener:
 
     def _heard(self, _connection: object, _pid: int, _channel: str, topic: object) -> None:
         for watcher in self._watchers:
-            if str(topic).startswith(watcher.topics):
-                watcher.tell(str(topic))
+            watcher.tell([str(topic)])
 
 
 async def _until_lost(connection: asyncpg.Connection[Any]) -> None:

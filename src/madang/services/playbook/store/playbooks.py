@@ -1,15 +1,9 @@
-"""What the playbook service keeps: playbooks, their runs, and the page size each session last looked at.
-
-Totals are counted by triggers and pages are found through counts per bucket of `seq`, so that neither a total nor a
-page in the middle of a million rows has to walk over them.
-"""
+"""The playbooks, runs and views in the database. Every method is one transaction; the owner is always the call's."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Literal
 
 from pydantic import TypeAdapter
 
@@ -28,189 +22,19 @@ from madang.services.playbook.domain import (
     SuccessCriteria,
     check_size,
     content_of,
-    fold,
     merge,
     search_text,
     sort_key,
     with_step_ids,
 )
-from madang.storage.database import Database, MigrationSet, Row, Transaction, private_rows
-from madang.storage.notices import topic
+from madang.services.playbook.store.pages import Listing, find_page, summaries
+from madang.services.playbook.store.tables import MIGRATIONS
+from madang.storage.database import Database, Row, Transaction
+from madang.storage.watchers import topic
 
-SortBy = Literal["createdAt", "updatedAt", "goal"]
-SortOrder = Literal["asc", "desc"]
-
-_ALL, _COARSE, _FINE = 62, 15, 10
-"""Bits of `seq` that a count leaves out: all of them for a total, fewer for a bucket."""
-
-MIGRATIONS = MigrationSet(
-    "playbook",
-    sqlite=(
-        """
-        CREATE TABLE playbook_owner (
-          no INTEGER PRIMARY KEY,
-          user_id TEXT NOT NULL, assistant_id TEXT NOT NULL,
-          total INTEGER NOT NULL DEFAULT 0,
-          UNIQUE (user_id, assistant_id)
-        );
-        CREATE TABLE playbook (
-          seq INTEGER PRIMARY KEY AUTOINCREMENT,
-          id TEXT NOT NULL UNIQUE,
-          owner_no INTEGER NOT NULL REFERENCES playbook_owner (no),
-          version INTEGER NOT NULL,
-          created_at TEXT NOT NULL, updated_at TEXT NOT NULL,
-          goal TEXT NOT NULL, initial_command TEXT NOT NULL, steps INTEGER NOT NULL,
-          sort_key TEXT NOT NULL, search_text TEXT NOT NULL,
-          workflow TEXT NOT NULL, success_criteria TEXT NOT NULL
-        );
-        CREATE INDEX playbook_by_creation ON playbook (owner_no, seq);
-        CREATE INDEX playbook_by_update ON playbook (owner_no, updated_at, seq);
-        CREATE INDEX playbook_by_goal ON playbook (owner_no, sort_key, seq);
-
-        CREATE TABLE playbook_bucket (
-          owner_no INTEGER, bits INTEGER, bucket INTEGER, total INTEGER NOT NULL,
-          PRIMARY KEY (owner_no, bits, bucket)
-        ) WITHOUT ROWID;
-        CREATE TRIGGER playbook_added AFTER INSERT ON playbook BEGIN
-          UPDATE playbook_owner SET total = total + 1 WHERE no = new.owner_no;
-          INSERT INTO playbook_bucket VALUES (new.owner_no, 15, new.seq >> 15, 1), (new.owner_no, 10, new.seq >> 10, 1)
-            ON CONFLICT DO UPDATE SET total = total + 1;
-        END;
-        CREATE TRIGGER playbook_removed AFTER DELETE ON playbook BEGIN
-          UPDATE playbook_owner SET total = total - 1 WHERE no = old.owner_no;
-          UPDATE playbook_bucket SET total = total - 1
-            WHERE owner_no = old.owner_no AND (bits, bucket) IN (VALUES (15, old.seq >> 15), (10, old.seq >> 10));
-        END;
-
-        CREATE TABLE playbook_run (
-          seq INTEGER PRIMARY KEY AUTOINCREMENT,
-          id TEXT NOT NULL UNIQUE,
-          owner_no INTEGER NOT NULL REFERENCES playbook_owner (no),
-          playbook_id TEXT NOT NULL, goal TEXT NOT NULL, version INTEGER NOT NULL,
-          session_id TEXT NOT NULL, selected_at TEXT NOT NULL
-        );
-        CREATE INDEX playbook_run_by_owner ON playbook_run (owner_no, seq);
-        CREATE INDEX playbook_run_by_playbook ON playbook_run (owner_no, playbook_id, seq);
-
-        CREATE TABLE playbook_view (
-          owner_no INTEGER, session_id TEXT, page_size INTEGER NOT NULL,
-          PRIMARY KEY (owner_no, session_id)
-        ) WITHOUT ROWID;
-        """,
-    ),
-    postgresql=(
-        f"""
-        CREATE TABLE playbook_owner_row (
-          no BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-          user_id TEXT NOT NULL, assistant_id TEXT NOT NULL,
-          UNIQUE (user_id, assistant_id)
-        );
-        -- No index on seq alone: for "the first 20 of this owner" the planner would walk it past everybody's rows.
-        -- The user is in each index, because the policy asks for it of every row that is only skipped.
-        -- COLLATE "C" is the order of SQLite: the same page, whichever database keeps it.
-        CREATE TABLE playbook (
-          seq BIGINT GENERATED ALWAYS AS IDENTITY,
-          id TEXT NOT NULL UNIQUE,
-          user_id TEXT NOT NULL,
-          owner_no BIGINT NOT NULL REFERENCES playbook_owner_row (no),
-          version INTEGER NOT NULL,
-          created_at TEXT NOT NULL, updated_at TEXT COLLATE "C" NOT NULL,
-          goal TEXT NOT NULL, initial_command TEXT NOT NULL, steps INTEGER NOT NULL,
-          sort_key TEXT COLLATE "C" NOT NULL, search_text TEXT NOT NULL,
-          workflow TEXT NOT NULL, success_criteria TEXT NOT NULL,
-          PRIMARY KEY (owner_no, seq) INCLUDE (user_id)
-        );
-        CREATE INDEX playbook_by_update ON playbook (owner_no, updated_at, seq) INCLUDE (user_id);
-        CREATE INDEX playbook_by_goal ON playbook (owner_no, sort_key, seq) INCLUDE (user_id);
-
-        -- Counts are sums of changes: a counter row would make all who add playbooks for one owner wait for each other.
-        -- Now and then the changes so far are folded into one row each, so that there are never many to add up; what
-        -- folding leaves behind is vacuumed early, because every total walks past it.
-        CREATE TABLE playbook_count (
-          user_id TEXT NOT NULL, owner_no BIGINT NOT NULL, bits INTEGER NOT NULL, bucket BIGINT NOT NULL,
-          change BIGINT NOT NULL
-        ) WITH (autovacuum_vacuum_scale_factor = 0.0, autovacuum_vacuum_threshold = 2000);
-        CREATE INDEX playbook_count_by_owner ON playbook_count (owner_no, bits, bucket) INCLUDE (user_id, change);
-        CREATE FUNCTION playbook_counted() RETURNS trigger LANGUAGE plpgsql AS $$
-        DECLARE
-          kept playbook = CASE WHEN tg_op = 'INSERT' THEN new ELSE old END;
-          change BIGINT = CASE WHEN tg_op = 'INSERT' THEN 1 ELSE -1 END;
-        BEGIN
-          INSERT INTO playbook_count (owner_no, bits, bucket, change) VALUES
-            (kept.owner_no, {_ALL}, 0, change),
-            (kept.owner_no, {_COARSE}, kept.seq >> {_COARSE}, change),
-            (kept.owner_no, {_FINE}, kept.seq >> {_FINE}, change);
-          IF random() < 1.0 / 256 THEN
-            WITH many AS (
-              SELECT c.bits, c.bucket FROM playbook_count c WHERE c.owner_no = kept.owner_no
-              GROUP BY c.bits, c.bucket HAVING count(*) > 1
-            ), gone AS (
-              DELETE FROM playbook_count c USING many
-              WHERE c.owner_no = kept.owner_no AND c.bits = many.bits AND c.bucket = many.bucket
-              RETURNING c.bits, c.bucket, c.change
-            )
-            INSERT INTO playbook_count (owner_no, bits, bucket, change)
-            SELECT kept.owner_no, g.bits, g.bucket, sum(g.change) FROM gone g
-            GROUP BY g.bits, g.bucket HAVING sum(g.change) <> 0;
-          END IF;
-          RETURN NULL;
-        END $$;
-        CREATE TRIGGER playbook_counted AFTER INSERT OR DELETE ON playbook
-          FOR EACH ROW EXECUTE FUNCTION playbook_counted();
-
-        CREATE TABLE playbook_run (
-          seq BIGINT GENERATED ALWAYS AS IDENTITY,
-          id TEXT NOT NULL UNIQUE,
-          user_id TEXT NOT NULL,
-          owner_no BIGINT NOT NULL REFERENCES playbook_owner_row (no),
-          playbook_id TEXT NOT NULL, goal TEXT NOT NULL, version INTEGER NOT NULL,
-          session_id TEXT NOT NULL, selected_at TEXT NOT NULL,
-          PRIMARY KEY (owner_no, seq) INCLUDE (user_id)
-        );
-        CREATE INDEX playbook_run_by_playbook ON playbook_run (owner_no, playbook_id, seq) INCLUDE (user_id);
-
-        CREATE TABLE playbook_view (
-          owner_no BIGINT, session_id TEXT, page_size INTEGER NOT NULL, user_id TEXT NOT NULL,
-          PRIMARY KEY (owner_no, session_id)
-        );
-        {private_rows("playbook_owner_row", "playbook", "playbook_count", "playbook_run", "playbook_view")}
-
-        -- The tables of the other dialect, for the same statements. security_invoker: policies hold through them.
-        CREATE VIEW playbook_owner WITH (security_invoker = true) AS
-          SELECT no, user_id, assistant_id, (
-            SELECT coalesce(sum(c.change), 0)::BIGINT FROM playbook_count c WHERE c.owner_no = o.no AND c.bits = {_ALL}
-          ) AS total FROM playbook_owner_row o;
-        CREATE VIEW playbook_bucket WITH (security_invoker = true) AS
-          SELECT owner_no, bits, bucket, sum(change)::BIGINT AS total
-          FROM playbook_count GROUP BY owner_no, bits, bucket;
-        """,
-    ),
-)
-
-_THINGS = say("playbooks")
 _RUNS = say("runs")
 _STEPS = TypeAdapter(list[Step])
-_SUMMARIES = TypeAdapter(list[PlaybookSummary])
-_SUMMARY_FIELDS = ("id", "goal", "initial_command", "steps", "created_at", "updated_at", "version")
-_SUMMARY = ", ".join(_SUMMARY_FIELDS)
 _WHOLE = "goal, initial_command, workflow, success_criteria, created_at, updated_at, version"
-
-
-@dataclass(frozen=True, slots=True)
-class Listing:
-    """What to list and in which order."""
-
-    page: int
-    page_size: int
-    query: str = ""
-    sort_by: SortBy = "createdAt"
-    sort_order: SortOrder = "asc"
-    clamp: bool = False
-
-    @property
-    def is_brief(self) -> bool:
-        """Whether only the rows of a small page are touched, whatever the number of playbooks."""
-        return not self.query and self.sort_by == "createdAt" and 0 < self.page_size <= 100
 
 
 class PlaybookStore:
@@ -277,15 +101,11 @@ class PlaybookStore:
         """
 
         async def work(tx: Transaction) -> tuple[Span, list[Row]]:
-            owner_no, total = await _known_owner(tx, call)
-            if listing.query:
-                return await _search(tx, owner_no, listing)
-            where = span(listing.page, listing.page_size, total, things=_THINGS, clamp=listing.clamp)
-            return where, await _slice(tx, owner_no, where, listing)
+            return await find_page(tx, *await _known_owner(tx, call), listing)
 
         where, rows = await self._database.read(work, user_id=call.user_id, brief=listing.is_brief)
         agent_id = call.assistant
-        return where.fill(_summaries(agent_id, rows))
+        return where.fill(summaries(agent_id, rows))
 
     async def list_after(self, call: Call, after: int, limit: int) -> list[tuple[int, Playbook]]:
         """Return up to `limit` whole playbooks, oldest first, from the place after `after`; each with its place."""
@@ -516,86 +336,6 @@ def _playbook(id: str, agent_id: str, row: Row) -> Playbook:
     )
 
 
-async def _slice(tx: Transaction, owner_no: int, where: Span, listing: Listing) -> list[Row]:
-    """Return the rows of one page, starting from whichever end of the listing is nearer."""
-    length = max(0, min(where.limit, where.total - where.offset))
-    from_end = where.total - where.offset - length
-    reverse = from_end < where.offset
-    offset = from_end if reverse else where.offset
-    descending = (listing.sort_order == "desc") != reverse
-    direction, after = ("DESC", "<=") if descending else ("ASC", ">=")
-    if listing.sort_by != "createdAt":
-        column = "updated_at" if listing.sort_by == "updatedAt" else "sort_key"
-        # The inner select walks the index alone; rows are read only for the page itself.
-        rows = await tx.all(
-            f"SELECT {_SUMMARY} FROM playbook WHERE owner_no = ?1 AND seq IN (SELECT seq FROM playbook "
-            f"WHERE owner_no = ?1 ORDER BY {column} {direction}, seq {direction} LIMIT ?2 OFFSET ?3) "
-            f"ORDER BY {column} {direction}, seq {direction}",
-            owner_no,
-            length,
-            offset,
-        )
-    else:
-        start, offset = await _bucket_start(tx, owner_no, offset, descending)
-        rows = await tx.all(
-            f"SELECT {_SUMMARY} FROM playbook WHERE owner_no = ?1 AND seq {after} ?4 "
-            f"ORDER BY seq {direction} LIMIT ?2 OFFSET ?3",
-            owner_no,
-            length,
-            offset,
-            start,
-        )
-    return rows[::-1] if reverse else rows
-
-
-async def _bucket_start(tx: Transaction, owner_no: int, offset: int, descending: bool) -> tuple[int, int]:
-    """Return the `seq` at which the bucket with the wanted row begins, and the offset that remains inside it."""
-    direction = "DESC" if descending else "ASC"
-    first, last = 0, 2**62
-    if offset < 1 << _FINE:
-        return (last if descending else first), offset
-    for bits in (_COARSE, _FINE):
-        rows = await tx.all(
-            "SELECT bucket, total FROM playbook_bucket WHERE owner_no = ?1 AND bits = ?2 AND bucket BETWEEN ?3 AND ?4 "
-            f"ORDER BY bucket {direction}",
-            owner_no,
-            bits,
-            first >> bits,
-            last >> bits,
-        )
-        for bucket, total in rows:
-            if offset < total:
-                first, last = bucket << bits, ((bucket + 1) << bits) - 1
-                break
-            offset -= total
-    return (last if descending else first), offset
-
-
-async def _search(tx: Transaction, owner_no: int, listing: Listing) -> tuple[Span, list[Row]]:
-    """Return the page of those that hold every word of the query in their goal or first command."""
-    words = fold(listing.query).split()
-    patterns = [f"%{_escaped(word)}%" for word in words]
-    condition = "owner_no = ?1" + "".join(
-        rf" AND search_text LIKE ?{number} ESCAPE '\'" for number in range(2, len(words) + 2)
-    )
-    row = await tx.one(f"SELECT count(*) FROM playbook WHERE {condition}", owner_no, *patterns)
-    total = row[0] if row else 0
-    where = span(listing.page, listing.page_size, total, things=_THINGS, clamp=listing.clamp)
-    column = {"createdAt": "seq", "updatedAt": "updated_at", "goal": "sort_key"}[listing.sort_by]
-    direction = listing.sort_order.upper()
-    rows = await tx.all(
-        f"SELECT {_SUMMARY} FROM playbook WHERE {condition} "
-        f"ORDER BY {column} {direction}, seq {direction} LIMIT {where.limit} OFFSET {where.offset}",
-        owner_no,
-        *patterns,
-    )
-    return where, rows
-
-
-def _escaped(word: str) -> str:
-    return word.replace("\\", r"\\").replace("%", r"\%").replace("_", r"\_")
-
-
 def _new(call: Call, content: PlaybookContent) -> Playbook:
     id, now = new_id(), _now()
     return Playbook(
@@ -621,11 +361,6 @@ def _columns(playbook: Playbook, content: PlaybookContent) -> tuple[str | int, .
         _STEPS.dump_json(playbook.workflow).decode(),
         playbook.success_criteria.model_dump_json(),
     )
-
-
-def _summaries(agent_id: str, rows: Sequence[Row]) -> list[PlaybookSummary]:
-    # Validating all of them at once costs a third of `model_construct` for each, which is written in Python.
-    return _SUMMARIES.validate_python([dict(zip(_SUMMARY_FIELDS, row, strict=True), agent_id=agent_id) for row in rows])
 
 
 def _now() -> str:

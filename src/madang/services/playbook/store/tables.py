@@ -1,0 +1,157 @@
+"""The tables of the playbook service, in both dialects.
+
+Totals are counted by triggers and pages are found through counts per bucket of `seq`, so that neither a total nor a
+page in the middle of a million rows has to walk over them.
+"""
+
+from __future__ import annotations
+
+from madang.storage.database import MigrationSet, private_rows
+
+ALL_BITS, COARSE, FINE = 62, 15, 10
+"""Bits of `seq` that a count leaves out: all of them for a total, fewer for a bucket."""
+
+MIGRATIONS = MigrationSet(
+    "playbook",
+    sqlite=(
+        """
+        CREATE TABLE playbook_owner (
+          no INTEGER PRIMARY KEY,
+          user_id TEXT NOT NULL, assistant_id TEXT NOT NULL,
+          total INTEGER NOT NULL DEFAULT 0,
+          UNIQUE (user_id, assistant_id)
+        );
+        CREATE TABLE playbook (
+          seq INTEGER PRIMARY KEY AUTOINCREMENT,
+          id TEXT NOT NULL UNIQUE,
+          owner_no INTEGER NOT NULL REFERENCES playbook_owner (no),
+          version INTEGER NOT NULL,
+          created_at TEXT NOT NULL, updated_at TEXT NOT NULL,
+          goal TEXT NOT NULL, initial_command TEXT NOT NULL, steps INTEGER NOT NULL,
+          sort_key TEXT NOT NULL, search_text TEXT NOT NULL,
+          workflow TEXT NOT NULL, success_criteria TEXT NOT NULL
+        );
+        CREATE INDEX playbook_by_creation ON playbook (owner_no, seq);
+        CREATE INDEX playbook_by_update ON playbook (owner_no, updated_at, seq);
+        CREATE INDEX playbook_by_goal ON playbook (owner_no, sort_key, seq);
+
+        CREATE TABLE playbook_bucket (
+          owner_no INTEGER, bits INTEGER, bucket INTEGER, total INTEGER NOT NULL,
+          PRIMARY KEY (owner_no, bits, bucket)
+        ) WITHOUT ROWID;
+        CREATE TRIGGER playbook_added AFTER INSERT ON playbook BEGIN
+          UPDATE playbook_owner SET total = total + 1 WHERE no = new.owner_no;
+          INSERT INTO playbook_bucket VALUES (new.owner_no, 15, new.seq >> 15, 1), (new.owner_no, 10, new.seq >> 10, 1)
+            ON CONFLICT DO UPDATE SET total = total + 1;
+        END;
+        CREATE TRIGGER playbook_removed AFTER DELETE ON playbook BEGIN
+          UPDATE playbook_owner SET total = total - 1 WHERE no = old.owner_no;
+          UPDATE playbook_bucket SET total = total - 1
+            WHERE owner_no = old.owner_no AND (bits, bucket) IN (VALUES (15, old.seq >> 15), (10, old.seq >> 10));
+        END;
+
+        CREATE TABLE playbook_run (
+          seq INTEGER PRIMARY KEY AUTOINCREMENT,
+          id TEXT NOT NULL UNIQUE,
+          owner_no INTEGER NOT NULL REFERENCES playbook_owner (no),
+          playbook_id TEXT NOT NULL, goal TEXT NOT NULL, version INTEGER NOT NULL,
+          session_id TEXT NOT NULL, selected_at TEXT NOT NULL
+        );
+        CREATE INDEX playbook_run_by_owner ON playbook_run (owner_no, seq);
+        CREATE INDEX playbook_run_by_playbook ON playbook_run (owner_no, playbook_id, seq);
+
+        CREATE TABLE playbook_view (
+          owner_no INTEGER, session_id TEXT, page_size INTEGER NOT NULL,
+          PRIMARY KEY (owner_no, session_id)
+        ) WITHOUT ROWID;
+        """,
+    ),
+    postgresql=(
+        f"""
+        CREATE TABLE playbook_owner_row (
+          no BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+          user_id TEXT NOT NULL, assistant_id TEXT NOT NULL,
+          UNIQUE (user_id, assistant_id)
+        );
+        -- No index on seq alone: for "the first 20 of this owner" the planner would walk it past everybody's rows.
+        -- The user is in each index, because the policy asks for it of every row that is only skipped.
+        -- COLLATE "C" is the order of SQLite: the same page, whichever database keeps it.
+        CREATE TABLE playbook (
+          seq BIGINT GENERATED ALWAYS AS IDENTITY,
+          id TEXT NOT NULL UNIQUE,
+          user_id TEXT NOT NULL,
+          owner_no BIGINT NOT NULL REFERENCES playbook_owner_row (no),
+          version INTEGER NOT NULL,
+          created_at TEXT NOT NULL, updated_at TEXT COLLATE "C" NOT NULL,
+          goal TEXT NOT NULL, initial_command TEXT NOT NULL, steps INTEGER NOT NULL,
+          sort_key TEXT COLLATE "C" NOT NULL, search_text TEXT NOT NULL,
+          workflow TEXT NOT NULL, success_criteria TEXT NOT NULL,
+          PRIMARY KEY (owner_no, seq) INCLUDE (user_id)
+        );
+        CREATE INDEX playbook_by_update ON playbook (owner_no, updated_at, seq) INCLUDE (user_id);
+        CREATE INDEX playbook_by_goal ON playbook (owner_no, sort_key, seq) INCLUDE (user_id);
+
+        -- Counts are sums of changes: a counter row would make all who add playbooks for one owner wait for each other.
+        -- Now and then the changes so far are folded into one row each, so that there are never many to add up; what
+        -- folding leaves behind is vacuumed early, because every total walks past it.
+        CREATE TABLE playbook_count (
+          user_id TEXT NOT NULL, owner_no BIGINT NOT NULL, bits INTEGER NOT NULL, bucket BIGINT NOT NULL,
+          change BIGINT NOT NULL
+        ) WITH (autovacuum_vacuum_scale_factor = 0.0, autovacuum_vacuum_threshold = 2000);
+        CREATE INDEX playbook_count_by_owner ON playbook_count (owner_no, bits, bucket) INCLUDE (user_id, change);
+        CREATE FUNCTION playbook_counted() RETURNS trigger LANGUAGE plpgsql AS $$
+        DECLARE
+          kept playbook = CASE WHEN tg_op = 'INSERT' THEN new ELSE old END;
+          change BIGINT = CASE WHEN tg_op = 'INSERT' THEN 1 ELSE -1 END;
+        BEGIN
+          INSERT INTO playbook_count (owner_no, bits, bucket, change) VALUES
+            (kept.owner_no, {ALL_BITS}, 0, change),
+            (kept.owner_no, {COARSE}, kept.seq >> {COARSE}, change),
+            (kept.owner_no, {FINE}, kept.seq >> {FINE}, change);
+          IF random() < 1.0 / 256 THEN
+            WITH many AS (
+              SELECT c.bits, c.bucket FROM playbook_count c WHERE c.owner_no = kept.owner_no
+              GROUP BY c.bits, c.bucket HAVING count(*) > 1
+            ), gone AS (
+              DELETE FROM playbook_count c USING many
+              WHERE c.owner_no = kept.owner_no AND c.bits = many.bits AND c.bucket = many.bucket
+              RETURNING c.bits, c.bucket, c.change
+            )
+            INSERT INTO playbook_count (owner_no, bits, bucket, change)
+            SELECT kept.owner_no, g.bits, g.bucket, sum(g.change) FROM gone g
+            GROUP BY g.bits, g.bucket HAVING sum(g.change) <> 0;
+          END IF;
+          RETURN NULL;
+        END $$;
+        CREATE TRIGGER playbook_counted AFTER INSERT OR DELETE ON playbook
+          FOR EACH ROW EXECUTE FUNCTION playbook_counted();
+
+        CREATE TABLE playbook_run (
+          seq BIGINT GENERATED ALWAYS AS IDENTITY,
+          id TEXT NOT NULL UNIQUE,
+          user_id TEXT NOT NULL,
+          owner_no BIGINT NOT NULL REFERENCES playbook_owner_row (no),
+          playbook_id TEXT NOT NULL, goal TEXT NOT NULL, version INTEGER NOT NULL,
+          session_id TEXT NOT NULL, selected_at TEXT NOT NULL,
+          PRIMARY KEY (owner_no, seq) INCLUDE (user_id)
+        );
+        CREATE INDEX playbook_run_by_playbook ON playbook_run (owner_no, playbook_id, seq) INCLUDE (user_id);
+
+        CREATE TABLE playbook_view (
+          owner_no BIGINT, session_id TEXT, page_size INTEGER NOT NULL, user_id TEXT NOT NULL,
+          PRIMARY KEY (owner_no, session_id)
+        );
+        {private_rows("playbook_owner_row", "playbook", "playbook_count", "playbook_run", "playbook_view")}
+
+        -- The tables of the other dialect, for the same statements. security_invoker: policies hold through them.
+        CREATE VIEW playbook_owner WITH (security_invoker = true) AS
+          SELECT no, user_id, assistant_id, (
+            SELECT coalesce(sum(c.change), 0)::BIGINT FROM playbook_count c
+            WHERE c.owner_no = o.no AND c.bits = {ALL_BITS}
+          ) AS total FROM playbook_owner_row o;
+        CREATE VIEW playbook_bucket WITH (security_invoker = true) AS
+          SELECT owner_no, bits, bucket, sum(change)::BIGINT AS total
+          FROM playbook_count GROUP BY owner_no, bits, bucket;
+        """,
+    ),
+)
