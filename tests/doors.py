@@ -162,7 +162,9 @@ class Doors:
         shows: Shows = "embedded",
         on_message: Any = None,
     ) -> AsyncIterator[Door]:
-        settings = Settings(self.data_dir, AssistantId(assistant), SessionId(session), locale, ui, token=TOKEN)
+        settings = Settings(
+            self.data_dir, AssistantId(assistant), SessionId(session), locale=locale, ui=ui, token=TOKEN
+        )
         if self.kind.way == "provider":
             async with open_madang(settings) as madang:
                 yield ProviderDoor(madang, settings.page_override or shows)

@@ -33,6 +33,7 @@ class Madang:
         return Call(
             assistant_id=settings.assistant,
             session_id=settings.session,
+            user_id=settings.user,
             locale=settings.locale,
             pages=pages,
             door=door,

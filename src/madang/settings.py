@@ -16,7 +16,7 @@ from madang.core.arguments import invalid_arguments
 from madang.core.calls import LOCALES, Locale, PageMode
 from madang.core.documents import Document
 from madang.core.errors import SetupError
-from madang.core.ids import AssistantId, SessionId, is_name
+from madang.core.ids import LOCAL_USER, AssistantId, SessionId, UserId, is_name
 from madang.core.messages import say
 
 UiChoice = Literal["auto", "linked", "embedded", "off"]
@@ -37,6 +37,8 @@ class Settings:
     data_dir: Path
     assistant: AssistantId = DEFAULT_ASSISTANT
     session: SessionId = DEFAULT_SESSION
+    user: UserId = LOCAL_USER
+    """Whose data: one person on their own machine needs no other than this; a team on one database does."""
     locale: Locale = "en"
     ui: UiChoice = "auto"
     services: tuple[str, ...] = ()
@@ -63,6 +65,7 @@ def read_settings(
     data_dir: str | None = None,
     assistant: str | None = None,
     session: str | None = None,
+    user: str | None = None,
     locale: str | None = None,
     ui: str | None = None,
     services: str | None = None,
@@ -91,6 +94,7 @@ def read_settings(
         data_dir=folder,
         assistant=AssistantId(_name("assistant", chosen(assistant, "assistant", DEFAULT_NAME))),
         session=SessionId(_name("session", chosen(session, "session", DEFAULT_NAME))),
+        user=UserId(_name("user", chosen(user, "user", LOCAL_USER))),
         locale=_one_of("locale", chosen(locale, "locale", "en"), LOCALES),
         ui=_one_of("ui", chosen(ui, "ui", "auto"), UI_CHOICES),
         services=tuple(name.strip() for name in chosen(services, "services", "").split(",") if name.strip()),
@@ -110,6 +114,7 @@ class _Config(Document):
 
     assistant: str = ""
     session: str = ""
+    user: str = ""
     locale: str = ""
     ui: str = ""
     services: str = ""

@@ -33,6 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             data_dir=options.data_dir,
             assistant=options.assistant,
             session=options.session,
+            user=options.user,
             locale=options.locale,
             ui=options.ui,
             services=options.services,
@@ -66,6 +67,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     shared.add_argument("--assistant", metavar="NAME", help="whose playbooks (default: default)")
     shared.add_argument("--session", metavar="NAME", help="which session's plan (default: default)")
+    shared.add_argument(
+        "--user", metavar="NAME", help="whose data, where several people share a database (default: local)"
+    )
     shared.add_argument("--locale", metavar="en|ko", help="the language of texts (default: en)")
     shared.add_argument("--services", metavar="A,B", help="offer only these services (default: all)")
 
