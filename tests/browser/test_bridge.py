@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from typing import Any
 
 import pytest
@@ -153,7 +152,7 @@ async def test_a_host_that_answers_late_is_still_spoken_to_as_an_apps_host(linke
         await host.introduce()
         await host.frame.get_by_role("button", name="Select: Goal number 1").click()
 
-        await expect(host.frame.get_by_role("status")).to_have_text(re.compile(ids[0]))
+        await expect(host.frame.get_by_role("status")).to_have_text("Selected: Goal number 1")
         assert host.calls == [("select_playbook", {"id": ids[0]})]
         assert host.sizes
 
@@ -169,7 +168,7 @@ async def test_a_click_before_a_late_host_answers_leaves_no_dead_buttons(embedde
         await expect(host.frame.get_by_role("status")).to_have_text("The host did not answer.")
 
         await select.click()
-        await expect(host.frame.get_by_role("status")).to_have_text(re.compile(ids[0]))
+        await expect(host.frame.get_by_role("status")).to_have_text("Selected: Goal number 1")
 
     assert await embedded.recorded_runs() == ids[:1]
 

@@ -23,7 +23,7 @@ async def test_a_line_that_is_no_message_comes_as_an_error_and_the_next_one_stil
     os.close(client)
 
     with anyio.fail_after(5):
-        items = [item async for item in Incoming(source, Owed())]
+        items = [item async for item in Incoming(source, Owed(patience_s=0))]
 
     assert isinstance(items[0], ValueError)
     assert [item.message for item in items[1:] if isinstance(item, SessionMessage)] == [
@@ -35,7 +35,7 @@ async def test_a_line_that_is_no_message_comes_as_an_error_and_the_next_one_stil
 async def test_receiving_after_the_client_left_says_so_every_time() -> None:
     source, client = os.pipe()
     os.close(client)
-    incoming = Incoming(source, Owed())
+    incoming = Incoming(source, Owed(patience_s=0))
 
     with anyio.fail_after(5):
         for _ in range(2):
@@ -46,7 +46,7 @@ async def test_receiving_after_the_client_left_says_so_every_time() -> None:
 
 async def test_closing_waits_until_everything_is_written() -> None:
     client, sink = os.pipe()
-    outgoing = Outgoing(sink, Owed())
+    outgoing = Outgoing(sink, Owed(patience_s=0))
 
     with anyio.fail_after(5):
         for number in range(10):
@@ -64,7 +64,7 @@ async def test_closing_waits_until_everything_is_written() -> None:
 
 async def test_a_client_that_does_not_read_makes_the_server_wait() -> None:
     client, sink = os.pipe()
-    outgoing = Outgoing(sink, Owed())
+    outgoing = Outgoing(sink, Owed(patience_s=0))
     sent = 0
 
     async def send_more_than_the_pipe_holds() -> None:
@@ -87,7 +87,7 @@ async def test_a_client_that_does_not_read_makes_the_server_wait() -> None:
 async def test_a_client_that_went_away_does_not_stop_the_server() -> None:
     client, sink = os.pipe()
     os.close(client)
-    outgoing = Outgoing(sink, Owed())
+    outgoing = Outgoing(sink, Owed(patience_s=0))
 
     with anyio.fail_after(5):
         await outgoing.send(_notification(1))

@@ -73,7 +73,8 @@ class Owed:
     ends with its input and cancels what is under way, so the end is kept from it until the answers are out.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, patience_s: float = LAST_ANSWERS_S) -> None:
+        self._patience_s = patience_s
         self._ids: set[int | str] = set()
         self._settled = asyncio.Event()
         self._settled.set()
@@ -92,7 +93,7 @@ class Owed:
 
     async def settled(self) -> None:
         with suppress(TimeoutError):
-            await asyncio.wait_for(self._settled.wait(), LAST_ANSWERS_S)
+            await asyncio.wait_for(self._settled.wait(), self._patience_s)
 
 
 class Incoming(_Stream):
