@@ -63,6 +63,20 @@ async def test_writers_at_once_share_commits(path: Path) -> None:
     assert alone == 10
 
 
+async def test_commits_are_flushed_whatever_the_library_does_by_default(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """How careful SQLite is by itself is chosen when it is built. A hook stands for a build that chose otherwise."""
+
+    def careless(connection: apsw.Connection) -> None:
+        connection.execute("PRAGMA synchronous = OFF")
+
+    monkeypatch.setattr(apsw, "connection_hooks", [careless])
+    async with opened(SqliteDatabase(path)) as database:
+        assert await database.write(lambda tx: tx.one("PRAGMA synchronous")) == (2,)
+        assert await database.read(lambda tx: tx.one("PRAGMA journal_mode")) == ("wal",)
+
+
 async def test_a_reader_stays_on_its_snapshot_while_others_commit(path: Path) -> None:
     begun, written = threading.Event(), threading.Event()
 

@@ -207,7 +207,8 @@ class SqliteDatabase:
             connection = apsw.Connection(str(self._path))
         connection.set_busy_timeout(BUSY_MS)
         # WAL keeps readers going while the writer commits; FULL makes an acknowledged write survive a power cut.
-        connection.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL")
+        connection.execute("PRAGMA journal_mode = WAL").fetchall()  # answers with a row: what followed would not run
+        connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF; PRAGMA temp_store = MEMORY")
         if reader:
             connection.execute("PRAGMA query_only = ON")
