@@ -102,10 +102,14 @@ class _Job:
 
 
 class SqliteDatabase:
-    """`Database` in one file, or in memory when `path` is None."""
+    """`Database` in one file, or in memory when `path` is None.
 
-    def __init__(self, path: Path | None, *, readers: int = READERS) -> None:
+    `vfs` names the layer through which SQLite reaches the file; None is the platform's own.
+    """
+
+    def __init__(self, path: Path | None, *, readers: int = READERS, vfs: str | None = None) -> None:
         self._path = path
+        self._vfs = vfs
         # Memory belongs to one connection, so there its writer also reads.
         self._reader_count = readers if path is not None else 0
         self._writes: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
@@ -204,7 +208,7 @@ class SqliteDatabase:
         else:
             # The file holds chats and plans: other users of the machine must not read it, whatever the umask.
             os.close(os.open(self._path, os.O_CREAT | os.O_RDWR, 0o600))
-            connection = apsw.Connection(str(self._path))
+            connection = apsw.Connection(str(self._path), vfs=self._vfs)
         connection.set_busy_timeout(BUSY_MS)
         # WAL keeps readers going while the writer commits; FULL makes an acknowledged write survive a power cut.
         connection.execute("PRAGMA journal_mode = WAL").fetchall()  # answers with a row: what followed would not run
@@ -329,7 +333,8 @@ def _read(connection: apsw.Connection, work: Work[ResultT]) -> ResultT:
     try:
         return _finish(work, _Statements(connection))
     finally:
-        connection.execute("COMMIT")
+        if connection.in_transaction:  # SQLite ends it by itself when the disk fails
+            connection.execute("COMMIT")
 
 
 def _thread(loop: Callable[[apsw.Connection], None], connection: apsw.Connection) -> threading.Thread:
