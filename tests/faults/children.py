@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -10,13 +11,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import anyio
+import anyio.to_thread
 
 from madang.app import open_madang
 from madang.core.ids import AssistantId, SessionId
 from madang.settings import Settings
 from madang.storage import audit
 from tests.asking import CALL, Asker
-from tests.faults.story import STORY, tell
+from tests.faults.story import STORY, state, tell
+from tests.storage.children import Child
 
 ROOT = Path(__file__).resolve().parents[2]
 TIMEOUT_S = 60
@@ -25,6 +28,17 @@ MOST_TRIES = 20
 
 def command(what: str, folder: Path, *more: object) -> list[str]:
     return [sys.executable, "-m", "tests.faults.children", what, str(folder), *map(str, more)]
+
+
+@asynccontextmanager
+async def child(what: str, folder: Path, *more: object) -> AsyncIterator[Child]:
+    """Start one; it is gone when the block ends, whatever happens there."""
+    async with await anyio.open_process(command(what, folder, *more), cwd=ROOT, stderr=None) as process:
+        try:
+            yield Child(process)
+        finally:
+            if process.returncode is None:
+                process.kill()
 
 
 def say(line: str) -> None:
@@ -54,7 +68,57 @@ async def story(folder: str) -> None:
             say(f"ack {number}")
 
 
+async def update(folder: str, id: str, clients: str, times: str) -> None:
+    """Let clients update one playbook, each so many times from the version it has seen; say how many got through."""
+    acknowledged = conflicts = 0
+    async with asking(folder) as asker:
+
+        async def client(number: int) -> None:
+            nonlocal acknowledged, conflicts
+            for count in range(int(times)):
+                while True:
+                    version = (await asker.done("get_playbook", id=id)).data["playbook"]["version"]
+                    patch = {"initialCommand": f"{os.getpid()} {number} {count}"}
+                    reply = await asker.ask("update_playbook", id=id, playbook=patch, expectedVersion=version)
+                    if not reply.is_error:
+                        break
+                    assert reply.error_code == "conflict", reply.text
+                    conflicts += 1
+                acknowledged += 1
+
+        await asker.done("get_playbook", id=id)
+        await wait()
+        async with anyio.create_task_group() as group:
+            for number in range(int(clients)):
+                group.start_soon(client, number)
+        say(f"{acknowledged} {conflicts}")
+
+
+async def mixed(folder: str, name: str, shared_id: str, rounds: str) -> None:
+    """Work on things of one's own and on shared ones; then, when all have done so, say what is seen."""
+    async with asking(folder) as asker:
+        await wait()
+        for round in range(int(rounds)):
+            mine = (await asker.done("create_playbook", goal=f"{name}-{round}", workflow=[])).data["playbook"]
+            await asker.done("add_todo", name=f"{name}-{round}")
+            await asker.done("update_playbook", id=mine["id"], playbook={"initialCommand": "go"}, expectedVersion=1)
+            # Without a version: the last one wins, and each is counted.
+            await asker.done("update_playbook", id=shared_id, playbook={"initialCommand": f"{name}-{round}"})
+            await asker.done("select_playbook", id=shared_id)
+            await asker.done("list_playbooks", query=name, sortBy="updatedAt")
+            if round % 3 == 0:
+                await asker.done("delete_playbook", id=mine["id"])
+        say("done")
+        await wait()
+        say(json.dumps(await state(asker)))
+
+
+async def wait() -> None:
+    say("ready")
+    await anyio.to_thread.run_sync(sys.stdin.readline)
+
+
 if __name__ == "__main__":
     what, *arguments = sys.argv[1:]
-    children: dict[str, Callable[..., Awaitable[None]]] = {"story": story}
+    children: dict[str, Callable[..., Awaitable[None]]] = {"story": story, "update": update, "mixed": mixed}
     anyio.run(children[what], *arguments)

@@ -52,8 +52,8 @@ class Child:
         self._stdin = process.stdin
         self._lines = BufferedByteReceiveStream(process.stdout)
 
-    async def line(self) -> str:
-        with anyio.fail_after(TIMEOUT_S):
+    async def line(self, within_s: float = TIMEOUT_S) -> str:
+        with anyio.fail_after(within_s):
             return (await self._lines.receive_until(b"\n", 65536)).decode()
 
     async def go(self) -> None:
