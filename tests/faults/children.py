@@ -17,6 +17,8 @@ from madang.app import open_madang
 from madang.core.ids import AssistantId, SessionId
 from madang.settings import Settings
 from madang.storage import audit
+from madang.storage.database import MigrationSet
+from madang.storage.sqlite import SqliteDatabase
 from tests.asking import CALL, Asker
 from tests.faults.story import STORY, state, tell
 from tests.storage.children import Child
@@ -24,6 +26,9 @@ from tests.storage.children import Child
 ROOT = Path(__file__).resolve().parents[2]
 TIMEOUT_S = 60
 MOST_TRIES = 20
+
+OLD_TABLES = MigrationSet("set", sqlite=("CREATE TABLE value (text)",))
+NEW_TABLES = MigrationSet("set", sqlite=(*OLD_TABLES.sqlite, "DROP TABLE value"))
 
 
 def command(what: str, folder: Path, *more: object) -> list[str]:
@@ -113,6 +118,13 @@ async def mixed(folder: str, name: str, shared_id: str, rounds: str) -> None:
         say(json.dumps(await state(asker)))
 
 
+async def migrate(folder: str) -> None:
+    """Bring old tables up to date, which begins with a backup."""
+    database = SqliteDatabase(Path(folder) / "madang.db")
+    await database.prepare(NEW_TABLES)
+    await database.close()
+
+
 async def wait() -> None:
     say("ready")
     await anyio.to_thread.run_sync(sys.stdin.readline)
@@ -120,5 +132,10 @@ async def wait() -> None:
 
 if __name__ == "__main__":
     what, *arguments = sys.argv[1:]
-    children: dict[str, Callable[..., Awaitable[None]]] = {"story": story, "update": update, "mixed": mixed}
+    children: dict[str, Callable[..., Awaitable[None]]] = {
+        "story": story,
+        "update": update,
+        "mixed": mixed,
+        "migrate": migrate,
+    }
     anyio.run(children[what], *arguments)

@@ -12,10 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import anyio
+import apsw
 import pytest
 
+from madang.storage.database import Transaction
 from madang.storage.sqlite import SqliteDatabase
-from tests.faults.children import ROOT, TIMEOUT_S, command
+from tests.faults.children import NEW_TABLES, OLD_TABLES, ROOT, TIMEOUT_S, command
 from tests.faults.story import STORY, check_file, open_story, state, states
 
 SYNC = "fdatasync"
@@ -153,3 +155,41 @@ async def test_t56_a_disk_that_is_full_for_some_writes_is_said_to_be_and_nothing
         async with open_story(SqliteDatabase(folder / "madang.db")) as asker:
             assert await state(asker) == expected[-1], folder.name
         check_file(folder / "madang.db")
+
+
+async def test_t55_a_process_killed_while_it_makes_a_backup_leaves_none_that_is_not_whole(tmp_path: Path) -> None:
+    """Killed while it writes the copy; whoever comes next makes a whole one and clears away what was left long ago."""
+
+    async def fill(tx: Transaction) -> None:
+        for number in range(50):
+            await tx.run("INSERT INTO value VALUES (?1)", f"{number} {'x' * 4000}")
+
+    folder = tmp_path / "data"
+    folder.mkdir()
+    database = SqliteDatabase(folder / "madang.db")
+    await database.prepare(OLD_TABLES)
+    await database.write(fill)
+    await database.close()
+
+    for number in (1, 20, 50):
+        inject = ["-e", "trace=pwrite64", "-e", f"inject=pwrite64:signal=SIGKILL:when={number}"]
+        with anyio.fail_after(TIMEOUT_S):
+            strace = ["strace", "--follow-forks", "--output", str(tmp_path / "log"), *inject]
+            done = await anyio.run_process([*strace, *command("migrate", folder)], cwd=ROOT, check=False)
+        assert done.returncode == -signal.SIGKILL
+        assert list(folder.glob("madang.db.before-*")) == []
+    left = list(folder.glob("madang.db.part-*"))
+    assert left
+    for part in left:
+        os.utime(part, (0, 0))
+
+    await database.prepare(NEW_TABLES)
+    await database.close()
+
+    backup, current = sorted(folder.iterdir(), reverse=True)
+    assert current.name == "madang.db"
+    assert backup.name.startswith("madang.db.before-")
+    connection = apsw.Connection(str(backup))
+    assert connection.execute("PRAGMA integrity_check").get == "ok"
+    assert connection.execute("SELECT count(*) FROM value").get == 50
+    connection.close()
