@@ -4,21 +4,28 @@ from pydantic import AfterValidator, BaseModel, ConfigDict
 from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError
 
+OF_DOCUMENTS = ConfigDict(
+    frozen=True,
+    strict=True,
+    extra="forbid",
+    allow_inf_nan=False,
+    alias_generator=to_camel,
+    validate_by_alias=True,
+    validate_by_name=True,
+    serialize_by_alias=True,
+    json_schema_serialization_defaults_required=True,
+)
+"""How a document looks from outside.
+
+A dataclass whose `__pydantic_config__` this is looks the same. That is for what only ever leaves, and in numbers: a
+listing is made of plain objects in a tenth of the time.
+"""
+
 
 class Document(BaseModel):
     """A frozen value with a schema. Unknown fields, wrong types, NaN and infinities are refused."""
 
-    model_config = ConfigDict(
-        frozen=True,
-        strict=True,
-        extra="forbid",
-        allow_inf_nan=False,
-        alias_generator=to_camel,
-        validate_by_alias=True,
-        validate_by_name=True,
-        serialize_by_alias=True,
-        json_schema_serialization_defaults_required=True,
-    )
+    model_config = OF_DOCUMENTS
 
 
 def _not_blank(text: str) -> str:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Generic, TypeVar
+from typing import Annotated, ClassVar, Generic, TypeVar
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
-from madang.core.documents import Document
+from madang.core.documents import OF_DOCUMENTS
 from madang.core.errors import OutOfRange
 from madang.core.messages import Message, say
 
@@ -32,8 +32,11 @@ PageNumber = Annotated[int, Field(ge=1, le=10**9)]
 PageSize = Annotated[int, Field(ge=ALL, le=MOST_ITEMS, description="-1 for all"), AfterValidator(_not_zero)]
 
 
-class Page(Document, Generic[T]):
+@dataclass(slots=True)
+class Page(Generic[T]):
     """One page of a listing, with the size of the whole."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = OF_DOCUMENTS
 
     page: int
     page_size: int
@@ -62,8 +65,8 @@ class Span:
         return (self.page - 1) * self.limit
 
     def fill(self, items: Sequence[T]) -> Page[T]:
-        """Return the page with its items; they are our own, so they are not validated again."""
-        return Page[T].model_construct(
+        """Return the page with its items."""
+        return Page(
             page=self.page,
             page_size=self.page_size,
             total_items=self.total,

@@ -53,8 +53,10 @@ class Model:
 
     async def update(self, id: str, goal: str) -> None:
         changed = await self._store.update(self._call, id, PlaybookPatch(goal=goal), None)
-        change = {"goal": goal, "updated_at": changed.updated_at, "version": changed.version}
-        self.rows = [row.model_copy(update=change) if row.id == id else row for row in self.rows]
+        self.rows = [
+            replace(row, goal=goal, updated_at=changed.updated_at, version=changed.version) if row.id == id else row
+            for row in self.rows
+        ]
 
     def sorted(self, sort_by: SortBy, order: SortOrder, query: str = "") -> list[str]:
         numbered = [(number, row) for number, row in enumerate(self.rows) if fold(query) in fold(row.goal)]

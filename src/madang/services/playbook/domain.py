@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import unicodedata
-from typing import Annotated, Any, Self
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import ConfigDict, Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
-from madang.core.documents import NOT_BLANK, Document
+from madang.core.documents import NOT_BLANK, OF_DOCUMENTS, Document
 from madang.core.errors import LimitExceeded
 from madang.core.messages import say
 
@@ -64,8 +65,11 @@ class PlaybookContent(Document):
     success_criteria: SuccessCriteria = SuccessCriteria()
 
 
-class PlaybookSummary(Document):
+@dataclass(slots=True)
+class PlaybookSummary:
     """A playbook as a listing shows it."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = OF_DOCUMENTS
 
     id: str
     agent_id: str
