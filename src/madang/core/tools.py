@@ -115,7 +115,7 @@ class Tool:
             checked = self.input_model.model_validate(arguments)
         except ValidationError as error:
             raise invalid_arguments(error, fields=self.input_schema["properties"]) from None
-        return await self.handler(call, **{name: getattr(checked, name) for name in type(checked).model_fields})
+        return await self.handler(call, **vars(checked))
 
 
 def tools_of(holder: object) -> tuple[Tool, ...]:

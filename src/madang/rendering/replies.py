@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from itertools import chain
 from typing import Any
 
 from madang.core.calls import Call
@@ -70,7 +70,7 @@ def page_document(call: Call, fragment: str = "", *, title: Message | None = Non
 def document(resource: Resource, call: Call) -> str:
     """Return the whole text of a resource, with its frontmatter; documents are read on purpose, so they are not cut."""
     translate = translator(call.locale)
-    lines = [_line(line, translate) for block in resource.body for line in _lines(block)]
+    lines = [line for block in resource.body for line in _lines(block, translate)]
     if resource.frontmatter:
         # JSON strings are YAML strings too, whatever the text in them looks like.
         fields = [f"{key}: {json.dumps(value, ensure_ascii=False)}" for key, value in resource.frontmatter.items()]
@@ -80,9 +80,9 @@ def document(resource: Resource, call: Call) -> str:
 
 def render_text(text: Text, translate: Translate) -> str:
     """Render `text` within bounds: a list that does not fit is cut at a row, a long line in itself, and both say so."""
-    blocks = [[_line(line, translate) for line in _lines(block)] for block in text]
-    whole = "\n".join(line for lines in blocks for line in lines)
-    if len(whole.encode()) <= MOST_BYTES and all(len(lines) <= MOST_ROWS for lines in blocks):
+    blocks = [_lines(block, translate) for block in text]
+    whole = "\n".join(chain.from_iterable(blocks))
+    if len(whole.encode()) <= MOST_BYTES and max(map(len, blocks), default=0) <= MOST_ROWS:
         return whole
     single = [lines[0] for block, lines in zip(text, blocks, strict=True) if not isinstance(block, Rows)]
     rows = [
@@ -117,8 +117,10 @@ def _fitting(rows: list[str], translate: Translate, room: int) -> tuple[list[str
     return shown, room
 
 
-def _lines(block: Line | Rows) -> Sequence[Line]:
-    return block.lines if isinstance(block, Rows) else [block]
+def _lines(block: Line | Rows, translate: Translate) -> list[str]:
+    if isinstance(block, Rows):
+        return [line if isinstance(line, str) else line.render(translate) for line in block.lines]
+    return [block if isinstance(block, str) else block.render(translate)]
 
 
 def _longest(sizes: list[int], room: int) -> int:
@@ -138,10 +140,6 @@ def _cut(line: str, longest: int, translate: Translate) -> str:
     kept = encoded[:longest].decode(errors="ignore")
     rest = say("… (cut here: {left_out} more characters are in the structured result)", left_out=len(line) - len(kept))
     return kept + rest.render(translate)
-
-
-def _line(line: Line, translate: Translate) -> str:
-    return line.render(translate) if isinstance(line, Message) else line
 
 
 def _shown(page: UiPage | None, call: Call, translate: Translate) -> ShownPage | None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from importlib.util import find_spec
+from typing import Any, get_args
 
 import mcp_types as types
 from mcp.server.context import ServerRequestContext
@@ -54,6 +55,11 @@ class _Server(Server[Any]):
                 part.list_changed = False
         return capabilities
 
+    @property
+    def server_info_stamp(self) -> dict[str, Any]:
+        """Who we are, for every answer. The SDK copies it deeply each time; ours holds nothing but texts."""
+        return self._server_info_stamp_source.copy()
+
 
 class McpServer:
     """Serves one provider. `call` is the context of requests that bring none; `ui` overrides what clients declare."""
@@ -61,6 +67,7 @@ class McpServer:
     def __init__(self, provider: Provider, call: Call, ui: PageMode | None = None) -> None:
         self._provider = provider
         self._call = call
+        self._calls = {pages: replace(call, pages=pages) for pages in get_args(PageMode)}
         self._ui = ui
         self._live = Live(provider)
         self._lists: dict[tuple[PageMode, tuple[str, ...]], list[dict[str, Any]]] = {}
@@ -81,6 +88,12 @@ class McpServer:
             on_unsubscribe_resource=self._live.unsubscribe,
             on_subscriptions_listen=self._listen,
         )
+        if find_spec("opentelemetry.sdk") is None:
+            # Without the SDK of OpenTelemetry nobody receives the spans, and making one takes a tenth of a small call.
+            # By name, because the class is in a private module; whatever else comes to stand there is kept.
+            self.server.middleware = [
+                each for each in self.server.middleware if type(each).__name__ != "OpenTelemetryMiddleware"
+            ]
         self.server.add_request_handler("skills/list", types.PaginatedRequestParams, self._list_skills)
         self.server.add_request_handler("skills/get", types.ReadResourceRequestParams, self._get_skill)
         self.server.add_notification_handler("notifications/initialized", types.NotificationParams, self._connected)
@@ -172,7 +185,7 @@ class McpServer:
 
     def _call_of(self, context: Context) -> Call:
         """Return whose call this is: from the request's metadata, else from how the server was started."""
-        call = replace(self._call, pages=self._ui or page_mode(context.session))
+        call = self._calls[self._ui or page_mode(context.session)]
         meta: Mapping[str, Any] = context.meta or {}
         if ASSISTANT_KEY in meta:
             call = replace(call, assistant_id=AssistantId(_name(meta, ASSISTANT_KEY)))

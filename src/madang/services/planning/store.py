@@ -33,6 +33,8 @@ MIGRATIONS = MigrationSet(
 
 MoreT = TypeVar("MoreT")
 
+_UNTOUCHED = Plan()
+
 
 class PlanStore:
     """Plans in the database."""
@@ -77,4 +79,4 @@ async def _get(tx: Transaction, call: Call) -> Plan:
     row = await tx.one(
         "SELECT document FROM plan WHERE user_id = ?1 AND session_id = ?2 AND thread_id = ?3", *_key(call)
     )
-    return Plan.model_validate_json(row[0]) if row else Plan()
+    return Plan.model_validate_json(row[0]) if row else _UNTOUCHED
