@@ -18,6 +18,8 @@ from pydantic import TypeAdapter
 
 from madang.core.calls import Call
 from madang.core.ids import AssistantId, SessionId
+from madang.services.planning.domain import Plan
+from madang.services.planning.store import PlanStore
 from madang.services.playbook.domain import PlaybookContent, Step, StepInput, SuccessCriteria, with_step_ids
 from madang.services.playbook.store import MIGRATIONS, PlaybookStore
 from madang.storage.sqlite import SqliteDatabase
@@ -35,6 +37,9 @@ CONTENT = PlaybookContent(
     success_criteria=SuccessCriteria(description="Every region has a figure and a sentence that explains it."),
 )
 """A playbook of an everyday size, somewhat less than a kilobyte as JSON."""
+
+PLAN = Plan().with_goal("Brew tea for the weekly meeting").with_todo("Boil water").with_todo("Warm the pot")
+"""A plan of an everyday size, for reading it back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +72,18 @@ def playbook_id(number: int) -> str:
 
 
 async def prepare(library: Library) -> Library:
-    """Make the library's file unless it is there, and return the library."""
-    if library.path.exists():
-        return library
+    """Make the library's file unless it is there, put a small plan into it, and return the library."""
+    if not library.path.exists():
+        await _make(library)
+    database = SqliteDatabase(library.path)
+    plans = PlanStore(database)
+    await plans.open()
+    await plans.change(OWNER, lambda _: (PLAN, None))
+    await database.close()
+    return library
+
+
+async def _make(library: Library) -> None:
     print(f"Making {library.path} ({library.total} playbooks) ...", file=sys.stderr)
     library.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     unfinished = library.path.with_suffix(".unfinished")
@@ -82,7 +96,6 @@ async def prepare(library: Library) -> Library:
     await database.close()
     _fill(unfinished, library)
     unfinished.rename(library.path)
-    return library
 
 
 def _fill(path: Path, library: Library) -> None:

@@ -18,7 +18,7 @@ from typing import Any
 MODERN = "2026-07-28"
 LEGACY = "2025-11-25"
 CLIENT = {"name": "benchmark", "version": "0"}
-_META = {
+META = {
     "io.modelcontextprotocol/protocolVersion": MODERN,
     "io.modelcontextprotocol/clientCapabilities": {},
     "io.modelcontextprotocol/clientInfo": CLIENT,
@@ -52,7 +52,7 @@ def resident_mib(pid: int) -> float:
 
 def request(number: int, method: str, params: Mapping[str, Any], *, era: str = MODERN) -> bytes:
     """Return one JSON-RPC request as the given era writes it."""
-    sent = {**params, "_meta": _META} if era == MODERN else params
+    sent = {**params, "_meta": META} if era == MODERN else params
     return json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": sent}).encode()
 
 
