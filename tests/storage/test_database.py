@@ -61,6 +61,13 @@ async def test_a_transaction_answers_with_rows_one_row_and_counts(database: Data
     assert await database.write(work) == [3, ("one",), None, [(2, "two"), (3, None)], 2, 0]
 
 
+async def test_one_statement_finds_rows_without_a_unit_of_work(database: Database) -> None:
+    await insert(database, 3, 1, 2)
+
+    assert await database.find("SELECT value FROM number WHERE value > ?1 ORDER BY value DESC", 1) == [(3,), (2,)]
+    assert await database.find("SELECT value FROM number WHERE value > ?1", 9) == []
+
+
 async def test_of_a_unit_that_raises_nothing_is_kept_and_its_error_comes_up(database: Database) -> None:
     async def work(tx: Transaction) -> None:
         await tx.run("INSERT INTO number (value) VALUES (1)")

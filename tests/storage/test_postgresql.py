@@ -17,7 +17,7 @@ import asyncpg
 import pytest
 
 from madang.core.calls import Call
-from madang.core.errors import NotFound, SetupError, Unavailable
+from madang.core.errors import NotFound, OutOfRange, SetupError, Unavailable
 from madang.core.ids import AssistantId, SessionId, UserId, new_id
 from madang.services.planning import store as planning
 from madang.services.playbook import store as playbook
@@ -150,6 +150,48 @@ async def test_a_connection_that_is_used_again_after_an_exception_has_no_user_le
             ((_, user, count),) = await rows(database, state)
         assert (user, count) == ("", 0)
     await database.close()
+
+
+async def test_a_single_statement_sees_its_users_rows_and_leaves_no_user_behind(tmp_path: Path) -> None:
+    database = database_in(tmp_path, pool_size=1)
+    for migrations in SETS:
+        await database.prepare(migrations)
+    await fill(database, PlaybookStore(database))
+    state = "SELECT pg_backend_pid(), current_setting('madang.user_id', true), (SELECT count(*) FROM playbook)"
+    ((pid, *_),) = await rows(database, state)
+    # More often than the five times after which the server may keep one plan for all of them.
+    for _ in range(10):
+        assert await database.find(state, user_id=ANN.user_id) == [(pid, "ann", 1)]
+        assert await rows(database, state) == [(pid, "", 0)]
+        assert await database.find(state) == [(pid, "", 0)]
+        assert await database.find(state, user_id=BOB.user_id) == [(pid, "bob", 0)]
+
+    with pytest.raises(asyncpg.DivisionByZeroError):
+        await database.find("SELECT 1 / 0", user_id=ANN.user_id)
+    assert await rows(database, state) == [(pid, "", 0)]
+    with anyio.move_on_after(0.2):
+        await database.find("SELECT pg_sleep(60)", user_id=ANN.user_id)
+    with anyio.fail_after(WITHIN_S):
+        ((_, user, count),) = await rows(database, state)
+    assert (user, count) == ("", 0)
+    with pytest.raises(asyncpg.PostgresError):
+        await database.find("DELETE FROM playbook RETURNING id", user_id=ANN.user_id)
+    await database.close()
+
+
+async def test_every_page_near_the_start_is_found_with_one_statement_and_without(store: PlaybookStore) -> None:
+    kept = [one.id for one in await store.add(ANN, [CONTENT] * 25)]
+
+    for order, ids in (("asc", kept), ("desc", kept[::-1])):
+        for page in (1, 2, 3):
+            listing = Listing(page, 10, sort_order=order)  # type: ignore[arg-type]  # of the tuples above
+            listed = await store.list_page(ANN, listing)
+            assert [item.id for item in listed.items] == ids[(page - 1) * 10 : page * 10]
+            assert (listed.total_items, listed.total_pages) == (25, 3)
+    with pytest.raises(OutOfRange):
+        await store.list_page(ANN, Listing(4, 10))
+    assert (await store.list_page(ANN, Listing(4, 10, clamp=True))).page == 3
+    assert (await store.list_page(BOB, Listing(1, 10))).total_items == 0
 
 
 async def test_names_of_users_cannot_break_out_of_their_place(database: PostgresDatabase) -> None:

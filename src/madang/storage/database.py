@@ -70,6 +70,10 @@ def private_rows(*tables: str) -> str:
 class Database(Protocol):
     """One database, used by several processes at once."""
 
+    @property
+    def is_remote(self) -> bool:
+        """Whether every statement is a trip to somewhere else, so that one that does more is better than two."""
+
     async def prepare(self, migrations: MigrationSet) -> None:
         """Open the database if it is not open, and bring the tables of one set up to date.
 
@@ -85,6 +89,12 @@ class Database(Protocol):
 
         `user_id` is whose rows it is about. A shared database server shows no others, and without a user it shows
         nobody's, so that a forgotten condition in a store cannot tell one user about another.
+        """
+
+    async def find(self, sql: str, *parameters: object, user_id: UserId | None = None) -> list[Row]:
+        """Return the rows of one brief `SELECT`.
+
+        One statement needs no transaction to see one snapshot: on a database server this is one trip instead of three.
         """
 
     async def write(self, work: Work[ResultT], *, user_id: UserId | None = None) -> ResultT:

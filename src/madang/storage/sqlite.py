@@ -109,6 +109,8 @@ class SqliteDatabase:
     `vfs` names the layer through which SQLite reaches the file; None is the platform's own.
     """
 
+    is_remote = False
+
     def __init__(self, path: Path | None, *, readers: int = READERS, vfs: str | None = None) -> None:
         self._path = path
         self._vfs = vfs
@@ -147,6 +149,9 @@ class SqliteDatabase:
             finally:
                 self._here_is_free.release()
         return await self._submit(self._reads if self._reader_count else self._writes, work)
+
+    async def find(self, sql: str, *parameters: object, user_id: UserId | None = None) -> list[Row]:
+        return await self.read(lambda tx: tx.all(sql, *parameters), brief=True)
 
     async def write(self, work: Work[ResultT], *, user_id: UserId | None = None) -> ResultT:
         return await self._submit(self._writes, work)

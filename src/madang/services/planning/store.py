@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from madang.core.calls import Call
 from madang.services.planning.domain import Plan
-from madang.storage.database import Database, MigrationSet, Transaction, private_rows
+from madang.storage.database import Database, MigrationSet, Row, Transaction, private_rows
 from madang.storage.watchers import topic
 
 MIGRATIONS = MigrationSet(
@@ -34,6 +34,7 @@ MIGRATIONS = MigrationSet(
 MoreT = TypeVar("MoreT")
 
 _UNTOUCHED = Plan()
+_BY_KEY = "SELECT document FROM plan WHERE user_id = ?1 AND session_id = ?2 AND thread_id = ?3"
 
 
 class PlanStore:
@@ -47,13 +48,14 @@ class PlanStore:
 
     async def get(self, call: Call) -> Plan:
         """Return the plan of the call's session and thread; one that was never touched is empty."""
-        return await self._database.read(lambda tx: _get(tx, call), user_id=call.user_id, brief=True)
+        rows = await self._database.find(_BY_KEY, *_key(call), user_id=call.user_id)
+        return _plan(rows[0] if rows else None)
 
     async def change(self, call: Call, change: Callable[[Plan], tuple[Plan, MoreT]]) -> tuple[Plan, MoreT]:
         """Replace the plan by what `change` makes of it, in one transaction, so that no two changes get lost."""
 
         async def work(tx: Transaction) -> tuple[Plan, MoreT]:
-            plan, more = change(await _get(tx, call))
+            plan, more = change(_plan(await tx.one(_BY_KEY, *_key(call))))
             await tx.run(
                 "INSERT INTO plan VALUES (?1, ?2, ?3, ?4) "
                 "ON CONFLICT (user_id, session_id, thread_id) DO UPDATE SET document = excluded.document",
@@ -75,8 +77,5 @@ def _key(call: Call) -> tuple[str, str, str]:
     return call.user_id, call.session, call.thread_id
 
 
-async def _get(tx: Transaction, call: Call) -> Plan:
-    row = await tx.one(
-        "SELECT document FROM plan WHERE user_id = ?1 AND session_id = ?2 AND thread_id = ?3", *_key(call)
-    )
+def _plan(row: Row | None) -> Plan:
     return Plan.model_validate_json(row[0]) if row else _UNTOUCHED

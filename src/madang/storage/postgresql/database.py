@@ -10,10 +10,10 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import re
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import suppress
-from functools import lru_cache
-from typing import Any
+from functools import lru_cache, partial
+from typing import Any, TypeAlias
 
 import asyncpg
 
@@ -41,10 +41,13 @@ CREATE TABLE IF NOT EXISTS migration (
 """
 
 
+Connection: TypeAlias = "asyncpg.pool.PoolConnectionProxy[Any]"
+
+
 class _Statements:
     """A transaction on one connection."""
 
-    def __init__(self, connection: asyncpg.pool.PoolConnectionProxy[Any]) -> None:
+    def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self.topics: dict[str, None] = {}
 
@@ -70,6 +73,8 @@ class _Statements:
 class PostgresDatabase:
     """`Database` on a server. The event loop that opened it is the one that uses it."""
 
+    is_remote = True
+
     def __init__(self, address: ServerAddress) -> None:
         self._address = address
         self._pool: asyncpg.Pool[Any] | None = None
@@ -93,7 +98,16 @@ class PostgresDatabase:
 
     async def read(self, work: Work[ResultT], *, user_id: UserId | None = None, brief: bool = False) -> ResultT:
         begin = f"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SELECT {_set_user(user_id)}"
-        return await self._run(work, begin, begin)
+        unit = partial(_unit, work, begin)
+        return await self._run(unit, unit)
+
+    async def find(self, sql: str, *parameters: object, user_id: UserId | None = None) -> list[Row]:
+        statement = _as_user(sql, len(parameters) + 1)
+
+        async def look(connection: Connection) -> list[Row]:
+            return [tuple(row) for row in await connection.fetch(statement, *parameters, user_id or "")]
+
+        return await self._run(look)
 
     async def write(self, work: Work[ResultT], *, user_id: UserId | None = None) -> ResultT:
         # At first beside the user's other units, on a snapshot: the server refuses it if they touch the same rows.
@@ -101,7 +115,7 @@ class PostgresDatabase:
         setting, key = _set_user(user_id), _lock_key(f"user/{user_id or ''}")
         beside = f"BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT {setting}, pg_advisory_xact_lock_shared({key})"
         alone = f"BEGIN ISOLATION LEVEL READ COMMITTED; SELECT {setting}, pg_advisory_xact_lock({key})"
-        return await self._run(work, beside, alone)
+        return await self._run(partial(_unit, work, beside), partial(_unit, work, alone))
 
     def changes(self, *topics: str) -> AsyncIterator[frozenset[str]]:
         return self._listener.changes(topics)
@@ -141,7 +155,7 @@ class PostgresDatabase:
             raise setup_error(error, self._address) or error from None
         return f"PostgreSQL {version} ({self._address.place}), {took_ms:.1f} ms away"
 
-    async def _run(self, work: Work[ResultT], *attempts: str) -> ResultT:
+    async def _run(self, *attempts: Callable[[Connection], Awaitable[ResultT]]) -> ResultT:
         pool = self._pool
         if pool is None:
             raise closed()
@@ -149,42 +163,29 @@ class PostgresDatabase:
         self._accepted.add(done)
         *earlier, last = attempts
         try:
-            for begin in earlier:
+            for attempt in earlier:
                 with suppress(*GOES_AGAIN):
-                    return await self._unit(pool, work, begin)
-            return await self._unit(pool, work, last)
+                    return await self._on_connection(pool, attempt)
+            return await self._on_connection(pool, last)
         except Exception as error:
             raise unavailable(error) or error from None
         finally:
             self._accepted.discard(done)
             done.set_result(None)
 
-    async def _unit(self, pool: asyncpg.Pool[Any], work: Work[ResultT], begin: str) -> ResultT:
+    async def _on_connection(
+        self, pool: asyncpg.Pool[Any], attempt: Callable[[Connection], Awaitable[ResultT]]
+    ) -> ResultT:
         # Not by the argument of `acquire`: it would start a task for each.
         async with asyncio.timeout(ACQUIRE_S):
             connection = await pool.acquire()
-        is_over = False
         try:
-            statements = _Statements(connection)
-            # Without parameters: so the user, the lock and the BEGIN are one trip to the server.
-            await connection.execute(begin)
-            result = await work(statements)
-            await _commit(connection, statements.topics)
-            is_over = True
-            return result
+            return await attempt(connection)
         except LOST:
             connection.terminate()  # nobody knows what state it is in
             raise
         finally:
-            try:
-                # The user and the locks end with the transaction, so nothing is left over for the next unit. Also if
-                # none is seen: the BEGIN of one that was cancelled may still be on its way.
-                if not is_over and not connection.is_closed():
-                    await connection.execute("ROLLBACK", timeout=CONNECT_S)
-            except LOST:
-                connection.terminate()
-            finally:
-                await pool.release(connection)
+            await pool.release(connection)
 
     async def _open(self) -> asyncpg.Pool[Any]:
         pool = asyncpg.create_pool(
@@ -217,7 +218,7 @@ class PostgresDatabase:
             server_settings=SHOWN_AS,
         )
 
-    async def _check(self, connection: asyncpg.Connection[Any] | asyncpg.pool.PoolConnectionProxy[Any]) -> None:
+    async def _check(self, connection: asyncpg.Connection[Any] | Connection) -> None:
         """Refuse a server on which users could not be kept apart, or texts not be kept as they are."""
         row = await connection.fetchrow(
             "SELECT rolname, rolsuper OR rolbypassrls, current_setting('server_encoding'), "
@@ -264,7 +265,7 @@ class PostgresDatabase:
                         "INSERT INTO migration (set_name, number) VALUES ($1, $2)", migrations.name, number
                     )
 
-    async def _applied(self, connection: asyncpg.pool.PoolConnectionProxy[Any], migrations: MigrationSet) -> int:
+    async def _applied(self, connection: Connection, migrations: MigrationSet) -> int:
         done = await connection.fetchval("SELECT max(number) FROM migration WHERE set_name = $1", migrations.name)
         if (done or 0) > len(migrations.postgresql):
             raise SetupError(
@@ -274,7 +275,30 @@ class PostgresDatabase:
         return done or 0
 
 
-async def _commit(connection: asyncpg.pool.PoolConnectionProxy[Any], topics: dict[str, None]) -> None:
+async def _unit(work: Work[ResultT], begin: str, connection: Connection) -> ResultT:
+    is_over = False
+    try:
+        statements = _Statements(connection)
+        # Without parameters: so the user, the lock and the BEGIN are one trip to the server.
+        await connection.execute(begin)
+        result = await work(statements)
+        await _commit(connection, statements.topics)
+        is_over = True
+        return result
+    except LOST:
+        connection.terminate()
+        raise
+    finally:
+        # The user and the locks end with the transaction, so nothing is left over for the next unit. Also if none is
+        # seen: the BEGIN of one that was cancelled may still be on its way.
+        if not is_over and not connection.is_closed():
+            try:
+                await connection.execute("ROLLBACK", timeout=CONNECT_S)
+            except LOST:
+                connection.terminate()
+
+
+async def _commit(connection: Connection, topics: dict[str, None]) -> None:
     told = "".join(f"SELECT pg_notify('{CHANNEL}', {_text(topic)}); " for topic in topics)
     try:
         tag = await connection.execute(f"{told}COMMIT")
@@ -294,6 +318,20 @@ async def _nothing(_: object) -> None:
 def _numbered(sql: str) -> str:
     """Return `sql` with the server's way of writing parameters: `$1` for `?1`."""
     return re.sub(r"\?(\d+)", r"$\1", sql)
+
+
+@lru_cache(maxsize=1024)
+def _as_user(sql: str, number: int) -> str:
+    """Return a `SELECT` that sets the user, which is parameter `number`, and then runs `sql`; both end with it.
+
+    The user must be set before a policy asks for it. A lateral query is run for each row of what it refers to, here for
+    the one row that setting the user gives, and OFFSET keeps the planner from taking it apart. Were that ever to
+    change, the policies would find no user and show nothing.
+    """
+    return (
+        f"SELECT found.* FROM (SELECT set_config('madang.user_id', ${number}, true) AS user_id) AS me, "
+        f"LATERAL (SELECT * FROM ({_numbered(sql)}) AS asked WHERE me.user_id IS NOT NULL OFFSET 0) AS found"
+    )
 
 
 def _set_user(user_id: UserId | None) -> str:

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from madang.core.calls import Call
 from madang.core.messages import say
 from madang.core.paging import Span, span
 from madang.services.playbook.domain import PlaybookSummary, fold
 from madang.services.playbook.store.tables import COARSE, FINE
-from madang.storage.database import Row, Transaction
+from madang.storage.database import Database, Row, Transaction
 
 SortBy = Literal["createdAt", "updatedAt", "goal"]
 SortOrder = Literal["asc", "desc"]
@@ -34,6 +35,29 @@ class Listing:
     def is_brief(self) -> bool:
         """Whether only the rows of a small page are touched, whatever the number of playbooks."""
         return not self.query and self.sort_by == "createdAt" and 0 < self.page_size <= 100
+
+    @property
+    def is_near(self) -> bool:
+        """Whether the page is also so near to where the listing begins that walking there is the shortest way."""
+        return self.is_brief and self.page * self.page_size <= 1 << FINE
+
+
+async def find_near_page(database: Database, call: Call, listing: Listing) -> tuple[Span, list[Row]] | None:
+    """Return a near page with a single statement, or None when nothing is there: why is for the longer way to say."""
+    owner = "FROM playbook_owner WHERE user_id = ?1 AND assistant_id = ?2"
+    rows = await database.find(
+        f"SELECT (SELECT total {owner}), {_SUMMARY} FROM playbook WHERE owner_no = (SELECT no {owner}) "
+        f"ORDER BY seq {listing.sort_order.upper()} LIMIT ?3 OFFSET ?4",
+        call.user_id,
+        call.assistant,
+        listing.page_size,
+        (listing.page - 1) * listing.page_size,
+        user_id=call.user_id,
+    )
+    if not rows:
+        return None
+    where = span(listing.page, listing.page_size, rows[0][0], things=_THINGS)
+    return where, [row[1:] for row in rows]
 
 
 async def find_page(tx: Transaction, owner_no: int, total: int, listing: Listing) -> tuple[Span, list[Row]]:

@@ -27,7 +27,7 @@ from madang.services.playbook.domain import (
     sort_key,
     with_step_ids,
 )
-from madang.services.playbook.store.pages import Listing, find_page, summaries
+from madang.services.playbook.store.pages import Listing, find_near_page, find_page, summaries
 from madang.services.playbook.store.tables import MIGRATIONS
 from madang.storage.database import Database, Row, Transaction
 from madang.storage.watchers import topic
@@ -35,6 +35,11 @@ from madang.storage.watchers import topic
 _RUNS = say("runs")
 _STEPS = TypeAdapter(list[Step])
 _WHOLE = "goal, initial_command, workflow, success_criteria, created_at, updated_at, version"
+_BY_ID = (
+    f"SELECT owner.user_id, owner.assistant_id, {_WHOLE} FROM playbook "
+    "JOIN playbook_owner owner ON owner.no = playbook.owner_no WHERE playbook.id = ?1"
+)
+_OWNER = "SELECT no, total FROM playbook_owner WHERE user_id = ?1 AND assistant_id = ?2"
 
 
 class PlaybookStore:
@@ -77,7 +82,8 @@ class PlaybookStore:
         Raises:
             NotFound, Denied: it is not there, or belongs to another assistant.
         """
-        return await self._database.read(lambda tx: _get(tx, call, id), user_id=call.user_id, brief=True)
+        rows = await self._database.find(_BY_ID, id, user_id=call.user_id)
+        return _checked(call, id, rows[0] if rows else None)
 
     async def get_many(self, call: Call, ids: Sequence[str]) -> list[Playbook]:
         """Return the named playbooks in the order of the names."""
@@ -88,10 +94,8 @@ class PlaybookStore:
         return await self._database.read(work, user_id=call.user_id)
 
     async def total(self, call: Call) -> int:
-        async def work(tx: Transaction) -> int:
-            return (await _known_owner(tx, call))[1]
-
-        return await self._database.read(work, user_id=call.user_id, brief=True)
+        rows = await self._database.find(_OWNER, call.user_id, call.assistant, user_id=call.user_id)
+        return rows[0][1] if rows else 0
 
     async def list_page(self, call: Call, listing: Listing) -> Page[PlaybookSummary]:
         """Return one page: filtered first, then cut.
@@ -103,9 +107,13 @@ class PlaybookStore:
         async def work(tx: Transaction) -> tuple[Span, list[Row]]:
             return await find_page(tx, *await _known_owner(tx, call), listing)
 
-        where, rows = await self._database.read(work, user_id=call.user_id, brief=listing.is_brief)
-        agent_id = call.assistant
-        return where.fill(summaries(agent_id, rows))
+        found = None
+        if self._database.is_remote and listing.is_near:
+            found = await find_near_page(self._database, call, listing)
+        if found is None:
+            found = await self._database.read(work, user_id=call.user_id, brief=listing.is_brief)
+        where, rows = found
+        return where.fill(summaries(call.assistant, rows))
 
     async def list_after(self, call: Call, after: int, limit: int) -> list[tuple[int, Playbook]]:
         """Return up to `limit` whole playbooks, oldest first, from the place after `after`; each with its place."""
@@ -289,20 +297,16 @@ async def _owner(tx: Transaction, call: Call) -> int:
 
 async def _known_owner(tx: Transaction, call: Call) -> tuple[int, int]:
     """Return the owner's number and total; one who never kept anything has the number 0, which owns nothing."""
-    row = await tx.one(
-        "SELECT no, total FROM playbook_owner WHERE user_id = ?1 AND assistant_id = ?2",
-        call.user_id,
-        call.assistant,
-    )
+    row = await tx.one(_OWNER, call.user_id, call.assistant)
     return (row[0], row[1]) if row else (0, 0)
 
 
 async def _get(tx: Transaction, call: Call, id: str) -> Playbook:
-    row = await tx.one(
-        f"SELECT owner.user_id, owner.assistant_id, {_WHOLE} FROM playbook "
-        "JOIN playbook_owner owner ON owner.no = playbook.owner_no WHERE playbook.id = ?1",
-        id,
-    )
+    return _checked(call, id, await tx.one(_BY_ID, id))
+
+
+def _checked(call: Call, id: str, row: Row | None) -> Playbook:
+    """Return the playbook that was found under `id`, if it is the caller's."""
     # Another user's playbook is answered like one that does not exist: an id must not tell that it is taken.
     if row is None or row[0] != call.user_id:
         raise NotFound(
