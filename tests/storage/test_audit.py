@@ -189,3 +189,19 @@ async def test_closing_waits_for_rows_that_are_being_written(database: SqliteDat
     with anyio.fail_after(10):
         await closing
     assert len(await rows(database)) == 1
+
+
+async def test_rows_that_cannot_be_written_now_are_written_later(tmp_path: Path) -> None:
+    (tmp_path / "later").write_text("in the way of the folder")
+    database = SqliteDatabase(tmp_path / "later" / "madang.db")
+    log = AuditLog(database)
+    log.record(replace(ENTRY, tool="first"))
+    await log._flush()
+
+    (tmp_path / "later").unlink()
+    (tmp_path / "later").mkdir()
+    log.record(replace(ENTRY, tool="second"))
+    await log.close()
+
+    assert await rows(database, "tool") == [("first",), ("second",)]
+    await database.close()

@@ -26,6 +26,7 @@ from madang.storage.database import Database, MigrationSet, Row, Transaction, pr
 
 FLUSH_S = 0.25
 KEPT_ROWS = 100_000
+MOST_WAITING = 10_000
 LONGEST_VALUE = 120
 
 logger = logging.getLogger(__name__)
@@ -92,11 +93,15 @@ class AuditLog:
             with suppress(asyncio.CancelledError):
                 await self._flusher
         await self._flush()
+        if self._noted:
+            logger.error("%d audit rows were lost: the database could not be written", len(self._noted))
 
     async def _flush_soon(self) -> None:
         await asyncio.sleep(FLUSH_S)
         self._flusher = None
         await self._flush()
+        if self._noted and self._flusher is None:
+            self._flusher = asyncio.create_task(self._flush_soon())
 
     async def _flush(self) -> None:
         async with self._writing:  # closing waits here for rows that are on their way
@@ -117,8 +122,12 @@ class AuditLog:
             await self._database.prepare(AUDIT_MIGRATIONS)
             await self._database.write(write, user_id=user_id)
         except MadangError as error:
-            # A full disk must not stop the tools that still can work; that the trail has a hole is said in the log.
-            logger.error("%d audit rows were lost: %s", len(noted), error)
+            # A full disk or a lock must not stop the tools that still can work. The rows wait for better times, but not
+            # without bounds; that the trail then has a hole is said in the log.
+            waiting = noted + self._noted
+            self._noted = waiting[-MOST_WAITING:]
+            if len(waiting) > MOST_WAITING:
+                logger.error("%d audit rows were lost: %s", len(waiting) - MOST_WAITING, error)
 
 
 _INSERT = """
