@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import socket
 from itertools import pairwise
 from typing import Any
 
@@ -135,6 +137,22 @@ async def test_a_client_that_goes_away_in_its_body_does_not_get_in() -> None:
 def test_t40_the_gate_knows_exact_names_with_the_port_only() -> None:
     assert GATE.hosts == {"127.0.0.1:8321", "localhost:8321", "[::1]:8321"}
     assert GATE.origins == {"http://127.0.0.1:8321", "http://localhost:8321", "http://[::1]:8321"}
+
+
+async def test_no_part_of_an_answer_waits_for_the_acknowledgement_of_the_one_before() -> None:
+    """A client may put that off for 40 ms, and an answer has two parts: so every call took that long."""
+    options: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+
+    async def connected(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        connection = writer.get_extra_info("socket")
+        options.set_result(connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+        writer.close()
+
+    with listening_socket("127.0.0.1", 0) as listening:
+        async with await asyncio.start_server(connected, sock=listening):
+            _, writer = await asyncio.open_connection(*listening.getsockname())
+            assert await asyncio.wait_for(options, 5)
+            writer.close()
 
 
 def test_a_port_that_is_taken_is_a_matter_of_setup() -> None:

@@ -57,7 +57,7 @@ def listening_socket(host: str, port: int) -> socket.socket:
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        return socket.create_server((host, port), family=family)
+        listening = socket.create_server((host, port), family=family)
     except OSError as error:
         raise SetupError(
             say(
@@ -68,6 +68,9 @@ def listening_socket(host: str, port: int) -> socket.socket:
             ),
             hint=say("Use another port: --http 127.0.0.1:0 takes a free one."),
         ) from None
+    # By its full name: only of a socket that says it is TCP does asyncio send every part of an answer at once. Else the
+    # second part waits until the first is acknowledged, which a client may put off for 40 ms.
+    return socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP, listening.detach())
 
 
 def loopback_sockets(port: int) -> list[socket.socket]:
