@@ -7,7 +7,7 @@ import asyncio
 import sys
 from collections.abc import Awaitable, Callable
 
-from benchmarks import http, memory, report, stdio, store
+from benchmarks import http, memory, report, stdio, store, tokens
 from benchmarks.harness import FULL, QUICK, Effort, Finding
 
 BENCHMARKS: dict[str, Callable[[Effort], Awaitable[list[Finding]]]] = {
@@ -18,6 +18,9 @@ BENCHMARKS: dict[str, Callable[[Effort], Awaitable[list[Finding]]]] = {
     "commits": store.commits,
     "memory": memory.calls,
     "http": http.calls,
+    "load": http.load,
+    "fastmcp": http.fastmcp,
+    "tokens": tokens.tokens,
 }
 
 

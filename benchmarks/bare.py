@@ -23,14 +23,16 @@ def main(transport: str) -> None:
     if transport == "stdio":
         server.run()
         return
+    import asyncio
     import socket
 
     import uvicorn
 
     with socket.create_server(("127.0.0.1", 0)) as listening:
+        listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # as uvicorn's own sockets have it
         print(f"http://127.0.0.1:{listening.getsockname()[1]}/mcp", flush=True)
         config = uvicorn.Config(server.streamable_http_app(), log_level="error", access_log=False, ws="none")
-        uvicorn.Server(config).run(sockets=[listening])
+        asyncio.run(uvicorn.Server(config).serve(sockets=[listening]))
 
 
 if __name__ == "__main__":

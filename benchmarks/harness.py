@@ -10,11 +10,13 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
+from typing import TypeVar
 
 Sample = Mapping[str, float]
 """What one side cost in one round, by metric."""
 
 Side = Callable[[], Awaitable[Sample]]
+SideT = TypeVar("SideT")
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,10 +26,12 @@ class Effort:
     rounds: int
     starts: int
     calls: int
+    seconds: int
+    """How long a load lasts."""
 
 
-FULL = Effort(rounds=21, starts=15, calls=150)
-QUICK = Effort(rounds=3, starts=3, calls=100)
+FULL = Effort(rounds=21, starts=15, calls=150, seconds=60)
+QUICK = Effort(rounds=3, starts=3, calls=100, seconds=10)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +70,9 @@ class Finding:
         return met if self.goal.promised else f"info: {met}"
 
 
-async def interleave(rounds: int, sides: Mapping[str, Side]) -> dict[str, list[Sample]]:
+async def interleave(rounds: int, sides: Mapping[SideT, Side]) -> dict[SideT, list[Sample]]:
     """Run every side once per round, each time starting with another one."""
-    samples: dict[str, list[Sample]] = {name: [] for name in sides}
+    samples: dict[SideT, list[Sample]] = {name: [] for name in sides}
     names = list(sides)
     for number in range(rounds):
         turn = number % len(names)

@@ -1,0 +1,52 @@
+"""Run a server with a clock on its event loop: `python -m benchmarks.watched REPORT MODULE [WORD ...]`.
+
+A ticker wants to run every few milliseconds; how late it comes is how long everybody else had to wait. What it saw is
+written to REPORT when the program ends: pairs of when (seconds of the monotonic clock) and how late (seconds).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import runpy
+import signal
+import sys
+import time
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Any
+
+EVERY_S = 0.005
+WORTH_NOTING_S = 0.01
+
+_late: list[tuple[float, float]] = []
+_run = asyncio.run
+
+
+async def _tick() -> None:
+    while True:
+        due = time.monotonic() + EVERY_S
+        await asyncio.sleep(EVERY_S)
+        late = time.monotonic() - due
+        if late > WORTH_NOTING_S:
+            _late.append((due, late))
+
+
+async def _watched(program: Coroutine[Any, Any, Any]) -> Any:
+    ticker = asyncio.create_task(_tick())
+    try:
+        return await program
+    finally:
+        ticker.cancel()
+
+
+if __name__ == "__main__":
+    report = Path(sys.argv.pop(1))
+    module = sys.argv.pop(1)
+    # uvicorn stops in order and then sends itself the signal again: without this that would be the end.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit())
+    asyncio.run = lambda program, **options: _run(_watched(program), **options)
+    try:
+        runpy.run_module(module, run_name="__main__", alter_sys=True)
+    finally:
+        report.write_text(json.dumps(_late))
