@@ -7,7 +7,7 @@ import asyncio
 import sys
 from collections.abc import Awaitable, Callable
 
-from benchmarks import http, memory, report, stdio, store, tokens
+from benchmarks import http, memory, postgresql, report, stdio, store, tokens
 from benchmarks.harness import FULL, QUICK, Effort, Finding
 
 BENCHMARKS: dict[str, Callable[[Effort], Awaitable[list[Finding]]]] = {
@@ -16,6 +16,7 @@ BENCHMARKS: dict[str, Callable[[Effort], Awaitable[list[Finding]]]] = {
     "start": stdio.starts,
     "sql": store.sql,
     "commits": store.commits,
+    "postgresql": postgresql.reads,
     "memory": memory.calls,
     "http": http.calls,
     "load": http.load,

@@ -12,7 +12,7 @@ from pathlib import Path
 from benchmarks.harness import Effort, Finding
 
 RESULTS = Path(__file__).with_name("RESULTS.md")
-PACKAGES = ("madang", "mcp", "pydantic", "anyio", "apsw", "starlette", "uvicorn")
+PACKAGES = ("madang", "mcp", "pydantic", "anyio", "apsw", "asyncpg", "starlette", "uvicorn")
 HEADER = ("what", "ours", "floor", "unit", "ratio", "goal", "verdict")
 
 

@@ -32,7 +32,8 @@ async def calls(effort: Effort) -> list[Finding]:
     """Server CPU of one call, in both protocol eras, and the memory that serving took."""
     library = await prepare(THOUSAND)
     findings = []
-    for era, goal in ((MODERN, Goal(1.3)), (LEGACY, Goal(1.3, promised=False))):
+    goal = Goal(1.3)
+    for era in (MODERN, LEGACY):
         with ExitStack() as stack:
             madang = stack.enter_context(stdio_server(madang_command(library.folder), era))
             bare = stack.enter_context(stdio_server(bare_command("stdio"), era))
@@ -50,10 +51,9 @@ async def calls(effort: Effort) -> list[Finding]:
         what = f"stdio {era}, list_playbooks ({PAGE_SIZE} of {library.owned:,}) vs an empty tool"
         findings.append(compare(what, "cpu", "µs CPU", samples["listing"], samples["bare"], goal))
         what = f"stdio {era}, get_current_state vs an empty tool"
-        info = Goal(1.3, promised=False)
-        findings.append(compare(what, "cpu", "µs CPU", samples["state"], samples["bare"], info))
+        findings.append(compare(what, "cpu", "µs CPU", samples["state"], samples["bare"], goal))
         if era == MODERN:
-            findings.append(compare("stdio, resident memory after these calls", "mib", "MiB", *memory, info))
+            findings.append(compare("stdio, resident memory after these calls", "mib", "MiB", *memory, goal))
     return findings
 
 

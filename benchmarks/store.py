@@ -91,25 +91,25 @@ async def sql(effort: Effort) -> list[Finding]:
                 "store, read by id vs the same SQL in the calling thread",
                 repeated(lambda: store.get(OWNER, id), times),
                 repeated_inline(lambda: execute(_BY_ID, (id,)).fetchall(), times),
-                Goal(5, promised=False),
+                Goal(5),
             ),
             (
                 "store, page 1 with total vs the same SQL in the calling thread",
                 repeated(lambda: store.list_page(OWNER, Listing(1, PAGE_SIZE)), times),
                 repeated_inline(page_with_total, times),
-                Goal(1.8, promised=False),
+                Goal(1.8),
             ),
             (
                 "store, page at 90 % of 500,000 with total vs a keyset page in the calling thread",
                 repeated(lambda: store.list_page(OWNER, Listing(deep, PAGE_SIZE)), times),
                 repeated_inline(lambda: execute(_KEYSET, (1, middle, PAGE_SIZE)).fetchall(), times),
-                Goal(3.5, promised=False),
+                Goal(3.5),
             ),
             (
                 "store, total of 500,000 vs total of 500",
                 repeated(lambda: store.total(OWNER), times),
                 repeated(lambda: store.total(few), times),
-                Goal(1.2, promised=False),
+                Goal(1.2),
             ),
         ]
         findings = []
@@ -140,5 +140,5 @@ async def commits(effort: Effort) -> list[Finding]:
 
             samples = await interleave(effort.rounds, {"grouped": grouped, "each": each})
     what = f"store, {CLIENTS} clients, group commit vs commit each (FULL)"
-    goal = Goal(8, at_least=True, promised=False)
+    goal = Goal(8, at_least=True)
     return [compare(what, "rate", "writes/s", samples["grouped"], samples["each"], goal)]

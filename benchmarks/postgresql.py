@@ -1,0 +1,84 @@
+"""The playbook store on a PostgreSQL server of our own, against asyncpg by hand."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+
+import asyncpg
+
+from benchmarks.harness import Effort, Finding, Goal, compare, interleave, repeated
+from benchmarks.libraries import CONTENT, OWNER
+from madang.core.ids import UserId
+from madang.services.playbook.store import Listing, PlaybookStore
+from madang.storage.postgresql.address import parse_address
+from madang.storage.postgresql.database import PostgresDatabase
+
+PAGE_SIZE = 20
+KEPT = 1_000
+ANN = replace(OWNER, user_id=UserId("ann"))
+BOB = replace(OWNER, user_id=UserId("bob"))
+
+_BY_ID = """
+SELECT owner.user_id, owner.assistant_id, goal, initial_command, workflow, success_criteria, created_at, updated_at,
+  version FROM playbook JOIN playbook_owner owner ON owner.no = playbook.owner_no WHERE playbook.id = $1
+"""
+_PAGE = """
+SELECT (SELECT total FROM playbook_owner WHERE user_id = $1 AND assistant_id = $2),
+  id, goal, initial_command, steps, created_at, updated_at, version FROM playbook
+WHERE owner_no = (SELECT no FROM playbook_owner WHERE user_id = $1 AND assistant_id = $2) ORDER BY seq LIMIT $3
+"""
+
+
+async def reads(effort: Effort) -> list[Finding]:
+    """One playbook and one page: through the store, by hand with a pool and the user set, and with neither."""
+    try:
+        from tests.postgresql import server
+
+        running = server(fsync=True)
+    except BaseException as error:  # pytest's way to skip is no Exception
+        print(f"Left out: {error}", file=sys.stderr)
+        return []
+    url = running.new_database("bench")
+    database = PostgresDatabase(parse_address(url))
+    store = PlaybookStore(database)
+    await store.open()
+    kept = await store.add(ANN, [CONTENT] * KEPT)
+    await store.add(BOB, [CONTENT] * KEPT)
+    running.sql("VACUUM ANALYZE", "bench")
+    pool = await asyncpg.create_pool(url, min_size=1)
+    alone = await asyncpg.connect(url)
+    await alone.execute("SET madang.user_id = 'ann'")
+
+    async def pooled(sql: str, *parameters: object) -> object:
+        async with pool.acquire() as connection, connection.transaction(readonly=True):
+            await connection.execute("SELECT set_config('madang.user_id', $1, true)", ANN.user_id)
+            return await connection.fetch(sql, *parameters)
+
+    one, page = (_BY_ID, kept[KEPT // 2].id), (_PAGE, ANN.user_id, ANN.assistant, PAGE_SIZE)
+    tasks: dict[str, tuple[Callable[[], Awaitable[object]], tuple[object, ...]]] = {
+        "read by id": (lambda: store.get(ANN, kept[KEPT // 2].id), one),
+        f"page 1 with total ({PAGE_SIZE} of {KEPT:,})": (lambda: store.list_page(ANN, Listing(1, PAGE_SIZE)), page),
+    }
+    findings = []
+    for name, (ours, (sql, *parameters)) in tasks.items():
+        sides = {
+            "ours": repeated(ours, effort.calls),
+            "pooled": repeated(lambda s=sql, p=parameters: pooled(str(s), *p), effort.calls),  # type: ignore[misc]  # bound now, not at the next turn of the loop
+            "alone": repeated(lambda s=sql, p=parameters: alone.fetch(str(s), *p), effort.calls),  # type: ignore[misc]  # as above
+        }
+        for side in sides.values():
+            await side()
+        samples = await interleave(effort.rounds, sides)
+        for floor, words, promised in (
+            ("pooled", "asyncpg with its pool and the user set", True),
+            ("alone", "one statement on one connection of asyncpg", False),
+        ):
+            what = f"PostgreSQL, {name} vs {words}"
+            goal = Goal(1.3, promised=promised)
+            findings.append(compare(what, "wall", "µs wall", samples["ours"], samples[floor], goal))
+    await pool.close()
+    await alone.close()
+    await database.close()
+    return findings
