@@ -42,6 +42,10 @@ class Conflict(ToolError):
     code = "conflict"
 
 
+class Expired(ToolError):
+    code = "expired"
+
+
 class LimitExceeded(ToolError):
     code = "limit_exceeded"
 

@@ -11,8 +11,8 @@ from madang.core.messages import Message, Text
 
 DataT = TypeVar("DataT", bound=Document, covariant=True)
 
-PauseKind = Literal["choice"]
-"""What the agent waits for. `choice`: the person picks something on a page."""
+PauseKind = Literal["choice", "prompt", "wait"]
+"""What the agent waits for: a pick on a page, the answer to a question, or the person's word to go on."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -180,7 +180,7 @@ class McpServer:
         """Return the pages there are, each with the tool that fills it again when a host replays it empty."""
         tools = [tool for tool in await self._provider.available_tools(call) if tool.page]
         names = {tool.page: "" for tool in tools}
-        names.update({tool.page: tool.name for tool in tools if tool.audience == "person"})
+        names.update({tool.page: tool.name for tool in tools if tool.audience == "person" and tool.effect == "read"})
         return names
 
     def _call_of(self, context: Context) -> Call:

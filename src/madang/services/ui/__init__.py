@@ -1,0 +1,1 @@
+"""Asking and showing the person: prompts, waits and charts."""

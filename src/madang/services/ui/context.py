@@ -1,0 +1,21 @@
+"""What the model should know about open questions this turn."""
+
+from __future__ import annotations
+
+from madang.core.calls import Call
+from madang.core.messages import Line, Rows, say
+from madang.core.service import ServiceContext
+from madang.services.ui.store import UiStore
+
+
+async def ui_context(store: UiStore, call: Call) -> ServiceContext:
+    """Tell which questions the person has not answered yet."""
+    pending = await store.list_prompts(call, "pending")
+    if not pending:
+        return ServiceContext("", {"pendingPrompts": []})
+    rows = [f"  id:{prompt.message_id} {' '.join(prompt.prompt.split())[:100]}" for prompt in pending]
+    text: list[Line | Rows] = [
+        say("# Questions the person has not answered: {count}", count=len(pending)),
+        Rows(rows, say("  … {left_out} more. Use 'list_prompts' to see them.")),
+    ]
+    return ServiceContext(text, {"pendingPrompts": [prompt.model_dump(mode="json") for prompt in pending]})

@@ -1,0 +1,129 @@
+"""What a question to the person is, and which answers it takes. Pure: no I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from madang.core.documents import NOT_BLANK, Document
+from madang.core.errors import Conflict, Expired, InvalidArguments
+from madang.core.messages import Message, say
+
+MOST_OPTIONS = 100
+LONGEST_ANSWER = 20_000
+DEFAULT_TIMEOUT_S = 24 * 60 * 60
+LONGEST_TIMEOUT_S = 30 * DEFAULT_TIMEOUT_S
+
+PromptText = Annotated[str, Field(min_length=1, max_length=4_000), NOT_BLANK]
+PromptType = Literal["text", "select", "multiselect"]
+Option = Annotated[str, Field(min_length=1, max_length=500), NOT_BLANK]
+Placeholder = Annotated[str, Field(max_length=200)]
+TimeoutS = Annotated[int, Field(ge=1, le=LONGEST_TIMEOUT_S)]
+
+Answer = str | list[str]
+Status = Literal["pending", "answered", "cancelled", "expired"]
+
+
+class Prompt(Document):
+    """A question, from being asked to being settled. It changes state once: pending, then one of the others."""
+
+    message_id: str
+    type: PromptType
+    prompt: str
+    options: list[str] = Field(default_factory=list)
+    placeholder: str = ""
+    status: Status = "pending"
+    answer: Answer = ""
+    created_at: str
+    expires_at: str
+    settled_at: str = ""
+
+
+class Wait(Document):
+    """A stop until the person says go on."""
+
+    wait_id: str
+    message: str
+    resume_instruction: str = ""
+    status: Literal["waiting", "resumed"] = "waiting"
+    created_at: str
+    resumed_at: str = ""
+    elapsed_s: float = 0.0
+
+
+def check_options(type: PromptType, options: Sequence[str]) -> None:
+    """Refuse a question that could not be answered.
+
+    Raises:
+        InvalidArguments: a choice without distinct options, or options where the answer is free text.
+    """
+    if type == "text":
+        if options:
+            raise _wrong("options", say("are only for 'select' and 'multiselect'"))
+    elif not options:
+        raise _wrong("options", say("are required for 'select' and 'multiselect'"))
+    elif len(set(options)) != len(options):
+        raise _wrong("options", say("must be distinct"))
+
+
+def check_answer(prompt: Prompt, answer: Answer | None) -> Answer:
+    """Return the answer if it fits the question.
+
+    Raises:
+        InvalidArguments: it is of the wrong type, not one of the options, or names one twice.
+    """
+    if prompt.type == "multiselect":
+        if not isinstance(answer, list):
+            raise _wrong("answer", say("must be a list of options"))
+        if len(set(answer)) != len(answer):
+            raise _wrong("answer", say("names an option twice"))
+        chosen = answer
+    else:
+        if not isinstance(answer, str):
+            raise _wrong("answer", say("must be a string"))
+        if prompt.type == "text":
+            return answer
+        chosen = [answer]
+    for option in chosen:
+        if option not in prompt.options:
+            raise _wrong("answer", say("'{option}' is not one of the options", option=option[:100]))
+    return answer
+
+
+def check_settled(prompt: Prompt, answer: Answer | None, *, cancelled: bool) -> None:
+    """Let the same answer pass once more, and refuse another one.
+
+    Raises:
+        Expired, Conflict: it is too late, or somebody has answered otherwise.
+    """
+    if prompt.status == "expired":
+        raise Expired(
+            say("Prompt {id} expired at {at} without an answer.", id=prompt.message_id, at=prompt.expires_at),
+            hint=say("Use 'prompt_user' to ask again."),
+        )
+    same = prompt.status == "cancelled" if cancelled else prompt.status == "answered" and prompt.answer == answer
+    if not same:
+        raise Conflict(
+            say(
+                "Prompt {id} was {status} already. Nothing was changed.",
+                id=prompt.message_id,
+                status=said(prompt.status),
+            ),
+            hint=say("Use 'get_prompt' to read what was answered."),
+        )
+
+
+def said(status: Status) -> Message:
+    """Return a status in words."""
+    return {
+        "pending": say("pending"),
+        "answered": say("answered"),
+        "cancelled": say("cancelled"),
+        "expired": say("expired"),
+    }[status]
+
+
+def _wrong(field: str, what: Message) -> InvalidArguments:
+    return InvalidArguments(say("{field}: {what}.", field=field, what=what))

@@ -1,0 +1,41 @@
+"""The ui service, put together."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+from madang.core.calls import Call
+from madang.core.messages import say
+from madang.core.service import ServiceContext, ServiceMetadata
+from madang.core.tools import tools_of
+from madang.services.ui.context import ui_context
+from madang.services.ui.store import UiStore
+from madang.services.ui.tools import UiTools
+from madang.storage.database import Database
+
+
+class UiService:
+    """Asks the person, and keeps what was asked until it is answered."""
+
+    metadata = ServiceMetadata(
+        name="ui",
+        title=say("Questions"),
+        description=say("Questions to the person, and stops until they are ready."),
+        version="1",
+    )
+
+    def __init__(self, database: Database) -> None:
+        self._store = UiStore(database)
+        self.tools = tools_of(UiTools(self._store))
+
+    async def load(self) -> None:
+        await self._store.open()
+
+    async def unload(self) -> None:
+        """Nothing to close: the database belongs to whoever opened it."""
+
+    async def get_service_context(self, call: Call) -> ServiceContext:
+        return await ui_context(self._store, call)
+
+    def changes(self, call: Call) -> AsyncIterator[object]:
+        return self._store.changes(call)

@@ -1,0 +1,101 @@
+"""What an agent can ask of the person, and what the person's buttons do."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated
+
+from pydantic import Field, WithJsonSchema
+
+from madang.core.calls import Call
+from madang.core.results import ToolResult
+from madang.core.tools import tool
+from madang.services.ui import views
+from madang.services.ui.domain import (
+    DEFAULT_TIMEOUT_S,
+    LONGEST_ANSWER,
+    MOST_OPTIONS,
+    Option,
+    Placeholder,
+    Prompt,
+    PromptText,
+    PromptType,
+    Status,
+    TimeoutS,
+    check_options,
+)
+from madang.services.ui.store import UiStore
+
+Id = Annotated[str, Field(min_length=1, max_length=100)]
+WaitS = Annotated[int, Field(ge=0, le=25)]
+# Several clients refuse `anyOf`; a list of types says the same.
+GivenAnswer = Annotated[
+    Annotated[str, Field(max_length=LONGEST_ANSWER)]
+    | Annotated[list[Annotated[str, Field(max_length=500)]], Field(max_length=MOST_OPTIONS)],
+    WithJsonSchema({"type": ["string", "array"], "items": {"type": "string"}, "description": "list for multiselect"}),
+]
+
+
+class UiTools:
+    """The tools of the ui service. None of them waits for the person inside its call, but for a moment on request."""
+
+    def __init__(self, store: UiStore) -> None:
+        self._store = store
+
+    @tool(effect="write", page=views.PROMPT_PAGE)
+    async def prompt_user(
+        self,
+        call: Call,
+        prompt: PromptText,
+        type: PromptType,
+        options: Annotated[list[Option], Field(max_length=MOST_OPTIONS)] | None = None,
+        placeholder: Placeholder = "",
+        timeout_s: TimeoutS = DEFAULT_TIMEOUT_S,
+    ) -> ToolResult[views.PromptAsked]:
+        """Ask the person a question: free text, one of options, or several. Pauses; get_prompt reads the answer."""
+        check_options(type, options or [])
+        return views.asked(await self._store.ask(call, type, prompt, options or [], placeholder, timeout_s))
+
+    @tool(effect="write", audience="person", page=views.PROMPT_PAGE, idempotent=True, answers_pause=True)
+    async def reply_prompt(
+        self, call: Call, message_id: Id, answer: GivenAnswer | None = None, cancelled: bool = False
+    ) -> ToolResult[views.PromptReply]:
+        """Give the person's answer to a prompt, or cancel it. Only with what the person really said."""
+        return views.replied(await self._store.reply(call, message_id, answer, cancelled=cancelled))
+
+    @tool(effect="read")
+    async def get_prompt(self, call: Call, message_id: Id, wait_s: WaitS = 0) -> ToolResult[Prompt]:
+        """Read a prompt's status and answer; with waitS, wait so many seconds for the person."""
+        return views.found(await self._answered(call, message_id, wait_s))
+
+    @tool(effect="read")
+    async def list_prompts(self, call: Call, status: Status = "pending") -> ToolResult[views.PromptList]:
+        """List this session's prompts: by default those the person has not answered yet."""
+        return views.listed(await self._store.list_prompts(call, status), status)
+
+    @tool(effect="write", page=views.WAIT_PAGE)
+    async def wait_for_user(
+        self, call: Call, message: PromptText, resume_instruction: Annotated[str, Field(max_length=4_000)] = ""
+    ) -> ToolResult[views.WaitState]:
+        """Stop until the person says to continue, for example after they did something elsewhere. Pauses."""
+        return views.waiting(await self._store.wait(call, message, resume_instruction))
+
+    @tool(effect="write", audience="person", page=views.WAIT_PAGE, idempotent=True, answers_pause=True)
+    async def resume_from_wait(self, call: Call, wait_id: Id) -> ToolResult[views.WaitState]:
+        """Say that the person is ready: ends a wait and tells what to do next."""
+        return views.resumed(await self._store.resume(call, wait_id))
+
+    async def _answered(self, call: Call, id: str, wait_s: int) -> Prompt:
+        """Return a prompt when it is settled, or as it is when the time is over."""
+        prompt = await self._store.get(call, id)
+        if prompt.status != "pending" or not wait_s:
+            return prompt
+        try:
+            async with asyncio.timeout(wait_s):
+                async for _ in self._store.changes(call, id):
+                    prompt = await self._store.get(call, id)
+                    if prompt.status != "pending":
+                        return prompt
+        except TimeoutError:
+            pass
+        return await self._store.get(call, id)
