@@ -20,6 +20,8 @@ from madang.core.ids import LOCAL_USER, AssistantId, SessionId, UserId, is_name
 from madang.core.messages import say
 
 UiChoice = Literal["auto", "linked", "embedded", "off"]
+AskChoice = Literal["auto", "elicit"]
+ASK_CHOICES: tuple[AskChoice, ...] = ("auto", "elicit")
 UI_CHOICES: tuple[UiChoice, ...] = ("auto", "linked", "embedded", "off")
 
 ChoiceT = TypeVar("ChoiceT", bound=str)
@@ -41,6 +43,8 @@ class Settings:
     """Whose data: one person on their own machine needs no other than this; a team on one database does."""
     locale: Locale = "en"
     ui: UiChoice = "auto"
+    ask: AskChoice = "auto"
+    """`elicit`: questions go through the forms of every client that declares elicitation."""
     services: tuple[str, ...] = ()
     """The services to offer; empty means all."""
     database: str = field(default="", repr=False)
@@ -68,6 +72,7 @@ def read_settings(
     user: str | None = None,
     locale: str | None = None,
     ui: str | None = None,
+    ask: str | None = None,
     services: str | None = None,
     database: str | None = None,
 ) -> Settings:
@@ -97,6 +102,7 @@ def read_settings(
         user=UserId(_name("user", chosen(user, "user", LOCAL_USER))),
         locale=_one_of("locale", chosen(locale, "locale", "en"), LOCALES),
         ui=_one_of("ui", chosen(ui, "ui", "auto"), UI_CHOICES),
+        ask=_one_of("ask", chosen(ask, "ask", "auto"), ASK_CHOICES),
         services=tuple(name.strip() for name in chosen(services, "services", "").split(",") if name.strip()),
         # Not from config.toml: it may hold a password.
         database=(database if database is not None else environment.get("MADANG_DATABASE", "")).strip(),
@@ -117,6 +123,7 @@ class _Config(Document):
     user: str = ""
     locale: str = ""
     ui: str = ""
+    ask: str = ""
     services: str = ""
     assistants: dict[str, _AssistantConfig] = Field(default_factory=dict)
 

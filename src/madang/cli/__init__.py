@@ -12,7 +12,7 @@ from madang import __version__
 from madang.cli import doctor, serve, tools
 from madang.core.errors import MadangError
 from madang.rendering.catalogue import translator
-from madang.settings import UI_CHOICES, read_settings
+from madang.settings import ASK_CHOICES, UI_CHOICES, read_settings
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -36,6 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             user=options.user,
             locale=options.locale,
             ui=options.ui,
+            ask=options.ask,
             services=options.services,
             database=options.database,
         )
@@ -75,7 +76,7 @@ def _parser() -> argparse.ArgumentParser:
 
     parser = argparse.ArgumentParser(prog="madang", description="A workbench that a person and an agent share.")
     parser.add_argument("--version", action="version", version=f"madang {__version__}")
-    parser.set_defaults(command=None, ui=None)
+    parser.set_defaults(command=None, ui=None, ask=None)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
 
     mcp = commands.add_parser("mcp", parents=[shared], help="serve MCP over stdio, or over HTTP")
@@ -83,6 +84,7 @@ def _parser() -> argparse.ArgumentParser:
         "--http", metavar="HOST:PORT", nargs="?", const=serve.DEFAULT_ADDRESS, help="serve over HTTP, here"
     )
     mcp.add_argument("--ui", metavar="|".join(UI_CHOICES), help="how pages reach the client (default: auto)")
+    mcp.add_argument("--ask", metavar="|".join(ASK_CHOICES), help="elicit: ask through the client's own forms")
     mcp.add_argument("--verbose", action="store_true", help="log every call to standard error")
     mcp.set_defaults(command=serve.mcp)
 

@@ -85,7 +85,10 @@ async def _serve_stdio(settings: Settings) -> None:
         from madang.server.mcp import McpServer
 
     async with open_madang(settings) as madang:
-        await McpServer(madang.provider, madang.call("mcp-stdio"), settings.page_override).serve_stdio()
+        server = McpServer(
+            madang.provider, madang.call("mcp-stdio"), settings.page_override, always_elicit=settings.ask == "elicit"
+        )
+        await server.serve_stdio()
 
 
 async def _serve_http(settings: Settings, host: str, port: int) -> None:
@@ -101,7 +104,9 @@ async def _serve_http(settings: Settings, host: str, port: int) -> None:
         port = sockets[0].getsockname()[1]
         token = settings.token or secrets.token_urlsafe(32)
         async with open_madang(settings) as madang:
-            server = McpServer(madang.provider, madang.call("mcp-http"), settings.page_override)
+            server = McpServer(
+                madang.provider, madang.call("mcp-http"), settings.page_override, always_elicit=settings.ask == "elicit"
+            )
             app = http_app(server.server, local_gate(token, host, port))
             print(how_to_connect(settings, host, port, token), flush=True)
             # h11 by name: another parser that happens to be installed would hide from the gate what was asked for.

@@ -26,6 +26,20 @@ class UiPage:
 
 
 @dataclass(frozen=True, slots=True)
+class Form:
+    """A question that a client can put to the person by itself, without our page.
+
+    `answer` is the JSON Schema of what may be answered. The answer goes to the tool `reply_tool`, as `messageId`,
+    `answer` and `cancelled`, whoever asked and however long it took.
+    """
+
+    message_id: str
+    message: str
+    answer: dict[str, Any]
+    reply_tool: str
+
+
+@dataclass(frozen=True, slots=True)
 class Pause:
     """A declaration that the agent now waits for the person.
 
@@ -36,6 +50,7 @@ class Pause:
     kind: PauseKind
     on_page: Message
     without_page: Message
+    form: Form | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +82,7 @@ class Reply:
     data: dict[str, Any] = field(default_factory=dict)
     page: ShownPage | None = None
     pause: PauseKind | None = None
+    form: Form | None = None
     error_code: str = ""
 
     @property

@@ -36,6 +36,7 @@ class _Mark:
     idempotent: bool
     page: str
     answers_pause: bool
+    answered_by: str
 
 
 def tool(
@@ -45,14 +46,16 @@ def tool(
     idempotent: bool = False,
     page: str = "",
     answers_pause: bool = False,
+    answered_by: str = "",
 ) -> Callable[[MethodT], MethodT]:
     """Declare a method to be a tool.
 
-    `page` names the page the tool shows, if any; `answers_pause` marks the tools that wake a paused agent.
+    `page` names the page the tool shows, if any; `answers_pause` marks the tools that wake a paused agent;
+    `answered_by` names the tool that takes the answer to what this one asks.
     """
 
     def mark(method: MethodT) -> MethodT:
-        setattr(method, _MARK, _Mark(effect, audience, idempotent, page, answers_pause))
+        setattr(method, _MARK, _Mark(effect, audience, idempotent, page, answers_pause, answered_by))
         return method
 
     return mark
@@ -70,6 +73,7 @@ class Tool:
     idempotent: bool
     page: str
     answers_pause: bool
+    answered_by: str
 
     @property
     def title(self) -> str:
@@ -137,6 +141,7 @@ def tools_of(holder: object) -> tuple[Tool, ...]:
                 idempotent=mark.idempotent or mark.effect == "read",
                 page=mark.page,
                 answers_pause=mark.answers_pause,
+                answered_by=mark.answered_by,
             )
         )
     return tuple(found)

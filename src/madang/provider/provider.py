@@ -16,7 +16,7 @@ from madang.core.calls import Call
 from madang.core.errors import InvalidCursor, MadangError, NotGranted, TimedOut, ToolError, UnknownTool
 from madang.core.messages import say
 from madang.core.resources import Resource, ResourceList, ResourceTemplate
-from madang.core.results import Reply
+from madang.core.results import Reply, ToolResult
 from madang.core.service import (
     Context,
     OffersResources,
@@ -112,8 +112,13 @@ class Provider:
         ready = await self._ready(call)
         return [tool for service in ready for tool in service.tools]
 
-    async def execute_tool(self, call: Call, name: str, arguments: Mapping[str, Any]) -> Reply:
+    async def execute_tool(
+        self, call: Call, name: str, arguments: Mapping[str, Any], *, speaking_as: str = ""
+    ) -> Reply:
         """Run a tool and answer in the words of this call's reader. Errors the model can mend are answers too.
+
+        `speaking_as` names the tool whose call this answers, when it is another one: the outcome of a question is the
+        answer to the call that asked it.
 
         Raises:
             UnknownTool, NotGranted: the calling program asked for what is not there for it.
@@ -129,7 +134,7 @@ class Provider:
         started = time.perf_counter()
         outcome, size = "cancelled", 0
         try:
-            answer = await self._answer(call, service, tool, arguments)
+            answer = await self._answer(call, service, tool, arguments, speaking_as or tool.name)
             outcome, size = answer.error_code or "ok", len(answer.text.encode())
         finally:
             self._note(call, tool.name, tool.effect, arguments, outcome, size, (time.perf_counter() - started) * 1000)
@@ -248,26 +253,28 @@ class Provider:
         logger.info("%s %s %.1f ms (%s, %s)", tool, outcome, took_ms, call.door, call.session_id)
         self._audit.record(AuditEntry(call, tool, effect, arguments, outcome, size, took_ms))
 
-    async def _answer(self, call: Call, service: Service, tool: Tool, arguments: Mapping[str, Any]) -> Reply:
+    async def _answer(
+        self, call: Call, service: Service, tool: Tool, arguments: Mapping[str, Any], speaker: str
+    ) -> Reply:
         try:
-            return await self._run(call, service, tool, arguments)
+            result = await self._run(call, service, tool, arguments)
+            return reply(service.metadata.name, speaker, call, result)
         except ToolError as error:
-            return error_reply(service.metadata.name, tool.name, call, error)
+            return error_reply(service.metadata.name, speaker, call, error)
         except Exception:
-            return error_reply(service.metadata.name, tool.name, call, _internal_error(tool.name))
+            return error_reply(service.metadata.name, speaker, call, _internal_error(tool.name))
 
-    async def _run(self, call: Call, service: Service, tool: Tool, arguments: Mapping[str, Any]) -> Reply:
+    async def _run(self, call: Call, service: Service, tool: Tool, arguments: Mapping[str, Any]) -> ToolResult[Any]:
         _ = call.assistant
         try:
             async with asyncio.timeout(self._time_limit_s):
                 await self._lifecycle.open(service)
-                result = await tool.run(call, arguments)
+                return await tool.run(call, arguments)
         except TimeoutError:
             raise TimedOut(
                 say("The call took longer than {limit:g} s and was given up.", limit=self._time_limit_s),
                 hint=say("It may still have been done: look before you call again."),
             ) from None
-        return reply(service.metadata.name, tool.name, call, result)
 
 
 async def _watched(

@@ -35,6 +35,7 @@ def reply(service: str, tool: str, call: Call, result: ToolResult[Any]) -> Reply
         data=result.data.model_dump(mode="json", by_alias=True),
         page=_shown(result.page, call, translate),
         pause=result.pause.kind if result.pause else None,
+        form=result.pause.form if result.pause else None,
     )
 
 

@@ -15,13 +15,15 @@ from mcp.shared.exceptions import MCPError
 
 from madang import __version__
 from madang.core.calls import Call, PageMode
-from madang.core.errors import RequestError
+from madang.core.errors import RequestError, UnknownTool
 from madang.core.ids import AssistantId, SessionId, is_name
+from madang.core.messages import say
 from madang.core.resources import Resource, ResourceList
 from madang.provider.provider import Provider
 from madang.rendering.catalogue import translator
 from madang.rendering.replies import document, page_document
 from madang.server import mapping
+from madang.server.asking import Asking
 from madang.server.clients import page_mode
 from madang.server.live import Live
 from madang.server.stdio import stdio_streams
@@ -62,9 +64,15 @@ class _Server(Server[Any]):
 
 
 class McpServer:
-    """Serves one provider. `call` is the context of requests that bring none; `ui` overrides what clients declare."""
+    """Serves one provider. `call` is the context of requests that bring none; `ui` overrides what clients declare.
 
-    def __init__(self, provider: Provider, call: Call, ui: PageMode | None = None) -> None:
+    With `always_elicit`, questions go through the forms of every client that declares elicitation.
+    """
+
+    def __init__(
+        self, provider: Provider, call: Call, ui: PageMode | None = None, *, always_elicit: bool = False
+    ) -> None:
+        self._asking = Asking(provider, always=always_elicit)
         self._provider = provider
         self._call = call
         self._calls = {pages: replace(call, pages=pages) for pages in get_args(PageMode)}
@@ -117,11 +125,22 @@ class McpServer:
         return mapping.cacheable({"tools": self._lists[key]})
 
     async def _call_tool(self, context: Context, params: types.CallToolRequestParams) -> dict[str, Any]:
+        call = self._call_of(context)
         try:
-            reply = await self._provider.execute_tool(self._call_of(context), params.name, params.arguments or {})
+            if params.request_state is not None:
+                return await self._resume(call, params)
+            reply = await self._provider.execute_tool(call, params.name, params.arguments or {})
+            if reply.form is not None and self._asking.can_ask(context):
+                return await self._asking.ask(context, call, reply, reply.form)
         except RequestError as error:
             raise self._protocol_error(error) from None
         return mapping.call_result(reply)
+
+    async def _resume(self, call: Call, params: types.CallToolRequestParams) -> dict[str, Any]:
+        tool = self._provider.find_tool(params.name)
+        if tool is None:
+            raise UnknownTool(say("There is no tool '{name}'.", name=params.name[:100]))
+        return await self._asking.resume(call, tool, params)
 
     async def _list_resources(self, context: Context, params: types.PaginatedRequestParams) -> dict[str, Any]:
         call = self._call_of(context)

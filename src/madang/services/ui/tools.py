@@ -42,7 +42,7 @@ class UiTools:
     def __init__(self, store: UiStore) -> None:
         self._store = store
 
-    @tool(effect="write", page=views.PROMPT_PAGE)
+    @tool(effect="write", page=views.PROMPT_PAGE, answered_by="reply_prompt")
     async def prompt_user(
         self,
         call: Call,

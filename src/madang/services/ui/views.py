@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from madang.core.documents import Document
 from madang.core.messages import Line, Message, Rows, Text, say
-from madang.core.results import Pause, ToolResult, UiPage
+from madang.core.results import Form, Pause, ToolResult, UiPage
 from madang.services.ui.domain import Answer, Prompt, PromptType, Status, Wait, said
 
 PROMPT_PAGE = "ui/prompt"
@@ -161,7 +162,16 @@ def _pause(prompt: Prompt) -> Pause:
             "messageId {id} and their answer",
             id=prompt.message_id,
         ),
+        form=Form(prompt.message_id, prompt.prompt, _answer_schema(prompt), "reply_prompt"),
     )
+
+
+def _answer_schema(prompt: Prompt) -> dict[str, Any]:
+    """Return what may be answered, in the few shapes that every client draws."""
+    if prompt.type == "text":
+        return {"type": "string", "title": prompt.placeholder or prompt.prompt[:100]}
+    choice = {"type": "string", "enum": prompt.options}
+    return choice if prompt.type == "select" else {"type": "array", "items": choice}
 
 
 def _options(options: Sequence[str]) -> Rows:

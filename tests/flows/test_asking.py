@@ -1,0 +1,148 @@
+"""Questions through the client's own forms, in both eras, and what happens to them when something comes between."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import mcp_types as types
+import pytest
+from mcp import Client
+from mcp.shared.exceptions import MCPError
+
+from madang.app import Madang, open_madang
+from madang.server.mcp import McpServer
+from madang.settings import Settings
+
+SELECT = {"prompt": "Which city?", "type": "select", "options": ["서울", "부산"]}
+
+
+class Person:
+    """Answers every form with what they were given to say, and remembers what they were asked."""
+
+    def __init__(self, action: Any = "accept", answer: Any = None) -> None:
+        self.action = action
+        self.answer = answer
+        self.asked: list[Any] = []
+
+    async def __call__(self, _: Any, params: Any) -> types.ElicitResult:
+        self.asked.append(params)
+        content = {"answer": self.answer} if self.action == "accept" else None
+        return types.ElicitResult(action=self.action, content=content)
+
+
+@asynccontextmanager
+async def asking(folder: Path, era: str, person: Person | None, *, elicit: bool = True) -> AsyncIterator[Client]:
+    async with open_madang(Settings(folder)) as madang:
+        server = _server(madang, elicit=elicit)
+        mode: Any = era
+        callback: Any = person
+        async with Client(server.server, mode=mode, elicitation_callback=callback, read_timeout_seconds=20) as client:
+            yield client
+
+
+def _server(madang: Madang, *, elicit: bool) -> McpServer:
+    return McpServer(madang.provider, madang.call("mcp-stdio"), always_elicit=elicit)
+
+
+@pytest.mark.parametrize("era", ["auto", "legacy"])
+@pytest.mark.parametrize(
+    ("question", "answer", "schema"),
+    [
+        ({"prompt": "Name?", "type": "text", "placeholder": "Yours"}, "홍길동", {"type": "string", "title": "Yours"}),
+        (SELECT, "부산", {"type": "string", "enum": ["서울", "부산"]}),
+        (
+            {**SELECT, "type": "multiselect"},
+            ["부산", "서울"],
+            {"type": "array", "items": {"type": "string", "enum": ["서울", "부산"]}},
+        ),
+    ],
+    ids=["text", "select", "multiselect"],
+)
+async def test_the_answer_given_in_the_clients_form_is_the_outcome_of_the_call_that_asked(
+    tmp_path: Path, era: str, question: dict[str, Any], answer: Any, schema: dict[str, Any]
+) -> None:
+    person = Person(answer=answer)
+    async with asking(tmp_path, era, person) as client:
+        result = await client.call_tool("prompt_user", question)
+        listed = await client.call_tool("list_prompts", {"status": "answered"})
+
+    (asked,) = person.asked
+    assert asked.message == question["prompt"]
+    assert asked.requested_schema == {"type": "object", "properties": {"answer": schema}, "required": ["answer"]}
+    assert isinstance(result.content[0], types.TextContent)
+    assert result.content[0].text.startswith("[prompt_user] Answer: ")
+    assert result.structured_content is not None
+    assert result.structured_content["answer"] == answer
+    assert listed.structured_content is not None
+    assert [prompt["answer"] for prompt in listed.structured_content["prompts"]] == [answer]
+
+
+@pytest.mark.parametrize("era", ["auto", "legacy"])
+@pytest.mark.parametrize("action", ["decline", "cancel"])
+async def test_a_person_who_does_not_answer_has_cancelled_the_question(tmp_path: Path, era: str, action: str) -> None:
+    async with asking(tmp_path, era, Person(action)) as client:
+        result = await client.call_tool("prompt_user", SELECT)
+
+    assert result.structured_content is not None
+    assert result.structured_content["cancelled"] is True
+
+
+@pytest.mark.parametrize("era", ["auto", "legacy"])
+async def test_an_answer_that_is_no_option_leaves_the_question_open(tmp_path: Path, era: str) -> None:
+    async with asking(tmp_path, era, Person(answer="대구")) as client:
+        result = await client.call_tool("prompt_user", SELECT)
+        pending = await client.call_tool("list_prompts", {})
+
+    assert result.is_error
+    assert pending.structured_content is not None
+    assert len(pending.structured_content["prompts"]) == 1
+
+
+@pytest.mark.parametrize("era", ["auto", "legacy"])
+@pytest.mark.parametrize(
+    "person", [None, Person(answer="부산")], ids=["declares nothing", "is not known to draw forms"]
+)
+async def test_other_clients_get_the_page_or_the_text(tmp_path: Path, era: str, person: Person | None) -> None:
+    async with asking(tmp_path, era, person, elicit=person is None) as client:
+        result = await client.call_tool("prompt_user", SELECT)
+
+    assert result.structured_content is not None
+    assert result.structured_content["status"] == "awaiting_response"
+    assert [part.type for part in result.content] == ["text", "resource"]
+
+
+async def test_t34_the_state_of_a_question_is_bound_to_its_session_and_tool_and_survives_a_restart(
+    tmp_path: Path,
+) -> None:
+    async with asking(tmp_path, "auto", None) as client:
+        asked = await client.call_tool("prompt_user", SELECT)
+    assert asked.structured_content is not None
+    state = asked.structured_content["messageId"]
+    answer = {"answer": types.ElicitResult(action="accept", content={"answer": "부산"})}
+
+    async with asking(tmp_path, "auto", None) as client:
+        flipped = await _resume(client, "prompt_user", state[:-1] + ("0" if state[-1] != "0" else "1"), answer)
+        other = await _resume(client, "prompt_user", state, answer, {"madang/sessionId": "another"})
+        with pytest.raises(MCPError, match="no question"):
+            await _resume(client, "add_todo", state, answer)
+        kept = await _resume(client, "prompt_user", state, answer)
+        again = await _resume(client, "prompt_user", state, answer)
+
+    assert [result["structuredContent"]["error"]["code"] for result in (flipped, other)] == ["not_found"] * 2
+    assert kept["structuredContent"]["answer"] == "부산"
+    assert again["structuredContent"] == kept["structuredContent"]
+
+
+async def _resume(
+    client: Client, tool: str, state: str, answer: dict[str, Any], meta: dict[str, Any] | None = None
+) -> dict[str, Any]:
+    """Repeat a call with an answer, as a client does, also one that was never asked."""
+    request_meta: Any = meta
+    params = types.CallToolRequestParams(
+        name=tool, arguments=SELECT, input_responses=answer, request_state=state, _meta=request_meta
+    )
+    result = await client.session.send_request(types.CallToolRequest(params=params), types.CallToolResult)
+    return result.model_dump(mode="json", by_alias=True)
