@@ -36,6 +36,8 @@ MIGRATIONS = MigrationSet("ui", sqlite=(_TABLES,), postgresql=(_TABLES + private
 MOST_LISTED = 100
 _FIELDS = "id, type, prompt, options, placeholder, status, answer, created_at, expires_at, settled_at"
 
+_BY_ID = f"SELECT {_FIELDS} FROM prompt WHERE id = ?1 AND user_id = ?2 AND session_id = ?3"
+
 
 class UiStore:
     """Questions and waits in the database. Every method is one transaction, about the call's session alone."""
@@ -87,7 +89,8 @@ class UiStore:
         Raises:
             NotFound: this session has not asked it.
         """
-        prompt = await self._database.read(lambda tx: _get(tx, call, id), user_id=call.user_id, brief=True)
+        rows = await self._database.find(_BY_ID, id, *_owner(call), user_id=call.user_id)
+        prompt = _found(id, rows[0] if rows else None)
         if prompt.status == "pending" and prompt.expires_at <= _stamp(datetime.now(UTC)):
             return await self._settle(call, id, "expired", "")
         return prompt
@@ -227,9 +230,10 @@ async def _expire(tx: Transaction, call: Call) -> None:
 
 
 async def _get(tx: Transaction, call: Call, id: str) -> Prompt:
-    row = await tx.one(
-        f"SELECT {_FIELDS} FROM prompt WHERE id = ?1 AND user_id = ?2 AND session_id = ?3", id, *_owner(call)
-    )
+    return _found(id, await tx.one(_BY_ID, id, *_owner(call)))
+
+
+def _found(id: str, row: Row | None) -> Prompt:
     # Another session's question is answered like one that was never asked: an id must not tell that it is taken.
     if row is None:
         raise NotFound(
