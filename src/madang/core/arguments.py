@@ -108,5 +108,6 @@ _WORDINGS: dict[str, Callable[[Mapping[str, Any]], Message]] = {
     "page_size": lambda _: say("must be -1 (all) or 1…1000"),
     "empty_patch": lambda _: say("must name at least one field to change"),
     "blank": lambda _: say("must not be blank"),
+    "text_or_texts": lambda _: say("must be a string or a list of strings, and not too long"),
     "not_removable": lambda _: say("cannot be removed"),
 }

@@ -10,12 +10,12 @@ from madang.services.ui.store import UiStore
 
 async def ui_context(store: UiStore, call: Call) -> ServiceContext:
     """Tell which questions the person has not answered yet."""
-    pending = await store.list_prompts(call, "pending")
+    pending, total = await store.list_prompts(call, "pending")
     if not pending:
         return ServiceContext("", {"pendingPrompts": []})
     rows = [f"  id:{prompt.message_id} {' '.join(prompt.prompt.split())[:100]}" for prompt in pending]
     text: list[Line | Rows] = [
-        say("# Questions the person has not answered: {count}", count=len(pending)),
+        say("# Questions the person has not answered: {count}", count=total),
         Rows(rows, say("  … {left_out} more. Use 'list_prompts' to see them.")),
     ]
     return ServiceContext(text, {"pendingPrompts": [prompt.model_dump(mode="json") for prompt in pending]})

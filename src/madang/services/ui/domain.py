@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, WithJsonSchema
 
 from madang.core.documents import NOT_BLANK, Document
 from madang.core.errors import Conflict, Expired, InvalidArguments
@@ -13,16 +13,19 @@ from madang.core.messages import Message, say
 
 MOST_OPTIONS = 100
 LONGEST_ANSWER = 20_000
-DEFAULT_TIMEOUT_S = 24 * 60 * 60
-LONGEST_TIMEOUT_S = 30 * DEFAULT_TIMEOUT_S
+LONGEST_OPTION = 500
+# A week: a clock that is a day fast must not take the questions of today.
+DEFAULT_TIMEOUT_S = 7 * 24 * 60 * 60
+LONGEST_TIMEOUT_S = 30 * 24 * 60 * 60
 
 PromptText = Annotated[str, Field(min_length=1, max_length=4_000), NOT_BLANK]
 PromptType = Literal["text", "select", "multiselect"]
-Option = Annotated[str, Field(min_length=1, max_length=500), NOT_BLANK]
+Option = Annotated[str, Field(min_length=1, max_length=LONGEST_OPTION), NOT_BLANK]
 Placeholder = Annotated[str, Field(max_length=200)]
 TimeoutS = Annotated[int, Field(ge=1, le=LONGEST_TIMEOUT_S)]
 
-Answer = str | list[str]
+# Several clients refuse `anyOf`, others a list of types.
+Answer = Annotated[str | list[str], WithJsonSchema({"items": {"type": "string"}})]
 Status = Literal["pending", "answered", "cancelled", "expired"]
 
 
@@ -61,11 +64,11 @@ def check_options(type: PromptType, options: Sequence[str]) -> None:
     """
     if type == "text":
         if options:
-            raise _wrong("options", say("are only for 'select' and 'multiselect'"))
+            raise _wrong_options(say("are only for 'select' and 'multiselect'"))
     elif not options:
-        raise _wrong("options", say("are required for 'select' and 'multiselect'"))
+        raise _wrong_options(say("are required for 'select' and 'multiselect'"))
     elif len(set(options)) != len(options):
-        raise _wrong("options", say("must be distinct"))
+        raise _wrong_options(say("must be distinct"))
 
 
 def check_answer(prompt: Prompt, answer: Answer | None) -> Answer:
@@ -76,19 +79,19 @@ def check_answer(prompt: Prompt, answer: Answer | None) -> Answer:
     """
     if prompt.type == "multiselect":
         if not isinstance(answer, list):
-            raise _wrong("answer", say("must be a list of options"))
+            raise _wrong_answer(prompt, say("must be a list of options"))
         if len(set(answer)) != len(answer):
-            raise _wrong("answer", say("names an option twice"))
+            raise _wrong_answer(prompt, say("names an option twice"))
         chosen = answer
     else:
         if not isinstance(answer, str):
-            raise _wrong("answer", say("must be a string"))
+            raise _wrong_answer(prompt, say("must be a string"))
         if prompt.type == "text":
             return answer
         chosen = [answer]
     for option in chosen:
         if option not in prompt.options:
-            raise _wrong("answer", say("'{option}' is not one of the options", option=option[:100]))
+            raise _wrong_answer(prompt, say("'{option}' is not one of the options", option=option[:100]))
     return answer
 
 
@@ -125,5 +128,17 @@ def said(status: Status) -> Message:
     }[status]
 
 
-def _wrong(field: str, what: Message) -> InvalidArguments:
-    return InvalidArguments(say("{field}: {what}.", field=field, what=what))
+def _wrong_options(what: Message) -> InvalidArguments:
+    return InvalidArguments(
+        say("{field}: {what}.", field="options", what=what),
+        hint=say("A 'select' or 'multiselect' takes 1 to {most} distinct options, a 'text' none.", most=MOST_OPTIONS),
+    )
+
+
+def _wrong_answer(prompt: Prompt, what: Message) -> InvalidArguments:
+    hints = {
+        "text": say("The answer is a text. The prompt is still pending."),
+        "select": say("The answer is one of the options, as it is written. The prompt is still pending."),
+        "multiselect": say("The answer is a list of options, as they are written. The prompt is still pending."),
+    }
+    return InvalidArguments(say("{field}: {what}.", field="answer", what=what), hint=hints[prompt.type])

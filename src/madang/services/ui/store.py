@@ -1,6 +1,7 @@
 """What the ui service keeps: questions and waits, each a row before anybody is asked, so that an answer finds it later.
 
-A row is settled by one statement that asks for its being pending: of two answers at once exactly one wins.
+A row is settled by one statement that asks for its being pending: of two answers at once exactly one wins. That the
+time of a question is over is seen at each look and never written: a clock that was wrong ends nothing for good.
 """
 
 from __future__ import annotations
@@ -84,32 +85,29 @@ class UiStore:
         return prompt
 
     async def get(self, call: Call, id: str) -> Prompt:
-        """Return a question as it is now; one whose time is over is expired, whether or not somebody noticed before.
+        """Return a question as it is now.
 
         Raises:
             NotFound: this session has not asked it.
         """
         rows = await self._database.find(_BY_ID, id, *_owner(call), user_id=call.user_id)
-        prompt = _found(id, rows[0] if rows else None)
-        if prompt.status == "pending" and prompt.expires_at <= _stamp(datetime.now(UTC)):
-            return await self._settle(call, id, "expired", "")
-        return prompt
+        return _found(id, rows[0] if rows else None, _now())
 
-    async def list_prompts(self, call: Call, status: Status) -> list[Prompt]:
-        """Return the session's questions with this status, newest first."""
+    async def list_prompts(self, call: Call, status: Status) -> tuple[list[Prompt], int]:
+        """Return the session's newest questions with this status, newest first, and how many there are in all."""
+        now = _now()
+        kept = "pending" if status == "expired" else status
+        time = {"pending": "AND expires_at > ?4", "expired": "AND expires_at <= ?4"}.get(status, "AND ?4 = ?4")
+        which = f"FROM prompt WHERE user_id = ?1 AND session_id = ?2 AND status = ?3 {time}"
 
-        async def work(tx: Transaction) -> list[Row]:
-            await _expire(tx, call)
-            return await tx.all(
-                f"SELECT {_FIELDS} FROM prompt WHERE user_id = ?1 AND session_id = ?2 AND status = ?3 "
-                "ORDER BY id DESC LIMIT ?4",
-                *_owner(call),
-                status,
-                MOST_LISTED,
-            )
+        async def work(tx: Transaction) -> tuple[list[Row], int]:
+            owned = (*_owner(call), kept, now)
+            rows = await tx.all(f"SELECT {_FIELDS} {which} ORDER BY id DESC LIMIT {MOST_LISTED}", *owned)
+            counted = await tx.one(f"SELECT count(*) {which}", *owned)
+            return rows, counted[0] if counted else 0
 
-        rows = await self._database.write(work, user_id=call.user_id)
-        return [_prompt(row) for row in rows]
+        rows, total = await self._database.read(work, user_id=call.user_id)
+        return [_prompt(row, now) for row in rows], total
 
     async def reply(self, call: Call, id: str, answer: Answer | None, *, cancelled: bool) -> Prompt:
         """Settle a question, once. The same answer again is answered as before.
@@ -130,7 +128,7 @@ class UiStore:
             wait_id=new_id(),
             message=message,
             resume_instruction=resume_instruction,
-            created_at=_stamp(datetime.now(UTC)),
+            created_at=_now(),
         )
 
         async def work(tx: Transaction) -> None:
@@ -161,7 +159,7 @@ class UiStore:
                 "WHERE id = ?1 AND user_id = ?2 AND session_id = ?3 AND resumed_at = ''",
                 id,
                 *_owner(call),
-                _stamp(datetime.now(UTC)),
+                _now(),
             )
             if changed:
                 await tx.notify(ui_topic(call, id))
@@ -174,7 +172,10 @@ class UiStore:
 
         row = await self._database.write(work, user_id=call.user_id)
         if row is None:
-            raise NotFound(say("Wait {id} not found.", id=id[:100]))
+            raise NotFound(
+                say("Wait {id} not found.", id=id[:100]),
+                hint=say("Use the id that 'wait_for_user' gave in this session."),
+            )
         message, instruction, created_at, resumed_at = row
         elapsed = datetime.fromisoformat(resumed_at) - datetime.fromisoformat(created_at)
         return Wait(
@@ -184,7 +185,8 @@ class UiStore:
             status="resumed",
             created_at=created_at,
             resumed_at=resumed_at,
-            elapsed_s=round(elapsed.total_seconds(), 1),
+            # A clock that was set back in between must not make it negative.
+            elapsed_s=max(round(elapsed.total_seconds(), 1), 0.0),
         )
 
     def changes(self, call: Call, *id: str) -> AsyncIterator[frozenset[str]]:
@@ -192,21 +194,22 @@ class UiStore:
         return self._database.changes(ui_topic(call, *id))
 
     async def _settle(self, call: Call, id: str, status: Status, answer: Answer) -> Prompt:
-        """Settle a question unless somebody was faster, and return it as it then is."""
+        """Settle a question unless somebody was faster or its time is over, and return it as it then is."""
 
         async def work(tx: Transaction) -> Prompt:
+            now = _now()
             changed = await tx.run(
                 "UPDATE prompt SET status = ?4, answer = ?5, settled_at = ?6 "
-                "WHERE id = ?1 AND user_id = ?2 AND session_id = ?3 AND status = 'pending'",
+                "WHERE id = ?1 AND user_id = ?2 AND session_id = ?3 AND status = 'pending' AND expires_at > ?6",
                 id,
                 *_owner(call),
                 status,
                 json.dumps(answer),
-                _stamp(datetime.now(UTC)),
+                now,
             )
             if changed:
                 await tx.notify(ui_topic(call, id))
-            return await _get(tx, call, id)
+            return await _get(tx, call, id, now)
 
         return await self._database.write(work, user_id=call.user_id)
 
@@ -220,31 +223,24 @@ def _owner(call: Call) -> tuple[str, str]:
     return call.user_id, call.session
 
 
-async def _expire(tx: Transaction, call: Call) -> None:
-    await tx.run(
-        "UPDATE prompt SET status = 'expired', settled_at = ?3 "
-        "WHERE user_id = ?1 AND session_id = ?2 AND status = 'pending' AND expires_at <= ?3",
-        *_owner(call),
-        _stamp(datetime.now(UTC)),
-    )
+async def _get(tx: Transaction, call: Call, id: str, now: str) -> Prompt:
+    return _found(id, await tx.one(_BY_ID, id, *_owner(call)), now)
 
 
-async def _get(tx: Transaction, call: Call, id: str) -> Prompt:
-    return _found(id, await tx.one(_BY_ID, id, *_owner(call)))
-
-
-def _found(id: str, row: Row | None) -> Prompt:
+def _found(id: str, row: Row | None, now: str) -> Prompt:
     # Another session's question is answered like one that was never asked: an id must not tell that it is taken.
     if row is None:
         raise NotFound(
             say("Prompt {id} not found.", id=id[:100]),
             hint=say("Use 'list_prompts' to see the prompts of this session."),
         )
-    return _prompt(row)
+    return _prompt(row, now)
 
 
-def _prompt(row: Row) -> Prompt:
+def _prompt(row: Row, now: str) -> Prompt:
     id, type, text, options, placeholder, status, answer, created_at, expires_at, settled_at = row
+    if status == "pending" and expires_at <= now:
+        status, settled_at = "expired", expires_at
     return Prompt.model_construct(
         message_id=id,
         type=type,
@@ -257,6 +253,10 @@ def _prompt(row: Row) -> Prompt:
         expires_at=expires_at,
         settled_at=settled_at,
     )
+
+
+def _now() -> str:
+    return _stamp(datetime.now(UTC))
 
 
 def _stamp(moment: datetime) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import Annotated
 
-from pydantic import Field, WithJsonSchema
+from pydantic import Field, ValidationError, ValidatorFunctionWrapHandler, WithJsonSchema, WrapValidator
+from pydantic_core import PydanticCustomError
 
 from madang.core.calls import Call
 from madang.core.results import ToolResult
@@ -14,6 +15,7 @@ from madang.services.ui import views
 from madang.services.ui.domain import (
     DEFAULT_TIMEOUT_S,
     LONGEST_ANSWER,
+    LONGEST_OPTION,
     MOST_OPTIONS,
     Option,
     Placeholder,
@@ -28,11 +30,29 @@ from madang.services.ui.store import UiStore
 
 Id = Annotated[str, Field(min_length=1, max_length=100)]
 WaitS = Annotated[int, Field(ge=0, le=25)]
-# Several clients refuse `anyOf`; a list of types says the same.
+
+
+def _text_or_options(value: object, check: ValidatorFunctionWrapHandler) -> object:
+    """Say what is wrong with an answer in one sentence; a union would say it once for each of its types."""
+    try:
+        return check(value)
+    except ValidationError:
+        raise PydanticCustomError("text_or_texts", "must be a string or a list of strings") from None
+
+
 GivenAnswer = Annotated[
     Annotated[str, Field(max_length=LONGEST_ANSWER)]
-    | Annotated[list[Annotated[str, Field(max_length=500)]], Field(max_length=MOST_OPTIONS)],
-    WithJsonSchema({"type": ["string", "array"], "items": {"type": "string"}, "description": "list for multiselect"}),
+    | Annotated[list[Annotated[str, Field(max_length=LONGEST_OPTION)]], Field(max_length=MOST_OPTIONS)],
+    WrapValidator(_text_or_options),
+    # Several clients refuse `anyOf`, others a list of types. Without a type, each bound holds for its own.
+    WithJsonSchema(
+        {
+            "description": "a string, or for multiselect a list of options",
+            "maxLength": LONGEST_ANSWER,
+            "items": {"type": "string", "maxLength": LONGEST_OPTION},
+            "maxItems": MOST_OPTIONS,
+        }
+    ),
 ]
 
 
@@ -71,7 +91,8 @@ class UiTools:
     @tool(effect="read")
     async def list_prompts(self, call: Call, status: Status = "pending") -> ToolResult[views.PromptList]:
         """List this session's prompts: by default those the person has not answered yet."""
-        return views.listed(await self._store.list_prompts(call, status), status)
+        prompts, total = await self._store.list_prompts(call, status)
+        return views.listed(prompts, status, total)
 
     @tool(effect="write", page=views.WAIT_PAGE)
     async def wait_for_user(

@@ -32,6 +32,7 @@ class PromptReply(Document):
 
 class PromptList(Document):
     prompts: list[Prompt]
+    total: int
 
 
 class WaitState(Document):
@@ -97,8 +98,8 @@ def found(prompt: Prompt) -> ToolResult[Prompt]:
     return ToolResult(text, prompt)
 
 
-def listed(prompts: Sequence[Prompt], status: Status) -> ToolResult[PromptList]:
-    data = PromptList.model_construct(prompts=list(prompts))
+def listed(prompts: Sequence[Prompt], status: Status, total: int) -> ToolResult[PromptList]:
+    data = PromptList.model_construct(prompts=list(prompts), total=total)
     if not prompts:
         text: list[Line | Rows] = [say("No prompts are {status}.", status=said(status))]
     else:
@@ -115,10 +116,15 @@ def listed(prompts: Sequence[Prompt], status: Status) -> ToolResult[PromptList]:
             for number, prompt in enumerate(prompts, start=1)
         ]
         text = [
-            say("Found {count} prompt(s) that are {status}, newest first:", count=len(prompts), status=said(status)),
+            say("Found {count} prompt(s) that are {status}, newest first:", count=total, status=said(status)),
             "",
             Rows(rows, say("… {left_out} more. Use 'get_prompt' to read single ones.")),
         ]
+        if total > len(prompts):
+            older = say(
+                "… {count} older ones are not listed. Use 'get_prompt' to read single ones.", count=total - len(prompts)
+            )
+            text.append(older)
     text += ["", say("Note: Use 'get_prompt' to read one, or 'prompt_user' to ask.")]
     return ToolResult(text, data)
 
