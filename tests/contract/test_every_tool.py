@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import jsonschema  # type: ignore[import-untyped]  # it ships no types
@@ -19,23 +20,33 @@ from tests.asking import Asker, open_asker
 
 TOOLS = {tool.name: tool for service in builtin_services(SqliteDatabase(None)) for tool in service.tools}
 
-PAUSING = {"show_playbooks", "get_playbook_page"}
-PERSON = {"get_playbook_page"}
-SHOWING = {"show_playbooks", "get_playbook_page"}
+PAUSING = {"show_playbooks", "get_playbook_page", "prompt_user", "wait_for_user"}
+PERSON = {"get_playbook_page", "reply_prompt", "resume_from_wait"}
+SHOWING = PAUSING | {"reply_prompt", "resume_from_wait"}
 
 STEP = {"description": "Look", "action": {"toolName": "grep", "purpose": "find"}, "requiredData": ["a"]}
 GOAL = "Ship it 배포"
 
-Arguments = Callable[[str], dict[str, Any]]
+
+@dataclass(frozen=True)
+class Ids:
+    """What there is to work on."""
+
+    playbook: str
+    prompt: str
+    wait: str
+
+
+Arguments = Callable[[Ids], dict[str, Any]]
 GOOD: dict[str, Arguments] = {
     "create_playbook": lambda _: {"goal": GOAL, "workflow": [STEP], "successCriteria": {"description": "done"}},
     "list_playbooks": lambda _: {},
     "show_playbooks": lambda _: {"pageSize": 5},
     "get_playbook_page": lambda _: {"page": 1},
-    "get_playbook": lambda id: {"id": id},
-    "select_playbook": lambda id: {"id": id},
-    "update_playbook": lambda id: {"id": id, "playbook": {"initialCommand": "go"}},
-    "delete_playbook": lambda id: {"id": id},
+    "get_playbook": lambda ids: {"id": ids.playbook},
+    "select_playbook": lambda ids: {"id": ids.playbook},
+    "update_playbook": lambda ids: {"id": ids.playbook, "playbook": {"initialCommand": "go"}},
+    "delete_playbook": lambda ids: {"id": ids.playbook},
     "list_playbook_runs": lambda _: {},
     "export_playbooks": lambda _: {},
     "import_playbooks": lambda _: {"document": "madangPlaybooks: 1\nplaybooks:\n- goal: New\n  workflow: []\n"},
@@ -47,8 +58,14 @@ GOOD: dict[str, Arguments] = {
     "add_observation": lambda _: {"observation": "New"},
     "clear_session": lambda _: {},
     "get_current_state": lambda _: {},
+    "prompt_user": lambda _: {"prompt": "Which one?", "type": "select", "options": ["One", "둘"]},
+    "reply_prompt": lambda ids: {"messageId": ids.prompt, "answer": ["One"]},
+    "get_prompt": lambda ids: {"messageId": ids.prompt},
+    "list_prompts": lambda _: {},
+    "wait_for_user": lambda _: {"message": "Plug it in", "resumeInstruction": "Look again"},
+    "resume_from_wait": lambda ids: {"waitId": ids.wait},
 }
-"""Arguments that work, given the id of a playbook. A new tool needs a line here: see the first test."""
+"""Arguments that work, given what there is. A new tool needs a line here: see the first test."""
 
 BAD: dict[str, dict[str, Any]] = {
     "get_playbook": {"id": "nothing"},
@@ -56,6 +73,10 @@ BAD: dict[str, dict[str, Any]] = {
     "update_playbook": {"id": "nothing", "playbook": {}},
     "delete_playbook": {"id": "nothing"},
     "mark_todo": {"id": 99},
+    "prompt_user": {"prompt": "Which one?", "type": "select"},
+    "reply_prompt": {"messageId": "nothing", "answer": "One"},
+    "get_prompt": {"messageId": "nothing"},
+    "resume_from_wait": {"waitId": "nothing"},
 }
 """Arguments that fit the schema and still do not work; for all others an unknown argument will do."""
 
@@ -67,16 +88,22 @@ def locale(request: pytest.FixtureRequest) -> Locale:
 
 
 @pytest.fixture
-async def busy(locale: Locale) -> AsyncIterator[tuple[Asker, str]]:
-    """Somebody with a playbook, a run and a plan, and the playbook's id."""
+async def busy(locale: Locale) -> AsyncIterator[tuple[Asker, Ids]]:
+    """Somebody with a playbook, a run, a plan, an open question and a wait."""
     async with open_asker() as asker:
         asker = asker.with_call(locale=locale)
-        id = (await asker.done("create_playbook", goal=GOAL, workflow=[STEP])).data["playbook"]["id"]
-        await asker.done("select_playbook", id=id)
-        await asker.done("create_goal", goal="Goal of the session")
-        await asker.done("add_todo", name="First todo")
-        await asker.done("add_observation", observation="Seen")
-        yield asker, id
+        yield asker, await given_some_of_everything(asker)
+
+
+async def given_some_of_everything(asker: Asker) -> Ids:
+    playbook = (await asker.done("create_playbook", goal=GOAL, workflow=[STEP])).data["playbook"]["id"]
+    await asker.done("select_playbook", id=playbook)
+    await asker.done("create_goal", goal="Goal of the session")
+    await asker.done("add_todo", name="First todo")
+    await asker.done("add_observation", observation="Seen")
+    asked = await asker.done("prompt_user", prompt="Which ones?", type="multiselect", options=["One", "Two"])
+    waiting = await asker.done("wait_for_user", message="Open the door")
+    return Ids(playbook, asked.data["messageId"], waiting.data["waitId"])
 
 
 def test_every_tool_has_an_example_here() -> None:
@@ -127,10 +154,10 @@ def test_only_the_tools_of_the_contract_pause_show_and_are_for_the_person() -> N
 
 
 @pytest.mark.parametrize("name", TOOLS)
-async def test_a_good_answer_keeps_the_form(busy: tuple[Asker, str], name: str) -> None:
-    asker, id = busy
+async def test_a_good_answer_keeps_the_form(busy: tuple[Asker, Ids], name: str) -> None:
+    asker, ids = busy
 
-    reply = await asker.done(name, **GOOD[name](id))
+    reply = await asker.done(name, **GOOD[name](ids))
 
     jsonschema.validate(reply.data, TOOLS[name].output_schema)
     assert reply.text.startswith(f"[{name}] ")
@@ -142,7 +169,7 @@ async def test_a_good_answer_keeps_the_form(busy: tuple[Asker, str], name: str) 
 
 
 @pytest.mark.parametrize("name", TOOLS)
-async def test_an_error_keeps_the_form(busy: tuple[Asker, str], name: str) -> None:
+async def test_an_error_keeps_the_form(busy: tuple[Asker, Ids], name: str) -> None:
     asker, _ = busy
 
     reply = await asker.ask(name, **BAD.get(name, {"surprise": 1}))
@@ -168,10 +195,8 @@ async def test_the_language_changes_words_and_nothing_else(name: str) -> None:
     for locale in ("en", "ko"):
         async with open_asker() as opened:
             asker = opened.with_call(locale=locale)
-            id = (await asker.done("create_playbook", goal="Ship it", workflow=[STEP])).data["playbook"]["id"]
-            await asker.done("select_playbook", id=id)
-            await asker.done("add_todo", name="First")
-            replies[locale] = await asker.done(name, **GOOD[name](id))
+            ids = await given_some_of_everything(asker)
+            replies[locale] = await asker.done(name, **GOOD[name](ids))
 
     english, korean = replies["en"], replies["ko"]
     assert names_of_tools(korean.text) == names_of_tools(english.text)
@@ -186,9 +211,7 @@ async def test_the_language_changes_words_and_nothing_else(name: str) -> None:
 @pytest.mark.parametrize("name", TOOLS)
 async def test_hints_name_tools_that_exist(name: str) -> None:
     async with open_asker() as asker:
-        id = (await asker.done("create_playbook", goal="Ship it", workflow=[STEP])).data["playbook"]["id"]
-        await asker.done("add_todo", name="First")
-        reply = await asker.done(name, **GOOD[name](id))
+        reply = await asker.done(name, **GOOD[name](await given_some_of_everything(asker)))
         error = await asker.ask(name, **BAD.get(name, {"surprise": 1}))
 
     quoted = re.findall(r"'([a-z]+_[a-z_]+)'", reply.text + error.text)
@@ -208,27 +231,37 @@ async def test_the_largest_answer_is_still_about_eight_kilobytes(name: str) -> N
             workflow=[step] * 5,
             successCriteria=criteria,
         )
-        id = large.data["playbook"]["id"]
-        await asker.done("select_playbook", id=id)
+        await asker.done("select_playbook", id=large.data["playbook"]["id"])
+        options = [f"{number} " + "선" * 490 for number in range(100)]
+        asked = await asker.done("prompt_user", prompt="질" * 4000, type="multiselect", options=options)
+        waiting = await asker.done("wait_for_user", message="기" * 4000, resumeInstruction="다" * 4000)
+        for _ in range(20):
+            await asker.done("prompt_user", prompt="문" * 4000, type="text")
+        ids = Ids(large.data["playbook"]["id"], asked.data["messageId"], waiting.data["waitId"])
         for number in range(1, 11):
             await asker.done("add_observation", observation="관" * 2000)
             await asker.done("add_todo", name="할" * 1000)
             await asker.done("mark_todo", id=number, summary="요" * 2000)
         for goal in ("옛" * 2000, "새" * 2000):
             await asker.done("create_goal", goal=goal)
-        arguments = {"observation": "새" * 2000} if name == "add_observation" else GOOD[name](id)
+        large_arguments: dict[str, dict[str, Any]] = {
+            "add_observation": {"observation": "새" * 2000},
+            "prompt_user": {"prompt": "질" * 4000, "type": "select", "options": options},
+            "reply_prompt": {"messageId": ids.prompt, "answer": options},
+            "wait_for_user": {"message": "기" * 4000, "resumeInstruction": "다" * 4000},
+        }
 
-        reply = await asker.done(name, **arguments)
+        reply = await asker.done(name, **large_arguments.get(name) or GOOD[name](ids))
         prompt = await asker.provider.build_tool_prompt(asker.call)
 
     assert len(reply.text.encode()) < 9 * 1024
-    assert len(prompt.encode()) < 2 * 9 * 1024
+    assert len(prompt.encode()) < 3 * 9 * 1024
 
 
 def assert_ids_are_in_the_text(reply: Reply) -> None:
     """The data is never the only place of an id."""
     for key, value in pairs(reply.data):
-        if key in ("id", "playbookId") and isinstance(value, str):
+        if key in ("id", "playbookId", "messageId", "waitId") and isinstance(value, str):
             assert value in reply.text
         if key == "ids":
             assert all(id in reply.text for id in value)
