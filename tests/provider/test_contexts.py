@@ -143,12 +143,13 @@ async def test_the_built_in_services_tell_their_state_of_this_session(asker: Ask
     await asker.done("create_goal", goal="Move house")
     for number in range(3):
         await asker.done("add_observation", observation=f"Seen {number}")
+    asked = await asker.done("prompt_user", prompt="Which\n one?", type="text")
 
     contexts = await asker.provider.service_contexts(asker.call)
     prompt = await asker.provider.build_tool_prompt(asker.call)
     other = await asker.provider.service_contexts(replace(asker.call, session_id=SessionId("other")))
 
-    assert list(contexts) == ["playbook", "planning"]
+    assert list(contexts) == ["playbook", "planning", "ui"]
     assert contexts["playbook"].structured_state["total"] == 1
     assert contexts["playbook"].structured_state["lastRun"]["playbookId"] == id
     assert contexts["planning"].structured_state == {
@@ -159,7 +160,10 @@ async def test_the_built_in_services_tell_their_state_of_this_session(asker: Ask
     }
     assert f'Last selected: "Ship it" (ID: {id})' in prompt
     assert "# Plan: Move house\nNoted: Seen 1\nNoted: Seen 2" in prompt
+    assert f"# Questions the person has not answered: 1\n  id:{asked.data['messageId']} Which one?" in prompt
+    assert [one["prompt"] for one in contexts["ui"].structured_state["pendingPrompts"]] == ["Which\n one?"]
     assert other["planning"].structured_state["goal"] == ""
+    assert other["ui"] == ServiceContext("", {"pendingPrompts": []})
 
 
 async def test_the_prompt_counts_only_the_tools_this_assistant_may_use(asker: Asker) -> None:
