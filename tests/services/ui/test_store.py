@@ -1,0 +1,295 @@
+"""Questions and waits as rows, on every back end: they are settled once, whoever is how fast."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from anyio import fail_after
+
+from madang.core.calls import Call
+from madang.core.errors import Conflict, ContextMissing, Expired, InvalidArguments, MadangError, NotFound
+from madang.core.ids import AssistantId, SessionId, UserId
+from madang.services.ui import store as store_module
+from madang.services.ui.domain import Answer, Prompt
+from madang.services.ui.store import MOST_LISTED, UiStore
+from madang.storage.database import Database
+from tests.storage.backends import BACK_ENDS
+
+CALL = Call(assistant_id=AssistantId("default"), session_id=SessionId("monday"))
+STRANGERS = [
+    Call(assistant_id=AssistantId("default"), session_id=SessionId("tuesday")),
+    Call(assistant_id=AssistantId("default"), session_id=SessionId("monday"), user_id=UserId("somebody")),
+]
+WEEK_S = 7 * 24 * 60 * 60
+RACES = 1000
+
+SetClock = Callable[..., None]
+
+
+@asynccontextmanager
+async def opened(database: Database) -> AsyncIterator[UiStore]:
+    store = UiStore(database)
+    try:
+        await store.open()
+        yield store
+    finally:
+        await database.close()
+
+
+@pytest.fixture(params=BACK_ENDS)
+async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[UiStore]:
+    async with opened(BACK_ENDS[request.param](tmp_path)) as store:
+        yield store
+
+
+@pytest.fixture
+def set_clock(monkeypatch: pytest.MonkeyPatch) -> SetClock:
+    """Set the store's clock so much later than it is, or earlier."""
+
+    def set(**later: float) -> None:
+        stamp = store_module._stamp(datetime.now(UTC) + timedelta(**later))
+        monkeypatch.setattr(store_module, "_now", lambda: stamp)
+
+    return set
+
+
+async def ask(store: UiStore, **changes: Any) -> Prompt:
+    """Ask for one of two colours, or something else."""
+    question: dict[str, Any] = {"type": "select", "text": "Which?", "options": ["Blue", "Green"]}
+    question |= {"placeholder": "", "timeout_s": WEEK_S} | changes
+    return await store.ask(CALL, **question)
+
+
+def newest_first(prompts: list[Prompt]) -> list[Prompt]:
+    """By their ids, which tell the time to the millisecond."""
+    return sorted(prompts, key=lambda prompt: prompt.message_id, reverse=True)
+
+
+async def test_a_question_is_kept_as_it_was_asked(store: UiStore) -> None:
+    asked = await ask(store, type="multiselect", text="어느 것? <b>", options=["파랑", "Green"], placeholder="…")
+
+    assert await store.get(CALL, asked.message_id) == asked
+    assert (asked.status, asked.answer, asked.settled_at) == ("pending", "", "")
+    assert await store.list_prompts(CALL, "pending") == ([asked], 1)
+
+
+async def test_an_answer_settles_a_question(store: UiStore) -> None:
+    asked = await ask(store)
+
+    answered = await store.reply(CALL, asked.message_id, "Green", cancelled=False)
+
+    assert answered == asked.model_copy(
+        update={"status": "answered", "answer": "Green", "settled_at": answered.settled_at}
+    )
+    assert answered.settled_at >= asked.created_at
+    assert await store.get(CALL, asked.message_id) == answered
+    assert await store.list_prompts(CALL, "pending") == ([], 0)
+    assert await store.list_prompts(CALL, "answered") == ([answered], 1)
+
+
+async def test_the_same_answer_again_is_answered_as_before(store: UiStore) -> None:
+    asked = await ask(store, type="multiselect")
+    first = await store.reply(CALL, asked.message_id, ["Blue"], cancelled=False)
+
+    assert await store.reply(CALL, asked.message_id, ["Blue"], cancelled=False) == first
+
+
+async def test_cancelling_settles_too_and_can_be_said_twice(store: UiStore) -> None:
+    asked = await ask(store)
+
+    cancelled = await store.reply(CALL, asked.message_id, None, cancelled=True)
+
+    assert (cancelled.status, cancelled.answer) == ("cancelled", "")
+    assert await store.reply(CALL, asked.message_id, None, cancelled=True) == cancelled
+    with pytest.raises(Conflict):
+        await store.reply(CALL, asked.message_id, "Blue", cancelled=False)
+    assert await store.get(CALL, asked.message_id) == cancelled
+
+
+async def test_another_answer_is_a_conflict_and_changes_nothing(store: UiStore) -> None:
+    asked = await ask(store)
+    answered = await store.reply(CALL, asked.message_id, "Blue", cancelled=False)
+
+    for answer, cancelled in (("Green", False), (None, True), ("Red", False), (["Blue"], False)):
+        given: Any = answer
+        with pytest.raises(Conflict):
+            await store.reply(CALL, asked.message_id, given, cancelled=cancelled)
+    assert await store.get(CALL, asked.message_id) == answered
+
+
+@pytest.mark.parametrize("answer", ["Red", "", None, ["Blue"], []])
+async def test_an_answer_that_does_not_fit_leaves_the_question_pending(store: UiStore, answer: Answer | None) -> None:
+    asked = await ask(store)
+
+    with pytest.raises(InvalidArguments):
+        await store.reply(CALL, asked.message_id, answer, cancelled=False)
+
+    assert await store.get(CALL, asked.message_id) == asked
+
+
+@pytest.mark.parametrize("stranger", STRANGERS, ids=["session", "user"])
+async def test_somebody_elses_question_is_answered_like_one_that_never_was(store: UiStore, stranger: Call) -> None:
+    asked = await ask(store)
+    waiting = await store.wait(CALL, "Wait", "")
+    id = asked.message_id
+
+    for attempt, told in (
+        (store.get(stranger, id), f"Prompt {id} not found."),
+        (store.get(stranger, "unknown"), "Prompt unknown not found."),
+        (store.reply(stranger, id, "Blue", cancelled=False), f"Prompt {id} not found."),
+        (store.reply(stranger, id, "Red", cancelled=False), f"Prompt {id} not found."),
+        (store.reply(stranger, id, None, cancelled=True), f"Prompt {id} not found."),
+        (store.reply(stranger, "unknown", "Blue", cancelled=False), "Prompt unknown not found."),
+        (store.resume(stranger, waiting.wait_id), f"Wait {waiting.wait_id} not found."),
+        (store.resume(stranger, "unknown"), "Wait unknown not found."),
+    ):
+        with pytest.raises(NotFound) as refused:
+            await attempt
+        assert str(refused.value) == told
+
+    assert await store.list_prompts(stranger, "pending") == ([], 0)
+    assert await store.get(CALL, id) == asked
+
+
+async def test_without_a_session_nothing_is_asked(store: UiStore) -> None:
+    with pytest.raises(ContextMissing):
+        await store.list_prompts(Call(assistant_id=AssistantId("default")), "pending")
+
+
+async def test_after_its_time_a_question_is_expired_everywhere(store: UiStore, set_clock: SetClock) -> None:
+    asked = await ask(store, timeout_s=60)
+    set_clock(seconds=61)
+
+    expired = asked.model_copy(update={"status": "expired", "settled_at": asked.expires_at})
+    assert await store.get(CALL, asked.message_id) == expired
+    assert await store.list_prompts(CALL, "pending") == ([], 0)
+    assert await store.list_prompts(CALL, "expired") == ([expired], 1)
+    for answer, cancelled in (("Blue", False), (None, True)):
+        with pytest.raises(Expired):
+            await store.reply(CALL, asked.message_id, answer, cancelled=cancelled)
+
+
+async def test_a_question_that_expires_while_it_is_answered_is_expired(store: UiStore, set_clock: SetClock) -> None:
+    """The statement that settles asks for the time itself: what was read before may be old by then."""
+    asked = await ask(store, timeout_s=60)
+    set_clock(seconds=61)
+
+    late = await store._settle(CALL, asked.message_id, "answered", "Blue")
+
+    assert (late.status, late.answer) == ("expired", "")
+
+
+async def test_an_answer_outlives_the_time_of_its_question(store: UiStore, set_clock: SetClock) -> None:
+    asked = await ask(store, timeout_s=60)
+    answered = await store.reply(CALL, asked.message_id, "Blue", cancelled=False)
+    set_clock(days=400)
+
+    assert await store.get(CALL, asked.message_id) == answered
+    assert await store.reply(CALL, asked.message_id, "Blue", cancelled=False) == answered
+    assert await store.list_prompts(CALL, "expired") == ([], 0)
+
+
+@pytest.mark.parametrize("days", [1, -1])
+async def test_a_clock_that_is_a_day_wrong_expires_nothing(store: UiStore, set_clock: SetClock, days: int) -> None:
+    asked = [await ask(store) for _ in range(3)]
+    waiting = await store.wait(CALL, "Wait", "")
+    set_clock(days=days)
+
+    assert await store.list_prompts(CALL, "pending") == (newest_first(asked), 3)
+    assert (await store.reply(CALL, asked[0].message_id, "Blue", cancelled=False)).status == "answered"
+    assert (await store.resume(CALL, waiting.wait_id)).elapsed_s >= 0
+
+
+async def test_a_clock_that_was_far_ahead_costs_nothing_once_it_is_right(store: UiStore, set_clock: SetClock) -> None:
+    asked = await ask(store)
+    set_clock(days=1000)
+    assert (await store.get(CALL, asked.message_id)).status == "expired"
+    assert (await store.list_prompts(CALL, "expired"))[1] == 1
+
+    set_clock(days=0)
+    assert (await store.reply(CALL, asked.message_id, "Blue", cancelled=False)).status == "answered"
+
+
+async def test_many_questions_are_open_at_once_and_the_newest_are_listed(store: UiStore) -> None:
+    asked = [await ask(store, text=f"Question {number}") for number in range(MOST_LISTED + 5)]
+
+    listed, total = await store.list_prompts(CALL, "pending")
+
+    assert listed == newest_first(asked)[:MOST_LISTED]
+    assert total == MOST_LISTED + 5
+    middle = listed[50].message_id
+    await store.reply(CALL, middle, "Blue", cancelled=False)
+    listed, total = await store.list_prompts(CALL, "pending")
+    assert (len(listed), total) == (MOST_LISTED, MOST_LISTED + 4)
+    assert middle not in {prompt.message_id for prompt in listed}
+
+
+async def test_a_wait_ends_once_and_knows_how_long_it_took(store: UiStore, set_clock: SetClock) -> None:
+    waiting = await store.wait(CALL, "Plug it in", "Look again")
+    set_clock(seconds=90)
+
+    resumed = await store.resume(CALL, waiting.wait_id)
+
+    assert waiting.status == "waiting"
+    assert (resumed.status, resumed.message, resumed.resume_instruction) == ("resumed", "Plug it in", "Look again")
+    assert 89 <= resumed.elapsed_s <= 91
+    set_clock(seconds=900)
+    assert await store.resume(CALL, waiting.wait_id) == resumed
+
+
+async def test_each_change_is_told_once(store: UiStore) -> None:
+    asked, other = await ask(store), await ask(store)
+    changes = store.changes(CALL, asked.message_id)
+    with fail_after(10):
+        assert await anext(changes) == frozenset()
+        await store.reply(CALL, other.message_id, "Blue", cancelled=False)
+        await store.reply(CALL, asked.message_id, "Blue", cancelled=False)
+        assert await anext(changes) == {store_module.ui_topic(CALL, asked.message_id)}
+
+        again = asyncio.ensure_future(anext(changes))
+        await store.reply(CALL, asked.message_id, "Blue", cancelled=False)
+        with pytest.raises(Conflict):
+            await store.reply(CALL, asked.message_id, "Green", cancelled=False)
+        last = await ask(store)
+        everything = store.changes(CALL)
+        await anext(everything)
+        await store.reply(CALL, last.message_id, "Blue", cancelled=False)
+        await anext(everything)
+
+    assert not again.done()
+    again.cancel()
+    await asyncio.wait([again])
+
+
+@pytest.mark.parametrize("back_end", BACK_ENDS)
+async def test_of_two_answers_at_once_exactly_one_wins(tmp_path: Path, back_end: str) -> None:
+    """A thousand times, each from two connections where the back end can have two."""
+    async with AsyncExitStack() as stack:
+        first = await stack.enter_async_context(opened(BACK_ENDS[back_end](tmp_path)))
+        second = first
+        if back_end != "memory":
+            second = await stack.enter_async_context(opened(BACK_ENDS[back_end](tmp_path)))
+
+        async def race(number: int) -> None:
+            asked = await ask(first)
+            blue = first.reply(CALL, asked.message_id, "Blue", cancelled=False)
+            other = second.reply(CALL, asked.message_id, "Green", cancelled=number % 3 == 0)
+            outcomes = await asyncio.gather(*((blue, other) if number % 2 else (other, blue)), return_exceptions=True)
+
+            (won,) = [outcome for outcome in outcomes if isinstance(outcome, Prompt)]
+            (lost,) = [outcome for outcome in outcomes if isinstance(outcome, MadangError)]
+            assert isinstance(lost, Conflict)
+            assert await second.get(CALL, asked.message_id) == won
+
+        for begin in range(0, RACES, 50):
+            await asyncio.gather(*(race(number) for number in range(begin, begin + 50)))
+        _, answered = await first.list_prompts(CALL, "answered")
+        _, cancelled = await first.list_prompts(CALL, "cancelled")
+
+    assert answered + cancelled == RACES
