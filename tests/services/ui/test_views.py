@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from madang.core.messages import Rows, say
-from madang.core.results import Pause, ToolResult, UiPage
+from madang.core.results import Form, Pause, ToolResult, UiPage
 from madang.services.ui import views
 from madang.services.ui.domain import Prompt, Wait
 
@@ -52,6 +52,12 @@ def test_a_question_as_a_result() -> None:
                 "this client shows no page: ask the person this question in the chat, then call 'reply_prompt' with "
                 "messageId {id} and their answer",
                 id="one",
+            ),
+            form=Form(
+                message_id="one",
+                message="Which?",
+                answer={"type": "array", "items": {"type": "string", "enum": ["Blue", "초록"]}},
+                reply_tool="reply_prompt",
             ),
         ),
     )

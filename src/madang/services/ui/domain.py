@@ -14,8 +14,7 @@ from madang.core.messages import Message, say
 MOST_OPTIONS = 100
 LONGEST_ANSWER = 20_000
 LONGEST_OPTION = 500
-# A week: a clock that is a day fast must not take the questions of today.
-DEFAULT_TIMEOUT_S = 7 * 24 * 60 * 60
+DEFAULT_TIMEOUT_S = 24 * 60 * 60
 LONGEST_TIMEOUT_S = 30 * 24 * 60 * 60
 
 PromptText = Annotated[str, Field(min_length=1, max_length=4_000), NOT_BLANK]
