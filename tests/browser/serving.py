@@ -80,15 +80,16 @@ class ServedMadang:
         host: EmbeddingHost | None = None,
         *,
         size: int = 10,
+        tool: str = "show_playbooks",
         result: Mapping[str, Any] | None = None,
         **view: Any,
     ) -> AsyncIterator[EmbeddingHost]:
-        """Show the playbooks in Chromium: a linked view that gets `result`, or an embedded page."""
+        """Show the playbooks, or `result` of another tool, in Chromium: as a linked view or an embedded page."""
         host = host or self.host()
         if result is None:
-            result = await self.call_tool("show_playbooks", {"pageSize": size})
+            result = await self.call_tool(tool, {"pageSize": size})
         if self._kind.shows == "linked":
-            shown = host.showing(self._browser, await self.linked_view(), tool_result=result, **view)
+            shown = host.showing(self._browser, await self.linked_view(tool), tool_result=result, **view)
         else:
             shown = host.showing(self._browser, result["content"][1]["resource"]["text"], **view)
         async with shown:

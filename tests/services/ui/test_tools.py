@@ -201,7 +201,7 @@ You may now go on with what the person said.\
     [
         ({"prompt": "Name?", "type": "text"}, "마당\nMadang", "마당\nMadang"),
         ({**COLOURS, "type": "multiselect"}, ["Green", "Blue"], "Green, Blue"),
-        ({**COLOURS, "type": "multiselect"}, [], ""),
+        ({**COLOURS, "type": "multiselect"}, [], "none of the options."),
         ({"prompt": "Name?", "type": "text"}, "x" * LONGEST_ANSWER, "x" * 1000),
     ],
 )

@@ -21,12 +21,12 @@ ANSWERED = PROMPT.model_copy(
 WAIT = Wait(wait_id="two", message="Plug it in", created_at="2026-01-01T00:00:00.000Z")
 
 
-def prompt_page(prompt: Prompt, answer: str) -> UiPage:
+def prompt_page(prompt: Prompt, answers: list[str]) -> UiPage:
     return UiPage(
         name="ui/prompt",
         title=say("Question"),
         template="ui/prompt.html",
-        context={"prompt": prompt, "answer": answer},
+        context={"prompt": prompt, "answers": answers},
     )
 
 
@@ -44,7 +44,7 @@ def test_a_question_as_a_result() -> None:
         data=views.PromptAsked(
             message_id="one", type="multiselect", prompt="Which?", options=["Blue", "초록"], status="awaiting_response"
         ),
-        page=prompt_page(PROMPT, ""),
+        page=prompt_page(PROMPT, [""]),
         pause=Pause(
             kind="prompt",
             on_page=say("the person sees a form; 'get_prompt' tells their answer"),
@@ -79,7 +79,7 @@ def test_an_answer_as_a_result() -> None:
             cancelled=False,
             timestamp="2026-01-02T00:00:00.000Z",
         ),
-        page=prompt_page(ANSWERED, "Blue, 초록"),
+        page=prompt_page(ANSWERED, ["Blue", "초록"]),
     )
 
 

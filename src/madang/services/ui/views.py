@@ -186,6 +186,8 @@ def _options(options: Sequence[str]) -> Rows:
 
 
 def _outcome(prompt: Prompt) -> Message:
+    if prompt.answer == []:
+        return say("Answer: none of the options.")
     if prompt.status == "answered":
         return say("Answer: {answer}", answer=_plain(prompt.answer))
     if prompt.status == "cancelled":
@@ -212,7 +214,8 @@ def _wait_state(wait: Wait) -> WaitState:
 
 
 def _prompt_page(prompt: Prompt) -> UiPage:
-    context = {"prompt": prompt, "answer": _plain(prompt.answer)}
+    answers = [prompt.answer] if isinstance(prompt.answer, str) else prompt.answer
+    context = {"prompt": prompt, "answers": answers}
     return UiPage(name=PROMPT_PAGE, title=say("Question"), template="ui/prompt.html", context=context)
 
 

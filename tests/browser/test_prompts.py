@@ -1,0 +1,374 @@
+"""Questions and waits in real Chromium, with a real Madang behind their forms, in either kind of host."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from anyio import Event
+from playwright.async_api import Browser, expect
+
+from madang.core.calls import Locale
+from tests.browser.embedding import EmbeddingHost
+from tests.browser.serving import APPS, ServedMadang, open_served
+from tests.browser.test_look import fits
+from tests.browser.test_playbooks import HOSTILE, TAKES_MESSAGES
+
+COLOURS: dict[str, Any] = {"prompt": "Which colour?", "type": "select", "options": ["Blue", "Green", "빨강"]}
+NAME: dict[str, Any] = {"prompt": "What is it called?", "type": "text", "placeholder": "A short name"}
+SEVERAL: dict[str, Any] = {**COLOURS, "prompt": "Which colours?", "type": "multiselect"}
+
+
+@asynccontextmanager
+async def asking(
+    madang: ServedMadang, question: dict[str, Any], host: EmbeddingHost | None = None, **view: Any
+) -> AsyncIterator[tuple[EmbeddingHost, str]]:
+    """Ask, show the form, and yield the host and the id of the question."""
+    result = await madang.call_tool("prompt_user", question)
+    async with madang.showing(host, tool="prompt_user", result=result, **view) as shown:
+        await expect(shown.frame.locator("h1")).to_have_text(question["prompt"])
+        yield shown, str(result["structuredContent"]["messageId"])
+
+
+async def kept(madang: ServedMadang, id: str) -> dict[str, Any]:
+    """Return a question as another door sees it."""
+    async with madang.another_door() as door:
+        return (await door.done("get_prompt", messageId=id)).data
+
+
+async def answer_of(madang: ServedMadang, id: str) -> tuple[str, Any]:
+    prompt = await kept(madang, id)
+    return prompt["status"], prompt["answer"]
+
+
+async def test_a_text_is_typed_and_sent(madang: ServedMadang) -> None:
+    async with asking(madang, NAME) as (host, id):
+        field = host.frame.get_by_role("textbox", name="What is it called?")
+        await expect(field).to_have_attribute("placeholder", "A short name")
+        await field.fill("마당\nthe yard")
+        await host.frame.get_by_role("button", name="Send").click()
+
+        await expect(host.frame.locator(".answer")).to_have_text("마당\nthe yard")
+        await expect(host.frame.get_by_role("button")).to_have_count(0)
+        await expect(host.frame.get_by_role("status")).to_have_text("")
+        assert host.calls == [("reply_prompt", {"messageId": id, "answer": "마당\nthe yard"})]
+        assert host.messages == []
+
+    assert await answer_of(madang, id) == ("answered", "마당\nthe yard")
+
+
+async def test_one_option_is_chosen_with_the_mouse(madang: ServedMadang) -> None:
+    async with asking(madang, COLOURS) as (host, id):
+        await expect(host.frame.get_by_role("group", name="Which colour?").get_by_role("radio")).to_have_count(3)
+        await host.frame.get_by_text("Blue").click()
+        await host.frame.get_by_text("빨강").click()
+        await expect(host.frame.get_by_role("radio", name="Blue")).not_to_be_checked()
+        await host.frame.get_by_role("button", name="Send").click()
+
+        await expect(host.frame.locator(".answer")).to_have_text("빨강")
+        assert host.calls == [("reply_prompt", {"messageId": id, "answer": "빨강"})]
+
+    assert await answer_of(madang, id) == ("answered", "빨강")
+
+
+@pytest.mark.parametrize("chosen", [["Blue", "빨강"], ["Green"], []], ids=["two", "one", "none"])
+async def test_any_number_of_options_is_a_list(madang: ServedMadang, chosen: list[str]) -> None:
+    async with asking(madang, SEVERAL) as (host, id):
+        for option in chosen:
+            await host.frame.get_by_role("checkbox", name=option).check()
+        await host.frame.get_by_role("button", name="Send").click()
+
+        await expect(host.frame.locator(".answer")).to_have_text(chosen or ["None of the options."])
+        assert host.calls == [("reply_prompt", {"messageId": id, "answer": chosen})]
+
+    assert await answer_of(madang, id) == ("answered", chosen)
+
+
+@pytest.mark.parametrize(
+    ("question", "keys", "answer"),
+    [
+        (NAME, ["Tab", "H", "i", "Tab", "Enter"], "Hi"),
+        (COLOURS, ["Tab", "Space", "ArrowDown", "Tab", "Space"], "Green"),
+        (COLOURS, ["Tab", "ArrowDown", "Enter"], "Green"),
+        (SEVERAL, ["Tab", "Space", "Tab", "Tab", "Space", "Tab", "Enter"], ["Blue", "빨강"]),
+    ],
+    ids=["text", "select", "select with Enter", "multiselect"],
+)
+async def test_the_keyboard_is_enough(
+    madang: ServedMadang, question: dict[str, Any], keys: list[str], answer: Any
+) -> None:
+    async with asking(madang, question) as (host, id):
+        await host.frame.locator("h1").focus()
+        for key in keys:
+            await host.page.keyboard.press(key)
+
+        await expect(host.frame.locator(".answer").first).to_be_visible()
+        # Whoever sent the form by keyboard goes on from its heading, not from the top of the window.
+        await expect(host.frame.locator("h1")).to_be_focused()
+
+    assert await answer_of(madang, id) == ("answered", answer)
+
+
+async def test_where_the_keyboard_is_can_be_seen(linked: ServedMadang) -> None:
+    for question, field in ((NAME, "textarea"), (COLOURS, "label:first-child"), (SEVERAL, "label:first-child")):
+        async with asking(linked, question) as (host, _):
+            await host.frame.locator("h1").focus()
+            await host.page.keyboard.press("Tab")
+            await expect(host.frame.locator(field)).to_have_css("outline-style", "solid")
+            await expect(host.frame.locator(field)).to_have_css("outline-width", "3px")
+
+
+@pytest.mark.parametrize("question", [NAME, COLOURS], ids=["text", "select"])
+async def test_an_empty_form_is_not_sent(madang: ServedMadang, question: dict[str, Any]) -> None:
+    async with asking(madang, question) as (host, id):
+        await host.frame.get_by_role("button", name="Send").click()
+        await host.settle()
+
+        assert host.calls == []
+        assert await host.view.evaluate("document.querySelectorAll(':invalid:not(form, fieldset)').length") > 0
+
+    assert await answer_of(madang, id) == ("pending", "")
+
+
+@pytest.mark.parametrize("question", [NAME, COLOURS, SEVERAL], ids=["text", "select", "multiselect"])
+async def test_cancelling_needs_no_answer(madang: ServedMadang, question: dict[str, Any]) -> None:
+    async with asking(madang, question) as (host, id):
+        await host.frame.get_by_role("button", name="Cancel").click()
+
+        await expect(host.frame.get_by_text("You cancelled this question.")).to_be_visible()
+        await expect(host.frame.get_by_role("button")).to_have_count(0)
+        assert host.calls == [("reply_prompt", {"messageId": id, "cancelled": True})]
+
+    assert await answer_of(madang, id) == ("cancelled", "")
+
+
+async def test_a_form_cannot_be_sent_twice(madang: ServedMadang) -> None:
+    async with asking(madang, COLOURS) as (host, id):
+        madang.hold = Event()
+        await host.frame.get_by_text("Blue").click()
+        send = host.frame.get_by_role("button", name="Send")
+        await send.click()
+        await expect(send).to_be_disabled()
+        await send.click(force=True)
+        await host.frame.get_by_role("button", name="Cancel").click(force=True)
+        await host.frame.get_by_role("radio", name="Blue").press("Enter")
+        await host.settle()
+        madang.hold.set()
+        madang.hold = None
+        await expect(host.frame.locator(".answer")).to_have_text("Blue")
+
+        assert host.calls == [("reply_prompt", {"messageId": id, "answer": "Blue"})]
+
+
+async def test_a_stale_form_says_so_and_changes_nothing(madang: ServedMadang) -> None:
+    async with asking(madang, COLOURS) as (host, id):
+        async with madang.another_door() as door:
+            await door.done("reply_prompt", messageId=id, answer="Green")
+        await host.frame.get_by_text("Blue").click()
+        await host.frame.get_by_role("button", name="Send").click()
+
+        status = host.frame.get_by_role("status")
+        await expect(status).to_have_text(re.compile(f"Prompt {id} was answered already. Nothing was changed."))
+        await expect(status).to_have_class("error")
+        assert host.messages == []
+
+    assert await answer_of(madang, id) == ("answered", "Green")
+
+
+async def test_sending_what_somebody_else_sent_before_shows_the_answer(madang: ServedMadang) -> None:
+    async with asking(madang, COLOURS) as (host, id):
+        async with madang.another_door() as door:
+            await door.done("reply_prompt", messageId=id, answer="Green")
+        await host.frame.get_by_text("Green").click()
+        await host.frame.get_by_role("button", name="Send").click()
+
+        await expect(host.frame.locator(".answer")).to_have_text("Green")
+
+
+async def test_a_wait_goes_on_with_a_click(madang: ServedMadang) -> None:
+    result = await madang.call_tool("wait_for_user", {"message": "Plug it in", "resumeInstruction": "Then I print."})
+    id = result["structuredContent"]["waitId"]
+    async with madang.showing(tool="wait_for_user", result=result) as host:
+        await expect(host.frame.locator("h1")).to_have_text("Plug it in")
+        await expect(host.frame.get_by_text("Then I print.")).to_be_visible()
+        await host.frame.locator("h1").focus()
+        await host.page.keyboard.press("Tab")
+        await host.page.keyboard.press("Enter")
+
+        await expect(host.frame.get_by_text("Continued.")).to_be_visible()
+        await expect(host.frame.get_by_role("button")).to_have_count(0)
+        assert host.calls == [("resume_from_wait", {"waitId": id})]
+
+
+async def test_the_hosts_model_is_told_where_the_host_takes_messages(linked: ServedMadang) -> None:
+    host = linked.host(host_capabilities=TAKES_MESSAGES)
+    async with asking(linked, COLOURS, host) as (_, id):
+        await host.frame.get_by_text("Blue").click()
+        await host.frame.get_by_role("button", name="Send").click()
+        (answered,) = await host.recorded("message")
+    host = linked.host(host_capabilities=TAKES_MESSAGES)
+    async with asking(linked, COLOURS, host) as (_, cancelled_id):
+        await host.frame.get_by_role("button", name="Cancel").click()
+        (cancelled,) = await host.recorded("message")
+    host = linked.host(host_capabilities=TAKES_MESSAGES)
+    waiting = await linked.call_tool("wait_for_user", {"message": "Plug it in"})
+    async with linked.showing(host, tool="wait_for_user", result=waiting):
+        await host.frame.get_by_role("button", name="Continue").click()
+        (ready,) = await host.recorded("message")
+
+    assert [said["content"][0]["text"] for said in (answered, cancelled, ready)] == [
+        f"I answered question {id}. Please read the answer with get_prompt and go on.",
+        f"I do not want to answer question {cancelled_id}.",
+        f"I am ready. Please continue (wait {waiting['structuredContent']['waitId']}).",
+    ]
+
+
+async def test_an_answer_that_failed_is_not_told_to_the_model(linked: ServedMadang) -> None:
+    async with asking(linked, COLOURS, linked.host(host_capabilities=TAKES_MESSAGES)) as (host, id):
+        async with linked.another_door() as door:
+            await door.done("reply_prompt", messageId=id, cancelled=True)
+        await host.frame.get_by_text("Blue").click()
+        await host.frame.get_by_role("button", name="Send").click()
+        await expect(host.frame.get_by_role("status")).to_have_text(re.compile("was cancelled already"))
+        await host.settle()
+
+        assert host.messages == []
+
+
+async def test_hostile_texts_are_shown_as_text(madang: ServedMadang) -> None:
+    for hostile in HOSTILE:
+        text = {"prompt": hostile, "type": "text", "placeholder": hostile}
+        several = {"prompt": hostile, "type": "multiselect", "options": [hostile, *HOSTILE[:1], "b"]}
+        several["options"] = list(dict.fromkeys(several["options"]))
+        async with asking(madang, text) as (host, id):
+            await expect(host.frame.get_by_role("textbox")).to_have_attribute("placeholder", hostile)
+            await host.frame.get_by_role("textbox").fill(hostile)
+            await host.frame.get_by_role("button", name="Send").click()
+            await expect(host.frame.locator(".answer")).to_have_text(hostile)
+            await harmless(host)
+            assert await answer_of(madang, id) == ("answered", hostile)
+        async with asking(madang, several) as (host, id):
+            await expect(host.frame.locator("label")).to_have_text(several["options"])
+            await host.frame.locator("label").first.hover()
+            await host.frame.locator("label").first.click()
+            await host.frame.get_by_role("button", name="Send").click()
+            await expect(host.frame.locator(".answer")).to_have_text([hostile])
+            await harmless(host)
+            assert await answer_of(madang, id) == ("answered", [hostile])
+        waiting = await madang.call_tool("wait_for_user", {"message": hostile, "resumeInstruction": hostile})
+        async with madang.showing(tool="wait_for_user", result=waiting) as host:
+            await expect(host.frame.locator("h1")).to_have_text(hostile)
+            await expect(host.frame.locator("p.soft")).to_have_text(hostile)
+            await harmless(host)
+
+
+async def harmless(host: EmbeddingHost) -> None:
+    assert await host.view.evaluate("typeof window.__pwned") == "undefined"
+    assert await host.view.evaluate("document.querySelectorAll('main :is(img, script, b)').length") == 0
+    assert host.requests == []
+
+
+SHOWN: dict[Locale, list[tuple[str, dict[str, Any]]]] = {
+    "en": [
+        ("text", {"prompt": "What should the release be called?", "type": "text", "placeholder": "A short name"}),
+        (
+            "select",
+            {
+                "prompt": "Three tests fail on the release branch.\nWhat should I do?",
+                "type": "select",
+                "options": [
+                    "Fix them first",
+                    "Release anyway, and note them in the changelog as known problems that the next version mends",
+                    "Stop and tell the team",
+                ],
+            },
+        ),
+        (
+            "multiselect",
+            {
+                "prompt": "Who should get the report?",
+                "type": "multiselect",
+                "options": ["Design", "Engineering", "Finance", "Support"],
+            },
+        ),
+    ],
+    "ko": [
+        ("text", {"prompt": "이번 릴리스의 이름을 무엇으로 할까요?", "type": "text", "placeholder": "짧은 이름"}),
+        (
+            "select",
+            {
+                "prompt": "릴리스 브랜치에서 테스트 세 개가 실패합니다.\n어떻게 할까요?",
+                "type": "select",
+                "options": [
+                    "먼저 고치기",
+                    "그대로 릴리스하고, 다음 버전에서 고칠 알려진 문제로 변경 기록에 적어 두기",
+                    "멈추고 팀에 알리기",
+                ],
+            },
+        ),
+        (
+            "multiselect",
+            {
+                "prompt": "보고서를 누구에게 보낼까요?",
+                "type": "multiselect",
+                "options": ["디자인", "개발", "재무", "지원"],
+            },
+        ),
+    ],
+}
+
+
+@pytest.mark.parametrize("width", [320, 1200])
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("locale", ["en", "ko"])
+async def test_everything_fits_in_either_language_theme_and_width(
+    browser: Browser, tmp_path: Path, artefacts: Path, locale: Locale, theme: str, width: int
+) -> None:
+    def picture(name: str) -> Path:
+        return artefacts / f"prompt-{name}-{locale}-{theme}-{width}.png"
+
+    async with open_served(browser, tmp_path, APPS, locale=locale) as madang:
+        for name, question in SHOWN[locale]:
+            async with asking(madang, question, madang.host(width=width), color_scheme=theme) as (host, _):
+                await large_targets(host, width)
+                await host.frame.locator("h1").focus()
+                await host.page.keyboard.press("Tab")
+                if name == "text":
+                    await host.screenshot(picture(name))
+                    await host.frame.get_by_role("textbox").fill("마당 1.0")
+                else:
+                    await host.frame.locator("label").nth(1).click()
+                    await host.screenshot(picture(name))
+                await host.frame.locator(".main").click()
+                await expect(host.frame.locator(".answer").first).to_be_visible()
+                await fits(host, width)
+                await host.screenshot(picture(f"{name}-answered"))
+        waiting = {"message": question["prompt"], "resumeInstruction": question["options"][0]}
+        result = await madang.call_tool("wait_for_user", waiting)
+        async with madang.showing(
+            madang.host(width=width), tool="wait_for_user", result=result, color_scheme=theme
+        ) as host:
+            await expect(host.frame.locator(".main")).to_be_visible()
+            await large_targets(host, width)
+            await host.screenshot(picture("wait"))
+
+
+async def test_long_texts_and_a_hundred_options_fit_a_narrow_screen(linked: ServedMadang) -> None:
+    options = ["x" * 500, "한국어 " * 60, *(f"Option {number}" for number in range(98))]
+    question = {"prompt": "y" * 4000, "type": "multiselect", "options": options}
+    async with asking(linked, question, linked.host(width=320)) as (host, _):
+        await large_targets(host, 320)
+
+
+async def large_targets(host: EmbeddingHost, width: int) -> None:
+    await fits(host, width)
+    for field in await host.frame.locator("label, textarea").all():
+        box = await field.bounding_box()
+        assert box is not None
+        assert box["height"] >= 44
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= width
