@@ -12,7 +12,7 @@ import secrets
 import signal
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from madang.core.errors import SetupError
@@ -37,7 +37,10 @@ def mcp(options: argparse.Namespace, settings: Settings) -> int:
     # so would the HTTP server, which sends it again when it has finished.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     if options.http is None:
-        asyncio.run(_serve_stdio(settings))
+        try:
+            asyncio.run(_serve_stdio(settings))
+        except asyncio.CancelledError:
+            return 128 + signal.SIGTERM
     else:
         asyncio.run(_serve_http(settings, *parse_address(options.http)))
     return 0
@@ -84,6 +87,11 @@ async def _serve_stdio(settings: Settings) -> None:
         from madang.app import open_madang
         from madang.server.mcp import McpServer
 
+    task = asyncio.current_task()
+    assert task is not None
+    with suppress(NotImplementedError):  # Windows has no such signals
+        # An exit that is raised in the middle of whatever task runs just then can leave others that never end.
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
     async with open_madang(settings) as madang:
         server = McpServer(
             madang.provider, madang.call("mcp-stdio"), settings.page_override, always_elicit=settings.ask == "elicit"
