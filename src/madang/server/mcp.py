@@ -34,7 +34,8 @@ SESSION_KEY = "madang/sessionId"
 INSTRUCTIONS = (
     "Madang keeps plans and playbooks through restarts. Planning tools hold the goal, todos and observations of this "
     "session: call get_current_state first when you come back to work. Playbooks are reusable workflows: "
-    "list_playbooks finds them, select_playbook starts one, create_playbook keeps a new one."
+    "list_playbooks finds them, select_playbook starts one, create_playbook keeps a new one. prompt_user asks the "
+    "person and wait_for_user stops for them; both answer at once, and get_prompt reads what the person said."
 )
 
 Context = ServerRequestContext[Any, Any]
