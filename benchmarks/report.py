@@ -65,5 +65,7 @@ def _number(value: float) -> str:
 
 
 def _machine() -> str:
+    load = "/".join(f"{value:.0f}" for value in os.getloadavg())
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return f"{os.cpu_count()} cores, {round(memory / 1024**3)} GiB, {platform.system()} {platform.machine()}"
+    system = f"{platform.system()} {platform.machine()}"
+    return f"{os.cpu_count()} cores, {round(memory / 1024**3)} GiB, {system}, load averages at the end {load}"
