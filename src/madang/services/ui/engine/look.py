@@ -1,0 +1,96 @@
+"""Colours, dashes, shapes and hatchings: what tells series apart, with and without colour."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+# After Okabe and Ito, moved until each has 3:1 against the page, (light, dark), and the first five differ for
+# people who do not see red or green.
+COLOURS = (
+    ("#0072b2", "#56b4e9"),
+    ("#d15700", "#f0a202"),
+    ("#1d9a76", "#2cc295"),
+    ("#7a2a68", "#e78ac3"),
+    ("#2f2f2d", "#f5ee9a"),
+    ("#9180e0", "#8f7cf0"),
+    ("#7a6a00", "#d6d4cc"),
+    ("#2b91ab", "#b8e6f2"),
+)
+BACKGROUND = ("#ffffff", "#1d1d1c")
+_INK = ("#1c1c1a", "#f3f2ee")
+_SOFT = ("#5f5d57", "#b5b3ab")
+_LINE = ("#e5e3dc", "#3b3a37")
+_EDGE = ("#8d8b83", "#7b7971")
+
+# Five dashes, seven shapes, seven hatchings and eight colours: no two of twenty series have the same pair.
+DASHES = ("", "7 3", "2 3", "11 3 2 3", "4 2 1 2")
+_SHAPES: tuple[tuple[tuple[float, float], ...], ...] = (
+    (),  # a circle, which has no corners to list
+    ((-0.9, -0.9), (0.9, -0.9), (0.9, 0.9), (-0.9, 0.9)),
+    ((0, -1.2), (1.1, 0.9), (-1.1, 0.9)),
+    ((0, -1.3), (1.1, 0), (0, 1.3), (-1.1, 0)),
+    ((0, 1.2), (1.1, -0.9), (-1.1, -0.9)),
+    ((-1.2, -0.4), (1.2, -0.4), (1.2, 0.4), (0.4, 0.4), (0.4, 1.2), (-0.4, 1.2), (-0.4, 0.4), (-1.2, 0.4)),
+    ((-1.1, -1.1), (1.1, -1.1), (-1.1, 1.1), (1.1, 1.1)),
+)
+_HATCHINGS = (
+    "",
+    "M-2 2 2-2M0 8 8 0M6 10 10 6",
+    "M0 4h8",
+    "M2 2h.01M6 6h.01",
+    "M-2 6 2 10M0 0 8 8M6-2 10 2",
+    "M4 0v8",
+    "M0 0 8 8M8 0 0 8",
+)
+
+
+def style(used: Iterable[int], *, is_themed: bool) -> str:
+    """Return the style of a picture: for a page, the host's theme first; for a file, what every viewer knows."""
+
+    def colour(name: str, pair: tuple[str, str]) -> str:
+        return f"var(--{name},light-dark({pair[0]},{pair[1]}))" if is_themed else pair[0]
+
+    background, line, edge = colour("bg", BACKGROUND), colour("line", _LINE), colour("edge", _EDGE)
+    rules = [
+        f"text{{fill:{colour('ink', _INK)}}}",
+        f".soft{{fill:{colour('soft', _SOFT)}}}",
+        f".paper{{fill:{background}}}",
+        f".grid{{stroke:{line};fill:none}}",
+        f".axis{{stroke:{edge};fill:none}}",
+        f".cut{{stroke:{background};stroke-width:1.2;stroke-linecap:round;fill:none}}",
+        f".mark{{stroke:{background};stroke-width:.8}}",
+        ".line{fill:none;stroke-width:2.2;stroke-linejoin:round}",
+        ".area{fill-opacity:.18}",
+    ]
+    for number in sorted({index % len(COLOURS) for index in used}):
+        shown = colour(f"chart-{number + 1}", COLOURS[number])
+        rules.append(f".f{number}{{fill:{shown}}}")
+        rules.append(f".l{number}{{stroke:{shown}}}")
+    return "".join(f".chart {rule}" for rule in rules)
+
+
+def fill(index: int) -> str:
+    return f"f{index % len(COLOURS)}"
+
+
+def stroke(index: int) -> str:
+    return f"l{index % len(COLOURS)}"
+
+
+def dash(index: int) -> str:
+    pattern = DASHES[index % len(DASHES)]
+    return f' stroke-dasharray="{pattern}"' if pattern else ""
+
+
+def symbol(index: int, x: float, y: float, radius: float) -> str:
+    """Return the outline of a series' symbol around a place."""
+    corners = _SHAPES[index % len(_SHAPES)]
+    if corners:
+        return "M" + " ".join(f"{x + radius * dx:.1f} {y + radius * dy:.1f}" for dx, dy in corners) + "z"
+    arc = f"a{radius} {radius} 0 1 0"
+    return f"M{x - radius:.1f} {y:.1f}{arc} {2 * radius:.1f} 0{arc}-{2 * radius:.1f} 0z"
+
+
+def hatching(index: int) -> str:
+    """Return the lines that are cut out of a series' surface, on a tile of eight by eight; the first has none."""
+    return _HATCHINGS[index % len(_HATCHINGS)]

@@ -1,0 +1,57 @@
+"""Text inside a picture: how wide it is, where it is cut, and how it stays text."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from html import escape
+
+# What XML 1.0 cannot hold, not even escaped: one of these would make the whole picture unreadable.
+_NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+# In ems, of the widest font that is anybody's default.
+_WIDTHS = {
+    **dict.fromkeys("iljtfrI.,:;'|!()[] -", 0.4),
+    **dict.fromkeys("0123456789", 0.64),
+    **dict.fromkeys("mwMW%@&—…", 1.0),
+    "−": 0.84,
+}
+
+
+def safe(text: str) -> str:
+    """Return `text` for the inside of an element. Never put it into an attribute."""
+    return escape(_NOT_IN_XML.sub("\ufffd", text), quote=False)
+
+
+def one_line(text: str) -> str:
+    return " ".join(_NOT_IN_XML.sub("\ufffd", text).split())
+
+
+def width(text: str, font: float) -> float:
+    """Return about how wide `text` is, rather too much than too little."""
+    return font * sum(_width(sign) for sign in text)
+
+
+def fitted(text: str, room: float, font: float) -> str:
+    """Return `text` on one line, cut with an ellipsis where the room ends."""
+    line = one_line(text)
+    if width(line, font) <= room:
+        return line
+    left = room / font - _width("…")
+    kept = 0
+    for sign in line:
+        left -= _width(sign)
+        if left < 0:
+            break
+        kept += 1
+    # Not between a letter and its accent, nor inside an emoji that is made of several.
+    while kept and _width(line[kept]) == 0:
+        kept -= 1
+    return line[:kept].rstrip() + "…"
+
+
+def _width(sign: str) -> float:
+    if sign.isascii():
+        return _WIDTHS.get(sign) or (0.74 if sign.isupper() else 0.61)
+    if unicodedata.category(sign) in ("Mn", "Me", "Cf"):
+        return 0.0
+    return 1.0 if unicodedata.east_asian_width(sign) in "WF" else _WIDTHS.get(sign, 0.65)
