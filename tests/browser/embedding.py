@@ -79,6 +79,7 @@ class EmbeddingHost:
         host_context: Mapping[str, Any] | None = None,
         host_capabilities: Mapping[str, Any] | None = None,
         answers_late: bool = False,
+        refuses_files: bool = False,
         width: int = 800,
     ) -> None:
         self._call_tool = call_tool
@@ -88,6 +89,7 @@ class EmbeddingHost:
             "hostContext": dict(host_context or {}),
             "hostCapabilities": dict({"serverTools": {}} if host_capabilities is None else host_capabilities),
             "answersLate": answers_late,
+            "refusesFiles": refuses_files,
         }
         self._width = width
         self._page: Page | None = None

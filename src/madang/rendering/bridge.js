@@ -4,6 +4,9 @@
 //   data-then, data-then-args    the tool called after that, whose page is shown
 //   data-message                 what the person has said thereby, for the host's model
 //   data-done                    what to tell the person when it is done
+//   data-download, data-failed   the file that a click saves, and what to say if the host did not; the file
+//                                is the text of template[data-file], with data-uri and data-type; such
+//                                a button is hidden as long as no host has said that it saves files
 //   body[data-refresh-tool]      the tool that fetches what a page opened without data lacks
 // Arguments may stand on an ancestor. It speaks MCP Apps (2026-01-26), and the older mcp-ui messages
 // to a host that does not answer. pages.py drops whole-line comments and indentation, so no string
@@ -61,7 +64,13 @@
     const text = orText && textOf(result);
     if (html != null) main.innerHTML = html;
     else if (text) main.textContent = text;
+    offerFiles();
     return html != null;
+  }
+
+  function offerFiles() {
+    const canSave = apps?.hostCapabilities?.downloadFile;
+    for (const button of main.querySelectorAll('[data-download]')) button.hidden = !canSave;
   }
 
   const argsOf = (el, name) => JSON.parse(el.closest(`[${name}]`)?.getAttribute(name) || '{}');
@@ -95,6 +104,17 @@
     request('ui/message', { role: 'user', content: [{ type: 'text', text: message }] }).catch(() => {});
   }, by);
 
+  // The sandbox blocks downloads, so the host saves the file. That it did not may be the person's own wish.
+  const download = (by) => run(async () => {
+    const { content, dataset: { uri, type } } = main.querySelector(`template[data-file="${by.dataset.download}"]`);
+    let text = content.textContent;
+    // HTML knows one line end, CSV another.
+    if (type === 'text/csv') text = text.replaceAll('\n', '\r\n');
+    const resource = { uri, mimeType: type, text };
+    const { isError } = await request('ui/download-file', { contents: [{ type: 'resource', resource }] });
+    if (isError) say(by.dataset.failed);
+  }, by);
+
   // A group of checkboxes is a list, also when one or none of them is ticked.
   function fieldsOf(form, by) {
     const fields = {};
@@ -107,6 +127,7 @@
   // button does, also when the person pressed Enter in a field.
   addEventListener('click', (event) => {
     const by = event.target.closest('button, [data-tool]');
+    if (by?.dataset.download) return download(by);
     const el = by?.closest('[data-tool]');
     const isForm = el?.localName === 'form';
     if (!el || (isForm && by.type !== 'submit')) return;
@@ -159,6 +180,7 @@
     // What was asked the old way gets no answer now; saying so beats a minute of dead buttons.
     for (const fail of answers) fail(noAnswer);
     applyContext(apps.hostContext);
+    offerFiles();
     rpc({ method: 'ui/notifications/initialized' });
     lastHeight = 0;
     reportSize();
