@@ -385,6 +385,15 @@ def test_one_label_that_is_no_number_makes_all_of_them_names(label: str) -> None
     assert xs[1] - xs[0] == pytest.approx(xs[2] - xs[1], abs=0.2)
 
 
+@pytest.mark.parametrize(("values", "share"), [((2, 3), 0), ((-9, -10), 0), ((-5, 5), 0.5), ((-10, -1), 1)])
+def test_the_base_is_at_zero_or_at_the_lower_edge(values: tuple[float, float], share: float) -> None:
+    root = parsed(draw(chart("line", months(*values)), english))
+    lines = {one.attrib["class"]: path_corners(one.attrib["d"]) for one in root.iter(f"{SVG}path")}
+    top, bottom = min(y for _, y in lines["grid"]), max(y for _, y in lines["grid"])
+
+    assert lines["axis"][0][1] == pytest.approx(bottom - share * (bottom - top), abs=0.2)
+
+
 def test_a_series_of_one_point_is_seen_among_lines() -> None:
     crowd = Chart(type="line", series=[*chart("line", lists(1, 400)).series, labelled("One", ("7", 3))])
 

@@ -54,8 +54,8 @@ def draw_swatch(canvas: Canvas, type: ChartType, index: int, x: float, y: float)
 
 
 def _base(canvas: Canvas, plot: Plot, vertical: Scale) -> None:
-    """Draw the line that values rise from: zero where it is on the axis."""
-    y = plot.y(vertical.share(0.0))
+    """Draw the line that values rise from: zero where it is on the axis, else the edge."""
+    y = plot.y(vertical.share(0.0) if vertical.ticks[-1] >= 0 else 0.0)
     canvas.add(f'<path class="axis" d="M{short(plot.left)} {short(y)}h{short(plot.width)}"/>')
 
 
