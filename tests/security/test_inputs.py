@@ -146,7 +146,8 @@ def a_valid(tool: Tool) -> dict[str, Any]:
     wanted: dict[str, Any] = {
         "goal": "g", "workflow": [], "id": 1 if tool.name == "mark_todo" else "x", "page": 1, "name": "n",
         "observation": "o", "playbook": {"goal": "g"}, "document": "madangPlaybooks: 1\nplaybooks: []\n",
-        "prompt": "p", "type": "text", "messageId": "x", "message": "m", "waitId": "x",
+        "prompt": "p", "type": "bar" if tool.name == "visualize_data" else "text", "messageId": "x", "message": "m",
+        "waitId": "x",
     }  # fmt: skip
     return {name: wanted[name] for name in tool.input_schema.get("required", [])}
 

@@ -20,7 +20,7 @@ class UiService:
     metadata = ServiceMetadata(
         name="ui",
         title=say("Questions"),
-        description=say("Questions to the person, and stops until they are ready."),
+        description=say("Questions to the person, stops until they are ready, and charts."),
         version="1",
     )
 

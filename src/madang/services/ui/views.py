@@ -10,6 +10,7 @@ from madang.core.messages import Line, Message, Rows, Text, say
 from madang.core.results import Form, Pause, ToolResult, UiPage
 from madang.services.ui.domain import Answer, Prompt, PromptType, Status, Wait, said
 
+CHART_PAGE = "ui/chart"
 PROMPT_PAGE = "ui/prompt"
 WAIT_PAGE = "ui/wait"
 
@@ -33,6 +34,13 @@ class PromptReply(Document):
 class PromptList(Document):
     prompts: list[Prompt]
     total: int
+
+
+class ChartShown(Document):
+    type: str
+    title: str
+    points: int
+    series: list[dict[str, Any]]
 
 
 class WaitState(Document):
@@ -157,6 +165,17 @@ def resumed(wait: Wait) -> ToolResult[WaitState]:
         say("You may now go on."),
     ]
     return ToolResult(text, _wait_state(wait), page=_wait_page(wait))
+
+
+def charted(data: ChartShown, words: Sequence[Line], page: object) -> ToolResult[ChartShown]:
+    """Return a chart: in words for the model, and as what `templates/chart.html` is filled with. It never pauses."""
+    shown = say('Showing the chart "{title}".', title=data.title) if data.title else say("Showing a chart.")
+    text: list[Line | Rows] = [shown, *words, "", say("Note: Tell the person what stands out; they see the chart.")]
+    return ToolResult(
+        text,
+        data,
+        page=UiPage(name=CHART_PAGE, title=say("Chart"), template="ui/chart.html", context={"chart": page}),
+    )
 
 
 def _pause(prompt: Prompt) -> Pause:
