@@ -316,8 +316,7 @@ def test_a_fitted_text_fits(text: str, room: float) -> None:
 
 
 def test_a_text_is_not_cut_between_a_letter_and_its_accent() -> None:
-    assert fitted("e\u0301" * 20, 40, 13) == "e\u0301e\u0301e\u0301…"[: len(fitted("e\u0301" * 20, 40, 13)) - 1] + "…"
-    assert not fitted("e\u0301" * 20, 40, 13).endswith("e…")
+    assert fitted("e\u0301" * 20, 40, 13) == "e\u0301e\u0301e\u0301…"
 
 
 def test_twenty_series_differ_with_and_without_colour() -> None:

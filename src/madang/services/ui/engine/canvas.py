@@ -40,10 +40,6 @@ class Plot:
     height: float
 
     @property
-    def right(self) -> float:
-        return self.left + self.width
-
-    @property
     def bottom(self) -> float:
         return self.top + self.height
 

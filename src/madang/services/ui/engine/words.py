@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from bisect import bisect_right
 from html import escape
+from itertools import accumulate
 
 # What XML 1.0 cannot hold, not even escaped: one of these would make the whole picture unreadable.
 _NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -36,17 +38,10 @@ def fitted(text: str, room: float, font: float) -> str:
     line = one_line(text)
     if width(line, font) <= room:
         return line
-    left = room / font - _width("…")
-    kept = 0
-    for sign in line:
-        left -= _width(sign)
-        if left < 0:
-            break
-        kept += 1
-    # Not between a letter and its accent, nor inside an emoji that is made of several.
-    while kept and _width(line[kept]) == 0:
-        kept -= 1
-    return line[:kept].rstrip() + "…"
+    widths = accumulate((_width(sign) for sign in line), initial=_width("…"))
+    # Accents have no width, so they stay with their letter.
+    kept = bisect_right(list(widths), room / font) - 1
+    return line[: max(0, kept)].rstrip() + "…"
 
 
 def _width(sign: str) -> float:
