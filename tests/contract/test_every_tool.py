@@ -22,7 +22,7 @@ TOOLS = {tool.name: tool for service in builtin_services(SqliteDatabase(None)) f
 
 PAUSING = {"show_playbooks", "get_playbook_page", "prompt_user", "wait_for_user"}
 PERSON = {"get_playbook_page", "reply_prompt", "resume_from_wait"}
-SHOWING = PAUSING | {"reply_prompt", "resume_from_wait"}
+SHOWING = PAUSING | {"reply_prompt", "resume_from_wait", "visualize_data"}
 
 STEP = {"description": "Look", "action": {"toolName": "grep", "purpose": "find"}, "requiredData": ["a"]}
 GOAL = "Ship it 배포"
@@ -64,6 +64,10 @@ GOOD: dict[str, Arguments] = {
     "list_prompts": lambda _: {},
     "wait_for_user": lambda _: {"message": "Plug it in", "resumeInstruction": "Look again"},
     "resume_from_wait": lambda ids: {"waitId": ids.wait},
+    "visualize_data": lambda _: {
+        "type": "bar",
+        "data": [{"label": "하나", "value": 1}, {"label": "Two", "value": 2.5}],
+    },
 }
 """Arguments that work, given what there is. A new tool needs a line here: see the first test."""
 
@@ -145,7 +149,7 @@ def test_annotations_follow_from_the_effect(name: str) -> None:
     }
     assert tool.idempotent or tool.effect != "read"
     assert (tool.effect == "destroy") == (name.split("_")[0] in ("delete", "clear"))
-    assert (tool.effect == "read") == (name.split("_")[0] in ("list", "show", "get", "export"))
+    assert (tool.effect == "read") == (name.split("_")[0] in ("list", "show", "get", "export", "visualize"))
 
 
 def test_only_the_tools_of_the_contract_pause_show_and_are_for_the_person() -> None:
@@ -249,6 +253,14 @@ async def test_the_largest_answer_is_still_about_eight_kilobytes(name: str) -> N
             "prompt_user": {"prompt": "질" * 4000, "type": "select", "options": options},
             "reply_prompt": {"messageId": ids.prompt, "answer": options},
             "wait_for_user": {"message": "기" * 4000, "resumeInstruction": "다" * 4000},
+            "visualize_data": {
+                "type": "line",
+                "title": "제" * 200,
+                "series": [
+                    {"name": f"{number} " + "이" * 190, "data": [{"label": "라" * 200, "value": number}] * 50}
+                    for number in range(20)
+                ],
+            },
         }
 
         reply = await asker.done(name, **large_arguments.get(name) or GOOD[name](ids))

@@ -258,6 +258,9 @@ class Provider:
     ) -> Reply:
         try:
             result = await self._run(call, service, tool, arguments)
+            if result.page is not None and call.pages != "off":
+                # A page with thousands of points takes a while to draw; in a thread the other calls go on meanwhile.
+                return await asyncio.to_thread(reply, service.metadata.name, speaker, call, result)
             return reply(service.metadata.name, speaker, call, result)
         except ToolError as error:
             return error_reply(service.metadata.name, speaker, call, error)

@@ -170,7 +170,8 @@ def resumed(wait: Wait) -> ToolResult[WaitState]:
 def charted(data: ChartShown, words: Sequence[Line], page: object) -> ToolResult[ChartShown]:
     """Return a chart: in words for the model, and as what `templates/chart.html` is filled with. It never pauses."""
     shown = say('Showing the chart "{title}".', title=data.title) if data.title else say("Showing a chart.")
-    text: list[Line | Rows] = [shown, *words, "", say("Note: Tell the person what stands out; they see the chart.")]
+    rest = say("… {left_out} more line(s). The numbers of each series are all in the structured result.")
+    text: Text = [shown, Rows(words, rest), "", say("Note: Tell the person what stands out; they see the chart.")]
     return ToolResult(
         text,
         data,
