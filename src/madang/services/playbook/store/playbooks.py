@@ -55,13 +55,13 @@ class PlaybookStore:
         """Keep new playbooks, all or none."""
         for content in contents:
             check_size(content)
+        # Made before the transaction: whatever is not SQL would keep the other writers waiting.
+        added = [_new(call, content) for content in contents]
+        columns = [_columns(*pair) for pair in zip(added, contents, strict=True)]
 
         async def work(tx: Transaction) -> list[Playbook]:
             owner_no = await _owner(tx, call)
-            added = []
-            for content in contents:
-                playbook = _new(call, content)
-                added.append(playbook)
+            for playbook, values in zip(added, columns, strict=True):
                 await tx.run(
                     "INSERT INTO playbook (id, owner_no, version, created_at, updated_at, goal, initial_command, "
                     "steps, sort_key, search_text, workflow, success_criteria) "
@@ -69,7 +69,7 @@ class PlaybookStore:
                     playbook.id,
                     owner_no,
                     playbook.created_at,
-                    *_columns(playbook, content),
+                    *values,
                 )
                 await tx.notify(playbook_topic(call, playbook.id))
             return added
