@@ -26,6 +26,14 @@ class InvalidArguments(ToolError):
     code = "invalid_arguments"
 
 
+class InvalidPath(ToolError):
+    code = "invalid_path"
+
+
+class NotRegular(ToolError):
+    code = "not_regular"
+
+
 class OutOfRange(ToolError):
     code = "out_of_range"
 

@@ -1,0 +1,323 @@
+"""A folder and everything in it, by descriptor. Its methods block: call them from a thread.
+
+Only regular files are read and written; links are seen, never followed. What is written is there whole or not at all,
+also after a crash: it is made under a name in a folder beside this one and renamed into place.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import stat
+import unicodedata
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import IO, Literal
+
+from madang.core.errors import InvalidPath, NotRegular
+from madang.core.ids import new_id
+from madang.core.messages import say
+from madang.storage.folders.failures import translated
+from madang.storage.folders.kernel import open_beneath, rename_new
+from madang.storage.folders.paths import parse_path
+
+Kind = Literal["file", "folder", "link", "other"]
+WriteMode = Literal["overwrite", "create", "append"]
+
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY
+# Not blocking: to open a pipe would wait for somebody to write into it.
+_READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY
+_COPY_BYTES = 1 << 20
+DEEPEST = 64
+"""How many folders deep a walk goes at most: each is a descriptor that is held open."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What a folder says about one of its names, without following it."""
+
+    path: str
+    kind: Kind
+    size: int = 0
+    modified_ns: int = 0
+
+    @property
+    def name(self) -> str:
+        return self.path.rsplit("/", 1)[-1]
+
+
+class Folder:
+    """A directory held open; whoever made it closes it. `temporary_fd` is a directory on the same disk for drafts."""
+
+    def __init__(self, fd: int, temporary_fd: int | None = None) -> None:
+        self.fd = fd
+        self._temporary_fd = temporary_fd
+
+    def close(self) -> None:
+        os.close(self.fd)
+
+    @contextmanager
+    def open_file(self, path: str) -> Iterator[IO[bytes]]:
+        """Open a regular file for reading.
+
+        Raises:
+            ToolError: the path is none, nothing is there, or it is not a regular file.
+        """
+        names = parse_path(path)
+        with translated(path):
+            fd = self._open(names, _READ)
+        try:
+            _require_regular(path, os.fstat(fd).st_mode)
+            os.set_blocking(fd, True)
+            with open(fd, "rb", buffering=0, closefd=False) as file:
+                yield file
+        finally:
+            os.close(fd)
+
+    def entry(self, path: str) -> Entry:
+        """Return what is at a path; a link is told as a link."""
+        names = parse_path(path, may_be_root=True)
+        with translated(path), self._parent(names) as (parent_fd, name):
+            return _entry("/".join(names), os.stat(name, dir_fd=parent_fd, follow_symlinks=False))
+
+    @contextmanager
+    def open_folder(self, path: str) -> Iterator[int]:
+        """Open a folder inside this one (or this one) and give its descriptor, which is closed afterwards."""
+        names = parse_path(path, may_be_root=True)
+        with translated(path):
+            fd = self._open(names, _DIRECTORY)
+        try:
+            yield fd
+        finally:
+            os.close(fd)
+
+    def walk(self, path: str = "", *, depth: int) -> Iterator[Entry]:
+        """Yield what is below a folder, each folder's names in order, a folder before what is in it.
+
+        What disappears or may not be read meanwhile is left out; nothing is followed.
+        """
+        top = "/".join(parse_path(path, may_be_root=True))
+        with self.open_folder(path) as fd:
+            yield from _walk(fd, top, min(depth, DEEPEST))
+
+    def write(self, path: str, parts: Iterable[bytes], mode: WriteMode = "overwrite") -> Entry:
+        """Write a regular file, making the folders above it; it is there whole or not at all.
+
+        Raises:
+            Conflict: `create`, and something is there.
+            ToolError: the path is none, what is there is not a regular file, or the disk refused.
+        """
+        names = parse_path(path)
+        with translated(path), self._draft() as (draft_fd, draft):
+            self._begin_like(path, names, draft_fd, with_content=mode == "append")
+            for part in parts:
+                _write_all(draft_fd, part)
+            os.fsync(draft_fd)
+            # Folders are made last: a disk that is full must not leave empty ones behind.
+            with self._made_parent(names) as (parent_fd, name):
+                self._place(draft, parent_fd, name, may_replace=mode != "create")
+            return _entry("/".join(names), os.fstat(draft_fd))
+
+    def move(self, source: str, target: str) -> Entry:
+        """Rename a file or folder inside this folder; what is at the target stays.
+
+        Raises:
+            Conflict: something is at the target.
+            InvalidPath: a folder cannot move into itself.
+        """
+        from_names, to_names = parse_path(source), parse_path(target)
+        if to_names[: len(from_names)] == from_names and to_names != from_names:
+            raise InvalidPath(say("'{path}' cannot move into itself.", path=source))
+        with translated(source), self._parent(from_names) as (from_fd, from_name):
+            moved = os.stat(from_name, dir_fd=from_fd, follow_symlinks=False)
+            if not stat.S_ISDIR(moved.st_mode):
+                _require_regular(source, moved.st_mode)
+            with translated(target), self._made_parent(to_names) as (to_fd, to_name):
+                rename_new(from_fd, from_name, to_fd, to_name)
+                os.fsync(to_fd)
+            os.fsync(from_fd)
+            return _entry("/".join(to_names), moved)
+
+    def delete(self, path: str) -> Entry:
+        """Remove a file, a link (not what it points to), or an empty folder, and return what it was."""
+        names = parse_path(path)
+        with translated(path), self._parent(names) as (parent_fd, name):
+            gone = _entry("/".join(names), os.stat(name, dir_fd=parent_fd, follow_symlinks=False))
+            if gone.kind == "folder":
+                os.rmdir(name, dir_fd=parent_fd)
+            else:
+                os.unlink(name, dir_fd=parent_fd)
+            os.fsync(parent_fd)
+            return gone
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep other writers out, in this process and others, while something is read, changed and written."""
+        if self._temporary_fd is None:
+            raise RuntimeError("This folder is only for reading.")
+        fd = os.open("lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=self._temporary_fd)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(fd)
+
+    def _open(self, names: tuple[str, ...], flags: int) -> int:
+        try:
+            return open_beneath(self.fd, names, flags)
+        except FileNotFoundError:
+            # Macs write Hangul in parts (NFD); what a model or a person types is composed.
+            for form in ("NFD", "NFC"):
+                other = tuple(unicodedata.normalize(form, name) for name in names)
+                if other != names:
+                    with suppress(FileNotFoundError):
+                        return open_beneath(self.fd, other, flags)
+            raise
+
+    @contextmanager
+    def _parent(self, names: tuple[str, ...]) -> Iterator[tuple[int, str]]:
+        """Give the folder that a path's last name is in, and the name as it is written there."""
+        if not names:
+            yield self.fd, "."
+            return
+        fd = self._open(names[:-1], _DIRECTORY)
+        try:
+            yield fd, _spelled(fd, names[-1])
+        finally:
+            os.close(fd)
+
+    @contextmanager
+    def _made_parent(self, names: tuple[str, ...]) -> Iterator[tuple[int, str]]:
+        """Do the same, and make the folders that are missing, each from the one above it."""
+        at = os.dup(self.fd)
+        try:
+            for name in names[:-1]:
+                spelled = _spelled(at, name)
+                with suppress(FileExistsError):
+                    os.mkdir(spelled, 0o700, dir_fd=at)
+                    os.fsync(at)
+                below = open_beneath(at, (spelled,), _DIRECTORY)
+                os.close(at)
+                at = below
+            yield at, _spelled(at, names[-1])
+        finally:
+            os.close(at)
+
+    @contextmanager
+    def _draft(self) -> Iterator[tuple[int, str]]:
+        """Give a new file that is gone afterwards, unless it was placed. Its lock says that somebody is writing it."""
+        if self._temporary_fd is None:
+            raise RuntimeError("This folder is only for reading.")
+        name = f"draft-{new_id()}"
+        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        fd = os.open(name, flags, 0o600, dir_fd=self._temporary_fd)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            yield fd, name
+        finally:
+            with suppress(FileNotFoundError):
+                os.unlink(name, dir_fd=self._temporary_fd)
+            os.close(fd)
+
+    def _place(self, draft: str, parent_fd: int, name: str, *, may_replace: bool) -> None:
+        assert self._temporary_fd is not None
+        if may_replace:
+            os.rename(draft, name, src_dir_fd=self._temporary_fd, dst_dir_fd=parent_fd)
+        else:
+            rename_new(self._temporary_fd, draft, parent_fd, name)
+        os.fsync(parent_fd)
+
+    def _begin_like(self, path: str, names: tuple[str, ...], draft_fd: int, *, with_content: bool) -> None:
+        """Give a draft the permissions of the file it is to replace, and its content if wanted."""
+        try:
+            fd = self._open(names, _READ)
+        except FileNotFoundError:
+            return
+        try:
+            mode = os.fstat(fd).st_mode
+            _require_regular(path, mode)
+            os.fchmod(draft_fd, stat.S_IMODE(mode) & 0o777)
+            while with_content and (part := os.read(fd, _COPY_BYTES)):
+                _write_all(draft_fd, part)
+        finally:
+            os.close(fd)
+
+
+def sweep(temporary_fd: int) -> None:
+    """Remove the drafts of processes that were killed: those whose lock nobody holds."""
+    for name in os.listdir(temporary_fd):
+        if not name.startswith("draft-"):
+            continue
+        with suppress(OSError):
+            fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=temporary_fd)
+            try:
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                os.unlink(name, dir_fd=temporary_fd)
+            finally:
+                os.close(fd)
+
+
+def _walk(fd: int, top: str, depth: int) -> Iterator[Entry]:
+    prefix = f"{top}/" if top else ""
+    for name in sorted(os.listdir(fd)):  # names alone: two hundred thousand of them fit easily
+        status = _stat(fd, name)
+        if status is None:
+            continue
+        # A name that is not Unicode is shown with replacements, and cannot be used: no text could carry it.
+        shown = os.fsencode(name).decode(errors="replace")
+        entry = _entry(prefix + shown, status)
+        yield entry
+        if entry.kind == "folder" and depth > 1:
+            try:
+                below = open_beneath(fd, (name,), _DIRECTORY)
+            except OSError:
+                continue
+            try:
+                yield from _walk(below, entry.path, depth - 1)
+            finally:
+                os.close(below)
+
+
+def _spelled(fd: int, name: str) -> str:
+    """Return the spelling under which a name is there, or the name itself when it is not."""
+    for form in ("NFC", "NFD"):
+        other = unicodedata.normalize(form, name)
+        if other != name and _stat(fd, name) is None and _stat(fd, other) is not None:
+            return other
+    return name
+
+
+def _stat(fd: int, name: str) -> os.stat_result | None:
+    try:
+        return os.stat(name, dir_fd=fd, follow_symlinks=False)
+    except FileNotFoundError:
+        return None
+
+
+def _entry(path: str, status: os.stat_result) -> Entry:
+    mode = status.st_mode
+    if stat.S_ISREG(mode):
+        return Entry(path, "file", status.st_size, status.st_mtime_ns)
+    kind: Kind = "folder" if stat.S_ISDIR(mode) else "link" if stat.S_ISLNK(mode) else "other"
+    return Entry(path, kind, 0, status.st_mtime_ns)
+
+
+def _require_regular(path: str, mode: int) -> None:
+    if stat.S_ISREG(mode):
+        return
+    if stat.S_ISDIR(mode):
+        raise NotRegular(
+            say("'{path}' is a folder, not a file.", path=path),
+            hint=say("Use 'list_directory' to see what is in it."),
+        )
+    raise NotRegular(
+        say("'{path}' is not a regular file: links, pipes, sockets and devices are not used.", path=path),
+        hint=say("Use 'list_directory' to see what there is."),
+    )
+
+
+def _write_all(fd: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(fd, view) :]

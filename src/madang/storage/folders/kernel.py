@@ -1,0 +1,82 @@
+"""System calls that Python has no words for: opening beneath a directory, and renaming without replacing."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import sys
+
+_SYS_OPENAT2 = 437  # the same number on every architecture
+_NO_MAGICLINKS, _NO_SYMLINKS, _BENEATH = 0x02, 0x04, 0x08
+_RENAME_NOREPLACE = 1
+_NOT_THERE = (errno.ENOSYS, errno.EPERM, errno.EINVAL, errno.E2BIG)
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+class _OpenHow(ctypes.Structure):
+    _fields_ = (("flags", ctypes.c_uint64), ("mode", ctypes.c_uint64), ("resolve", ctypes.c_uint64))
+
+
+def open_beneath(folder_fd: int, names: tuple[str, ...], flags: int) -> int:
+    """Open what is at `names` below a directory; no name on the way, nor the last one, may be a symbolic link.
+
+    The kernel does it in one step where it can (`openat2`, Linux 5.6), so that nobody can swap a directory for a link
+    in between; elsewhere each name is opened from the directory before it, which no swap can lead astray either.
+
+    Raises:
+        OSError: with ELOOP or ENOTDIR where there is a link.
+    """
+    flags |= os.O_CLOEXEC | os.O_NOFOLLOW
+    fd = _openat2(folder_fd, "/".join(names) or ".", flags)
+    return fd if fd is not None else walk_beneath(folder_fd, names, flags)
+
+
+def walk_beneath(folder_fd: int, names: tuple[str, ...], flags: int) -> int:
+    """Do the same name by name."""
+    flags |= os.O_CLOEXEC | os.O_NOFOLLOW
+    at = os.dup(folder_fd)
+    try:
+        for name in names[:-1]:
+            below = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=at)
+            os.close(at)
+            at = below
+        return os.open(names[-1] if names else ".", flags, dir_fd=at)
+    finally:
+        os.close(at)
+
+
+def rename_new(from_fd: int, from_name: str, to_fd: int, to_name: str) -> None:
+    """Rename without replacing anything.
+
+    Raises:
+        FileExistsError: something is there.
+    """
+    if sys.platform == "linux" and hasattr(_libc, "renameat2"):
+        done = _libc.renameat2(from_fd, os.fsencode(from_name), to_fd, os.fsencode(to_name), _RENAME_NOREPLACE)
+        if done == 0:
+            return
+        number = ctypes.get_errno()
+        if number not in _NOT_THERE:
+            raise OSError(number, os.strerror(number), to_name)
+    # A second name for the file, then without the first: the kernel refuses the second if it is taken.
+    os.link(from_name, to_name, src_dir_fd=from_fd, dst_dir_fd=to_fd, follow_symlinks=False)
+    os.unlink(from_name, dir_fd=from_fd)
+
+
+def _openat2(folder_fd: int, path: str, flags: int) -> int | None:
+    """Return a descriptor, or None where this kernel (or a filter in front of it) does not know the call."""
+    if sys.platform != "linux":
+        return None
+    how = _OpenHow(flags, 0, _BENEATH | _NO_MAGICLINKS | _NO_SYMLINKS)
+    while True:
+        fd: int = _libc.syscall(_SYS_OPENAT2, folder_fd, os.fsencode(path), ctypes.byref(how), ctypes.sizeof(how))
+        if fd >= 0:
+            return fd
+        number = ctypes.get_errno()
+        if number == errno.EAGAIN:
+            continue  # a rename somewhere crossed the way; the kernel wants to be asked again
+        if number in _NOT_THERE:
+            return None
+        raise OSError(number, os.strerror(number), path)

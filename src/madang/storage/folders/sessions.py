@@ -1,0 +1,150 @@
+"""The folders of each session, under the data folder, and the folders that the person allowed."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from madang.core.calls import Call
+from madang.core.errors import Denied, InvalidPath, LimitExceeded
+from madang.core.messages import say
+from madang.storage.folders.failures import translated
+from madang.storage.folders.folder import Folder, sweep
+
+_UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class SessionFolders:
+    """What a session keeps as files: its workspace, and what it exported. They do not contain each other."""
+
+    path: Path
+    files: Folder
+    exports: Folder
+
+
+class Folders:
+    """Opens the folders of sessions below `root`, and those that the person `allowed`, for one operation at a time.
+
+    Nothing stays open in between: a descriptor that is closed while another thread still uses its number would be a
+    way out of the folder. Its methods block, as those of a folder do.
+    """
+
+    def __init__(self, root: Path, allowed: Sequence[Path] = ()) -> None:
+        self._root = root
+        self.allowed = tuple(allowed)
+        self._swept: set[str] = set()
+
+    @contextmanager
+    def of(self, call: Call) -> Iterator[SessionFolders]:
+        """Open the folders of the call's session; they are made at their first use."""
+        path = self._path(call)
+        fds: list[int] = []
+        try:
+            with translated(path.name):
+                for name in ("temporary", "files", "exports"):
+                    fds.append(_open_made(path / name))
+            temporary_fd, files_fd, exports_fd = fds
+            if path.name not in self._swept:
+                sweep(temporary_fd)
+                self._swept.add(path.name)
+            yield SessionFolders(path, Folder(files_fd, temporary_fd), Folder(exports_fd, temporary_fd))
+        finally:
+            for fd in fds:
+                os.close(fd)
+
+    @contextmanager
+    def source(self, call: Call, source: str) -> Iterator[tuple[Folder, str]]:
+        """Open the folder that a file is in, and give the path inside.
+
+        `source` is a path in the session's workspace, or an absolute path or `file:` address in one of the folders
+        that the person allowed.
+
+        Raises:
+            Denied: it is in none of them.
+        """
+        path = _local_path(source)
+        own = self._path(call) / "files"
+        if not path.startswith("/") or path.startswith(f"{own}/"):
+            with self.of(call) as session:
+                yield session.files, path.removeprefix(f"{own}/")
+            return
+        for root in self.allowed:
+            inside = path.removeprefix(str(root).rstrip("/") + "/")
+            if inside != path:
+                with translated(path):
+                    fd = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+                try:
+                    yield Folder(fd), inside
+                finally:
+                    os.close(fd)
+                return
+        raise Denied(
+            say("'{path}' is in no folder that the person allowed.", path=path[:200]),
+            hint=say("Ask the person to allow its folder with --allow-folder, or to put the file into the workspace."),
+        )
+
+    def read(self, call: Call, source: str, limit: int) -> tuple[bytes, str]:
+        """Return the bytes and the name of a file that `source` names.
+
+        Raises:
+            LimitExceeded: it has more than `limit` bytes.
+            ToolError: it is not there, or not in one of these folders.
+        """
+        with self.source(call, source) as (folder, path), folder.open_file(path) as file:
+            data = _read(file.fileno(), limit + 1)
+        if len(data) > limit:
+            raise LimitExceeded(
+                say("'{path}' has more than {limit} bytes.", path=path, limit=limit),
+                hint=say("Take a part of it, or a smaller file."),
+            )
+        return data, path.rsplit("/", 1)[-1]
+
+    def _path(self, call: Call) -> Path:
+        return self._root / folder_name(call.user_id, call.session)
+
+
+def folder_name(user_id: str, session_id: str) -> str:
+    """Return a name that tells people which session it is and is the session's own on every file system.
+
+    Names of sessions may hold anything, and file systems that do not tell `A` from `a` would mix two of them up.
+    """
+    readable = _UNSAFE.sub("-", session_id).strip(".-")[:40] or "session"
+    digest = hashlib.sha256(f"{user_id}\0{session_id}".encode()).hexdigest()
+    return f"{readable}-{digest[:16]}"
+
+
+def _open_made(path: Path) -> int:
+    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        return os.open(path, flags)
+    except FileNotFoundError:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path.mkdir(mode=0o700, exist_ok=True)
+        return os.open(path, flags)
+
+
+def _local_path(source: str) -> str:
+    if not source.lower().startswith("file:"):
+        return source
+    address = urlsplit(source)
+    if address.netloc not in ("", "localhost") or address.query or address.fragment:
+        raise InvalidPath(say("'{source}' is not a file of this machine.", source=source[:200]))
+    try:
+        return unquote(address.path, errors="strict")
+    except UnicodeDecodeError:
+        raise InvalidPath(say("'{source}' is not a file of this machine.", source=source[:200])) from None
+
+
+def _read(fd: int, most: int) -> bytes:
+    parts: list[bytes] = []
+    while most > 0 and (part := os.read(fd, min(most, 1 << 20))):
+        parts.append(part)
+        most -= len(part)
+    return b"".join(parts)
