@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import random
 import sys
 
 from madang.core.calls import Call
@@ -21,14 +22,18 @@ CALL = Call(AssistantId("default"), SessionId("default"), UserId("ann"))
 
 
 async def _client(store: PlaybookStore, id: str, rounds: int, versioned: bool) -> int:
-    acknowledged = 0
+    acknowledged = conflicts = 0
     while acknowledged < rounds:
         expected = (await store.get(CALL, id)).version if versioned else None
         try:
             await store.update(CALL, id, PlaybookPatch(initial_command=f"{os.getpid()}"), expected)
         except Conflict:
+            # As a well-behaved client does: whoever lost often waits longer, or all would lose to one another for ever.
+            conflicts += 1
+            await asyncio.sleep(random.random() * min(0.5, 0.002 * 2 ** min(conflicts, 10)))
             continue
         acknowledged += 1
+        conflicts = 0
     return acknowledged
 
 

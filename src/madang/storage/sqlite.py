@@ -10,7 +10,6 @@ import asyncio
 import os
 import queue
 import threading
-import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
@@ -23,13 +22,13 @@ import apsw
 from madang.core.errors import SetupError, Unavailable
 from madang.core.ids import UserId
 from madang.core.messages import say
+from madang.storage.backups import back_up
 from madang.storage.database import MigrationSet, ResultT, Row, Work
 from madang.storage.notices import NOTICE_MIGRATIONS, Watchers
 
 BUSY_MS = 5_000
 READERS = 2
 LARGEST_BATCH = 64
-LONGEST_BACKUP_S = 3600
 # 3.7.0 to 3.51.2 can corrupt a WAL database that two connections write and checkpoint at the same instant.
 OLDEST_SQLITE = (3, 51, 3)
 
@@ -319,30 +318,13 @@ class SqliteDatabase:
         self._prepared.add(migrations.name)
 
     def _back_up(self) -> None:
-        """Keep the file as it was before tables change; a migration that went wrong must not be the end."""
         if self._path is None:
             return
-        _clear_left_overs(self._path)
-        stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%f")
-        part = self._path.with_name(f"{self._path.name}.part-{stamp}")
-        os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
         try:
             with closing(self._connect()) as source:  # a reader's connection may not even write to another file
-                source.execute("VACUUM INTO ?1", (str(part),))
-            # Only now it gets its name: half a backup, as a killed process leaves it, would look like one.
-            part.rename(self._path.with_name(f"{self._path.name}.before-{stamp}"))
+                back_up(source, self._path)
         except apsw.Error as error:
             raise _translated(error) from error
-        finally:
-            part.unlink(missing_ok=True)
-
-
-def _clear_left_overs(path: Path) -> None:
-    """Remove unfinished backups that are so old that nobody can still be writing them."""
-    for part in path.parent.glob(f"{path.name}.part-*"):
-        with suppress(OSError):
-            if part.stat().st_mtime < time.time() - LONGEST_BACKUP_S:
-                part.unlink()
 
 
 def _read(connection: apsw.Connection, work: Work[ResultT]) -> ResultT:
