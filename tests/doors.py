@@ -7,7 +7,7 @@ import os
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -20,6 +20,7 @@ from mcp.client import advertise
 from mcp.client.streamable_http import streamable_http_client
 
 from madang.app import Madang, open_madang
+from madang.client import ServerProxy, connect
 from madang.core.calls import Locale, PageMode
 from madang.core.ids import AssistantId, SessionId
 from madang.server.http import http_app, listening_socket, local_gate
@@ -84,6 +85,10 @@ class Door(ABC):
     async def tools(self) -> dict[str, dict[str, Any]]:
         """Return the tools that are listed, by name, as they are on the wire."""
 
+    @abstractmethod
+    def connect(self) -> AbstractAsyncContextManager[ServerProxy]:
+        """Return our own client at this door."""
+
     async def call(self, tool: str, /, **arguments: Any) -> Outcome:
         return await self.send(tool, arguments)
 
@@ -110,6 +115,9 @@ class ProviderDoor(Door):
     async def tools(self) -> dict[str, dict[str, Any]]:
         tools = await self._madang.provider.available_tools(self._madang.call("python"))
         return {tool.name: {"name": tool.name, "inputSchema": tool.input_schema} for tool in tools}
+
+    def connect(self) -> AbstractAsyncContextManager[ServerProxy]:
+        return connect(self._madang.provider, self._madang.call("python", self._pages))
 
 
 class McpDoor(Door):
@@ -142,6 +150,9 @@ class McpDoor(Door):
     async def tools(self) -> dict[str, dict[str, Any]]:
         listed = (await self.client.list_tools()).tools
         return {tool.name: tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in listed}
+
+    def connect(self) -> AbstractAsyncContextManager[ServerProxy]:
+        return connect(self.client)
 
 
 @dataclass(frozen=True)
@@ -208,7 +219,19 @@ async def _stdio(settings: Settings) -> AsyncIterator[Any]:
 
 @asynccontextmanager
 async def _http(settings: Settings) -> AsyncIterator[Any]:
-    """The ASGI app behind uvicorn on a free port, and a client with the token."""
+    """A server over HTTP, and a client with the token."""
+    headers = {"Authorization": f"Bearer {settings.token}"}
+    # Loading the certificates that nobody asks for here takes longer than most stories.
+    async with (
+        serving_http(settings) as address,
+        httpx2.AsyncClient(headers=headers, timeout=30, verify=False) as http_client,
+    ):
+        yield streamable_http_client(address, http_client=http_client)
+
+
+@asynccontextmanager
+async def serving_http(settings: Settings) -> AsyncIterator[str]:
+    """The ASGI app behind uvicorn on a free port: its address."""
     async with open_madang(settings) as madang:
         with listening_socket("127.0.0.1", 0) as socket:
             port = socket.getsockname()[1]
@@ -216,11 +239,8 @@ async def _http(settings: Settings) -> AsyncIterator[Any]:
             app = http_app(server.server, local_gate(settings.token, "127.0.0.1", port))
             uvicorn_server = uvicorn.Server(uvicorn.Config(app, log_level="error", access_log=False, ws="none"))
             serving = asyncio.create_task(uvicorn_server.serve(sockets=[socket]))
-            headers = {"Authorization": f"Bearer {settings.token}"}
             try:
-                # Loading the certificates that nobody asks for here takes longer than most stories.
-                async with httpx2.AsyncClient(headers=headers, timeout=30, verify=False) as http_client:
-                    yield streamable_http_client(f"http://127.0.0.1:{port}/mcp", http_client=http_client)
+                yield f"http://127.0.0.1:{port}/mcp"
             finally:
                 uvicorn_server.should_exit = True
                 await serving

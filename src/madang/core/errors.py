@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from madang.core.messages import Message
 
 
 class MadangError(Exception):
     """An error that says what happened and what to do about it."""
 
-    code: ClassVar[str] = "error"
+    code: str = "error"
+    """What a program tells errors apart by. Each class has its own; a foreign server's error carries that server's."""
 
     def __init__(self, message: Message, *, hint: Message | None = None) -> None:
         super().__init__(str(message))

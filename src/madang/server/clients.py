@@ -17,6 +17,7 @@ SHOWS_NO_PAGES = frozenset(
         "crush",
         "gemini-cli-mcp-client",
         "goose-cli",
+        "madang-python",  # our own client: a program reads what comes back
         "opencode",
         "qwen-code",
     }

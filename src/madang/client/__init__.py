@@ -1,0 +1,11 @@
+"""The reading side: tools as methods, and answers as typed data, for programs that use Madang or any MCP server.
+
+It needs the vocabulary of `core` and nothing else of ours; the MCP SDK is imported when a connection is opened.
+"""
+
+from madang.client.answers import Answer, Fields
+from madang.client.connecting import connect
+from madang.client.proxy import ServerProxy, ToolMethod
+from madang.client.reading import unwrap
+
+__all__ = ["Answer", "Fields", "ServerProxy", "ToolMethod", "connect", "unwrap"]

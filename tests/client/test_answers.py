@@ -1,0 +1,77 @@
+"""Answers as objects."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import pytest
+
+from madang.client import Answer, unwrap
+
+DATA = {
+    "storeId": "s",
+    "page": {"totalItems": 2, "items": [{"createdAt": "now"}, {"createdAt": "then"}]},
+    "text": "of the data",
+    "http_status": 200,
+}
+SCHEMA = {
+    "type": "object",
+    "properties": {"nextCursor": {"type": "string"}, "page": {"properties": {"hasNextPage": {"type": "boolean"}}}},
+}
+
+
+def answer() -> Answer:
+    return Answer("[tool] What a model reads", DATA, SCHEMA)
+
+
+def test_fields_are_attributes_and_items_in_both_spellings() -> None:
+    found = answer()
+
+    assert (found.store_id, found.storeId, found["storeId"], found["store_id"]) == ("s", "s", "s", "s")
+    assert (found.http_status, found.httpStatus) == (200, 200)
+    assert [item.created_at for item in found.page.items] == ["now", "then"]
+    assert found["page"]["items"][1].createdAt == "then"
+
+
+def test_the_text_is_what_a_model_reads_and_a_field_of_that_name_is_an_item() -> None:
+    assert (answer().text, str(answer())) == ("[tool] What a model reads", "[tool] What a model reads")
+    assert answer()["text"] == "of the data"
+
+
+def test_a_declared_field_that_was_left_out_is_none() -> None:
+    assert answer().next_cursor is None
+    assert answer().page.has_next_page is None
+
+
+def test_a_field_that_is_not_there_names_near_ones() -> None:
+    with pytest.raises(AttributeError, match=r"no field 'stor_id'\. Did you mean 'store_id'\?"):
+        _ = answer().stor_id
+    with pytest.raises(KeyError, match="nothing"):
+        answer()["nothing"]
+    assert ("store_id" in answer(), "nothing" in answer()) == (True, False)
+
+
+def test_of_two_fields_that_differ_in_spelling_alone_each_has_its_own_name() -> None:
+    found = Answer("", {"pageSize": 1, "page_size": 2})
+
+    assert (found.pageSize, found.page_size) == (1, 2)
+
+
+def test_a_list_and_a_text_are_answers_too() -> None:
+    rows = Answer("", [{"noteId": 1}, {"noteId": 2}])
+    assert ([row.note_id for row in rows], len(rows), rows[1].note_id) == ([1, 2], 2, 2)
+
+    words = Answer("hello", "hello")
+    assert (words.text, unwrap(words), "hell" in words) == ("hello", "hello", True)
+    with pytest.raises(AttributeError, match="it is a str"):
+        _ = words.contents
+
+
+def test_answers_compare_and_copy_as_their_data() -> None:
+    assert answer() == DATA
+    assert answer().page == DATA["page"]
+    assert copy.deepcopy(answer()) == DATA
+    assert pickle.loads(pickle.dumps(answer())).text == answer().text
+    assert unwrap(answer()) is DATA
+    assert {"store_id", "page", "next_cursor"} <= set(dir(answer()))
