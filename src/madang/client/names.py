@@ -29,8 +29,11 @@ def spelled(name: str, known: Collection[str]) -> str | None:
 
 def near(name: str, known: Iterable[str]) -> str:
     """Return the names that look like `name`, as the end of a sentence; empty when none does."""
-    found = get_close_matches(snake(name), [snake(one) for one in known], n=MOST_NEAR)
-    return f" Did you mean {' or '.join(repr(one) for one in found)}?" if found else ""
+    found = [repr(one) for one in get_close_matches(snake(name), {snake(one) for one in known}, n=MOST_NEAR)]
+    if not found:
+        return ""
+    *others, last = found
+    return f" Did you mean {', '.join(others)} or {last}?" if others else f" Did you mean {last}?"
 
 
 def arguments_for(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> dict[str, Any]:
