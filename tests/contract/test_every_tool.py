@@ -10,6 +10,7 @@ from typing import Any
 import jsonschema  # type: ignore[import-untyped]  # it ships no types
 import pytest
 
+from madang.client import unwrap
 from madang.core.calls import Locale
 from madang.core.results import Reply
 from madang.core.tools import Tool
@@ -170,6 +171,16 @@ async def test_a_good_answer_keeps_the_form(busy: tuple[Asker, Ids], name: str) 
     assert_ids_are_in_the_text(reply)
     assert len(reply.text.encode()) < 8.5 * 1024
     assert call_result(reply)["isError"] is False
+
+
+@pytest.mark.parametrize("name", TOOLS)
+async def test_a_program_reads_an_answer_back_into_its_type(busy: tuple[Asker, Ids], name: str) -> None:
+    asker, ids = busy
+
+    reply = await asker.done(name, **GOOD[name](ids))
+
+    document = unwrap(call_result(reply), TOOLS[name].output_model)
+    assert document.model_dump(mode="json", by_alias=True) == reply.data
 
 
 @pytest.mark.parametrize("name", TOOLS)

@@ -16,7 +16,7 @@ def test_the_programs_of_the_guide_print_what_it_shows(tmp_path: Path) -> None:
     shown = [block for block in blocks(GUIDE) if block.language in ("python", "text")]
     programs, outputs = shown[::2], shown[1::2]
     assert [block.language for block in shown] == ["python", "text"] * len(programs)
-    assert len(programs) == 4
+    assert len(programs) == 5
     # Where this Python is, there is the command that the package installs.
     environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
     for program, output in zip(programs, outputs, strict=True):

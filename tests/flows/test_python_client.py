@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import socket
 from pathlib import Path
+from typing import assert_type
 
 import pytest
 
 from madang.client import connect, unwrap
 from madang.core.errors import InvalidArguments, NotFound, SetupError, UnknownTool
 from madang.services.planning.domain import Todo
-from madang.services.playbook.domain import Playbook
+from madang.services.playbook.domain import Playbook, PlaybookSummary, StepInput
+from madang.services.playbook.tools import PlaybookTools
+from madang.services.playbook.views import PlaybookChanged
+from madang.services.ui.tools import UiTools
 from madang.settings import Settings
 from tests.doors import TOKEN, Doors, serving_http
 
@@ -40,6 +44,32 @@ async def test_the_raw_response_is_unwrapped_to_the_same_data(doors: Doors) -> N
 
     assert unwrap(response) == unwrap(answer)
     assert unwrap(answer.todos[0], Todo).name == "Write it down"
+
+
+async def test_our_own_tools_have_the_types_of_their_methods(quick_doors: Doors) -> None:
+    """`assert_type` is for mypy: it fails the check when the types get lost."""
+    step = StepInput(description="Look at the log")
+    async with quick_doors.open() as door, door.connect() as server:
+        created = await server.typed(PlaybookTools.create_playbook)("Find it", [step], success_criteria=None)
+        listing = await server.typed(PlaybookTools.list_playbooks)(page_size=5)
+        with pytest.raises(NotFound):
+            await server.typed(PlaybookTools.get_playbook)(id="nobody")
+        with pytest.raises(TypeError, match="pag_size"):
+            await server.typed(PlaybookTools.list_playbooks)(pag_size=5)  # type: ignore[call-arg]
+
+    assert_type(created, PlaybookChanged)
+    assert_type(listing.page.items, list[PlaybookSummary])
+    assert created.playbook.workflow[0].description == "Look at the log"
+    assert [(type(item), item.id) for item in listing.page.items] == [(PlaybookSummary, created.playbook.id)]
+
+
+async def test_a_tool_that_is_kept_from_the_list_can_still_be_called(memory_doors: Doors) -> None:
+    async with memory_doors.open(shows="embedded") as door, door.connect() as server:
+        asked = await server.typed(UiTools.prompt_user)("Which?", "text")
+        reply = await server.typed(UiTools.reply_prompt)(message_id=asked.message_id, answer="This one")
+        listed = "reply_prompt" in server.tools
+
+    assert (listed, reply.answer) == (False, "This one")
 
 
 async def test_an_error_is_the_same_exception_at_every_door(doors: Doors) -> None:

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import inspect
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Concatenate, ParamSpec, TypeVar, get_args, get_type_hints
 
 from pydantic_core import to_jsonable_python
 
 from madang.client.answers import Answer, Fields, plain
 from madang.client.backends import Backend, Described
 from madang.client.names import arguments_for, near, snake, spelled
-from madang.client.reading import read
+from madang.client.reading import read, unwrap
+from madang.core.calls import Call
+from madang.core.documents import Document
+from madang.core.results import ToolResult
+
+P = ParamSpec("P")
+DocumentT = TypeVar("DocumentT", bound=Document)
 
 
 class ToolMethod:
@@ -30,8 +37,7 @@ class ToolMethod:
             ToolError: the tool answered with an error; `NotFound` and the like where the code is one of ours.
             RequestError: the server did not take the request.
         """
-        given = to_jsonable_python(arguments, by_alias=True, fallback=_plain)
-        response = await self._backend.call(self._tool.name, arguments_for(self._tool.input_schema, given))
+        response = await self._backend.call(self._tool.name, _sent(self._tool.input_schema, arguments))
         reading = read(response)
         return Answer(reading.text, reading.data, self._tool.output_schema)
 
@@ -71,6 +77,30 @@ class ServerProxy:
         """
         return await self._backend.call(tool, dict(arguments or {}))
 
+    def typed(
+        self, method: Callable[Concatenate[Any, Call, P], Awaitable[ToolResult[DocumentT]]]
+    ) -> Callable[P, Coroutine[Any, Any, DocumentT]]:
+        """Return one of our own tools with the types of the method it is: `typed(PlaybookTools.list_playbooks)`.
+
+        A type checker knows its arguments and the document it answers with. It raises as a `ToolMethod` does, and
+        `pydantic.ValidationError` when the server is of another version and answers otherwise.
+        """
+        signature = inspect.signature(method)
+        (document,) = get_args(get_type_hints(method)["return"])
+        name = method.__name__
+
+        async def ask(*values: P.args, **named: P.kwargs) -> DocumentT:
+            # Two places for what the provider fills in: the tools object and the call.
+            given = list(signature.bind(None, None, *values, **named).arguments.items())[2:]
+            # To our tools None means left out, and a null is refused.
+            arguments = {argument: value for argument, value in given if value is not None}
+            # Tools for the person may be missing in the list; ours take Python's spelling too.
+            schema = self._tools[name].input_schema if name in self._tools else {}
+            answer: DocumentT = unwrap(await self._backend.call(name, _sent(schema, arguments)), document)
+            return answer
+
+        return ask
+
     def __getattr__(self, name: str) -> ToolMethod:
         if name.startswith("_"):
             raise AttributeError(name)
@@ -84,6 +114,10 @@ class ServerProxy:
 
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *map(snake, self._tools)})
+
+
+def _sent(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> dict[str, Any]:
+    return arguments_for(schema, to_jsonable_python(arguments, by_alias=True, fallback=_plain))
 
 
 def _plain(value: Any) -> Any:
