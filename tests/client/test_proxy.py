@@ -205,6 +205,25 @@ async def test_one_argument_in_two_spellings_is_refused(spelling: ServerProxy) -
         await spelling.echo1(store_id="a", storeId="b")
 
 
+async def test_an_argument_without_its_name_is_refused_with_the_names(foreign: ServerProxy) -> None:
+    with pytest.raises(TypeError, match=r"by keyword: <tool read_lines\(file_name, span, max_count\)>"):
+        await foreign.read_lines("a")  # type: ignore[arg-type]
+
+
+async def test_a_server_that_ends_in_a_call_is_one_error() -> None:
+    program = """if True:
+        import os
+        from mcp.server import MCPServer
+
+        server = MCPServer("ends")
+        server.tool("end")(lambda: os._exit(1))
+        server.run()
+    """
+    with pytest.raises(RequestError, match="Connection closed"):
+        async with connect([sys.executable, "-c", program]) as server:
+            await server.end()
+
+
 async def test_the_tools_of_every_page_of_the_list_are_there(spelling: ServerProxy) -> None:
     assert list(spelling.tools) == ["echo1", "echo2", "echo3"]
 

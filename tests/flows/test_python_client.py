@@ -26,10 +26,12 @@ async def test_the_fields_of_an_answer_are_attributes(doors: Doors) -> None:
         for number in range(3):
             await server.create_playbook(goal=f"Goal {number}", workflow=STEPS, initial_command="Begin")
         listed = await server.list_playbooks(page_size=2, sort_by="goal", sort_order="desc")
+        again = await server.listPlaybooks(pageSize=2, sortBy="goal", sortOrder="desc")
         first = await server.get_playbook(id=listed.page.items[0].id)
 
     assert [playbook.goal for playbook in listed.page.items] == ["Goal 2", "Goal 1"]
     assert (listed.page.total_items, listed.page.totalPages, listed["page"]["hasNextPage"]) == (3, 2, True)
+    assert again == listed
     assert listed.text.startswith("[list_playbooks] Found 3 playbook(s)")
     assert first.playbook.workflow[0].action.tool_name == "read_file"
     typed = unwrap(first.playbook, Playbook)

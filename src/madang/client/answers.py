@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from madang.client.names import near, snake, spelled
+from madang.client.names import near, properties_of, snake, spelled
 
 
 class Fields:
@@ -30,7 +30,7 @@ class Fields:
         key = spelled(name, self._data)
         if key is not None:
             return self._field(key)
-        declared = self._schema.get("properties") or {}
+        declared = properties_of(self._schema)
         if spelled(name, declared) is not None:
             return None
         raise AttributeError(f"The answer has no field {name!r}.{near(name, [*self._data, *declared])}")
@@ -69,13 +69,13 @@ class Fields:
         return f"{type(self).__name__}({self._data!r})"
 
     def __dir__(self) -> list[str]:
-        fields = (*self._data, *(self._schema.get("properties") or ())) if isinstance(self._data, Mapping) else ()
+        fields = (*self._data, *properties_of(self._schema)) if isinstance(self._data, Mapping) else ()
         return sorted({*super().__dir__(), *map(snake, fields)})
 
     def _field(self, key: str) -> Any:
         # Made once: a loop over `answer.page.items[n]` must not wrap the whole list for each n.
         if key not in self._made:
-            self._made[key] = wrapped(self._data[key], (self._schema.get("properties") or {}).get(key))
+            self._made[key] = wrapped(self._data[key], properties_of(self._schema).get(key))
         return self._made[key]
 
 

@@ -36,6 +36,12 @@ def near(name: str, known: Iterable[str]) -> str:
     return f" Did you mean {', '.join(others)} or {last}?" if others else f" Did you mean {last}?"
 
 
+def properties_of(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the properties a schema names; none when it is no such schema: what other servers list is not checked."""
+    properties = schema.get("properties")
+    return properties if isinstance(properties, Mapping) else {}
+
+
 def arguments_for(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Return `arguments` under the names of a tool's input schema; what it does not name stays as it was given.
 
@@ -52,7 +58,7 @@ def _fitted(value: Any, schema: Any, root: Mapping[str, Any]) -> Any:
         return [_fitted(item, schema.get("items"), root) for item in value]
     if not isinstance(value, Mapping):
         return value
-    properties = schema.get("properties") or {}
+    properties = properties_of(schema)
     fitted: dict[str, Any] = {}
     for key, part in value.items():
         name = spelled(key, properties) or key
@@ -67,9 +73,12 @@ def _resolved(schema: Any, root: Mapping[str, Any]) -> Mapping[str, Any]:
     for _ in range(8):  # a reference may lead to another, but a circle of them must end
         if not isinstance(schema, Mapping):
             return {}
-        options = [one for one in schema.get("anyOf") or () if isinstance(one, Mapping) and one.get("type") != "null"]
+        options = schema.get("anyOf")
+        options = [one for one in options if one != {"type": "null"}] if isinstance(options, list) else []
         if "$ref" in schema:
-            schema = (root.get("$defs") or {}).get(str(schema["$ref"]).rsplit("/", 1)[-1])
+            place, schema = str(schema["$ref"]).removeprefix("#/"), root
+            for step in place.split("/"):
+                schema = schema.get(step) if isinstance(schema, Mapping) else None
         elif len(options) == 1:
             schema = options[0]
         else:

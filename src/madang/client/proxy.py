@@ -5,13 +5,13 @@ from __future__ import annotations
 import inspect
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from types import MappingProxyType
-from typing import Any, Concatenate, ParamSpec, TypeVar, get_args, get_type_hints
+from typing import Any, Concatenate, Never, ParamSpec, TypeVar, get_args, get_type_hints
 
 from pydantic_core import to_jsonable_python
 
 from madang.client.answers import Answer, Fields, plain
 from madang.client.backends import Backend, Described
-from madang.client.names import arguments_for, near, snake, spelled
+from madang.client.names import arguments_for, near, properties_of, snake, spelled
 from madang.client.reading import read, unwrap
 from madang.core.calls import Call
 from madang.core.documents import Document
@@ -30,19 +30,23 @@ class ToolMethod:
         self.__name__ = tool.name
         self.__doc__ = tool.description
 
-    async def __call__(self, /, **arguments: Any) -> Answer:
+    async def __call__(self, /, *misplaced: Never, **arguments: Any) -> Answer:
         """Call the tool.
 
         Raises:
             ToolError: the tool answered with an error; `NotFound` and the like where the code is one of ours.
             RequestError: the server did not take the request.
+            TypeError: an argument came without its name, in two spellings, or with no form in JSON.
         """
+        if misplaced:
+            # The order in a schema promises nothing, so a place cannot stand for a name.
+            raise TypeError(f"Arguments go by keyword: {self!r}")
         response = await self._backend.call(self._tool.name, _sent(self._tool.input_schema, arguments))
         reading = read(response)
         return Answer(reading.text, reading.data, self._tool.output_schema)
 
     def __repr__(self) -> str:
-        return f"<tool {self._tool.name}({', '.join(map(snake, self._tool.input_schema.get('properties') or ()))})>"
+        return f"<tool {self._tool.name}({', '.join(map(snake, properties_of(self._tool.input_schema)))})>"
 
 
 class ServerProxy:
