@@ -62,6 +62,9 @@ def test_a_list_and_a_text_are_answers_too() -> None:
     rows = Answer("", [{"noteId": 1}, {"noteId": 2}])
     assert ([row.note_id for row in rows], len(rows), rows[1].note_id) == ([1, 2], 2, 2)
 
+    assert bool(rows)
+    assert not Answer("", [])
+
     words = Answer("hello", "hello")
     assert (words.text, unwrap(words), "hell" in words) == ("hello", "hello", True)
     with pytest.raises(AttributeError, match="it is a str"):
@@ -74,4 +77,5 @@ def test_answers_compare_and_copy_as_their_data() -> None:
     assert copy.deepcopy(answer()) == DATA
     assert pickle.loads(pickle.dumps(answer())).text == answer().text
     assert unwrap(answer()) is DATA
+    assert (list(answer()), repr(answer().page.items[0])) == (list(DATA), "Fields({'createdAt': 'now'})")
     assert {"store_id", "page", "next_cursor"} <= set(dir(answer()))

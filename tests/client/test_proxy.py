@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from datetime import date
 from typing import Any
 
@@ -296,3 +297,18 @@ async def test_an_error_leaves_the_connection_as_it_is() -> None:
     with pytest.raises(ZeroDivisionError):
         async with connect(foreign_server()):
             _ = 1 / 0
+
+
+async def test_of_two_errors_the_program_hears_of_the_first() -> None:
+    @asynccontextmanager
+    async def ends_badly(_: object) -> AsyncIterator[None]:
+        yield
+        raise ConnectionError("cannot be closed")
+
+    server = MCPServer("foreign", lifespan=ends_badly)
+    with pytest.raises(ZeroDivisionError):
+        async with connect(server):
+            _ = 1 / 0
+    with pytest.raises(ConnectionError, match="cannot be closed"):
+        async with connect(server):
+            pass
