@@ -50,7 +50,7 @@ async def open_madang(settings: Settings) -> AsyncIterator[Madang]:
     prepare_data_dir(settings.data_dir)
     database = _database(settings)
     provider = Provider(AuditLog(database), grants=settings.grants)
-    services = builtin_services(database)
+    services = builtin_services(database, settings.data_dir / "index")
     _check_names(services, [*settings.services, *(name for names in settings.grants.values() for name in names)])
     for service in services:
         if not settings.services or service.metadata.name in settings.services:

@@ -36,6 +36,8 @@ class Ids:
     playbook: str
     prompt: str
     wait: str
+    store: str
+    content: str
 
 
 Arguments = Callable[[Ids], dict[str, Any]]
@@ -69,6 +71,14 @@ GOOD: dict[str, Arguments] = {
         "type": "bar",
         "data": [{"label": "하나", "value": 1}, {"label": "Two", "value": 2.5}],
     },
+    "create_store": lambda _: {"metadata": {"name": "Papers 논문", "description": "To read"}},
+    "list_stores": lambda _: {},
+    "add_content": lambda _: {"content": "New text 새 글", "metadata": {"filename": "new.txt"}},
+    "list_content": lambda ids: {"storeId": ids.store},
+    "read_content": lambda ids: {"contentId": ids.content, "lineRange": {"fromLine": 2, "toLine": 2}},
+    "keyword_similarity_search": lambda _: {"query": "second 둘째", "options": {"topN": 3}},
+    "delete_content": lambda ids: {"contentId": ids.content},
+    "delete_store": lambda ids: {"storeId": ids.store},
 }
 """Arguments that work, given what there is. A new tool needs a line here: see the first test."""
 
@@ -82,6 +92,12 @@ BAD: dict[str, dict[str, Any]] = {
     "reply_prompt": {"messageId": "nothing", "answer": "One"},
     "get_prompt": {"messageId": "nothing"},
     "resume_from_wait": {"waitId": "nothing"},
+    "add_content": {"content": "Text", "fileUrl": "data:,Text"},
+    "list_content": {"storeId": "nothing"},
+    "read_content": {"contentId": "nothing"},
+    "keyword_similarity_search": {"query": "?!"},
+    "delete_content": {"contentId": "nothing"},
+    "delete_store": {"storeId": "nothing"},
 }
 """Arguments that fit the schema and still do not work; for all others an unknown argument will do."""
 
@@ -94,7 +110,7 @@ def locale(request: pytest.FixtureRequest) -> Locale:
 
 @pytest.fixture
 async def busy(locale: Locale) -> AsyncIterator[tuple[Asker, Ids]]:
-    """Somebody with a playbook, a run, a plan, an open question and a wait."""
+    """Somebody with a playbook, a run, a plan, an open question, a wait and a text."""
     async with open_asker() as asker:
         asker = asker.with_call(locale=locale)
         yield asker, await given_some_of_everything(asker)
@@ -108,7 +124,14 @@ async def given_some_of_everything(asker: Asker) -> Ids:
     await asker.done("add_observation", observation="Seen")
     asked = await asker.done("prompt_user", prompt="Which ones?", type="multiselect", options=["One", "Two"])
     waiting = await asker.done("wait_for_user", message="Open the door")
-    return Ids(playbook, asked.data["messageId"], waiting.data["waitId"])
+    added = await asker.done("add_content", content="First line\nSecond line 둘째 줄\n")
+    return Ids(
+        playbook=playbook,
+        prompt=asked.data["messageId"],
+        wait=waiting.data["waitId"],
+        store=added.data["storeId"],
+        content=added.data["contentId"],
+    )
 
 
 def test_every_tool_has_an_example_here() -> None:
@@ -150,7 +173,9 @@ def test_annotations_follow_from_the_effect(name: str) -> None:
     }
     assert tool.idempotent or tool.effect != "read"
     assert (tool.effect == "destroy") == (name.split("_")[0] in ("delete", "clear"))
-    assert (tool.effect == "read") == (name.split("_")[0] in ("list", "show", "get", "export", "visualize"))
+    assert (tool.effect == "read") == (
+        name.split("_")[0] in ("list", "show", "get", "read", "export", "visualize", "keyword")
+    )
 
 
 def test_only_the_tools_of_the_contract_pause_show_and_are_for_the_person() -> None:
@@ -252,7 +277,20 @@ async def test_the_largest_answer_is_still_about_eight_kilobytes(name: str) -> N
         waiting = await asker.done("wait_for_user", message="기" * 4000, resumeInstruction="다" * 4000)
         for _ in range(20):
             await asker.done("prompt_user", prompt="문" * 4000, type="text")
-        ids = Ids(large.data["playbook"]["id"], asked.data["messageId"], waiting.data["waitId"])
+        for number in range(30):
+            added = await asker.done(
+                "add_content",
+                content=f"{number} " + "글월 " * 5_000 + "글월\n" * 5_000,
+                metadata={"filename": f"{number} " + "이" * 250},
+            )
+            await asker.done("create_store", metadata={"name": "이" * 200, "description": "설" * 2000})
+        ids = Ids(
+            playbook=large.data["playbook"]["id"],
+            prompt=asked.data["messageId"],
+            wait=waiting.data["waitId"],
+            store=added.data["storeId"],
+            content=added.data["contentId"],
+        )
         for number in range(1, 11):
             await asker.done("add_observation", observation="관" * 2000)
             await asker.done("add_todo", name="할" * 1000)
@@ -261,6 +299,10 @@ async def test_the_largest_answer_is_still_about_eight_kilobytes(name: str) -> N
             await asker.done("create_goal", goal=goal)
         large_arguments: dict[str, dict[str, Any]] = {
             "add_observation": {"observation": "새" * 2000},
+            "create_store": {"metadata": {"name": "이" * 200, "description": "설" * 2000}},
+            "list_content": {"pagination": {"limit": 50}},
+            "read_content": {"contentId": ids.content},
+            "keyword_similarity_search": {"query": "글월" * 1000, "options": {"topN": 50}},
             "prompt_user": {"prompt": "질" * 4000, "type": "select", "options": options},
             "reply_prompt": {"messageId": ids.prompt, "answer": options},
             "wait_for_user": {"message": "기" * 4000, "resumeInstruction": "다" * 4000},
@@ -284,7 +326,9 @@ async def test_the_largest_answer_is_still_about_eight_kilobytes(name: str) -> N
 def assert_ids_are_in_the_text(reply: Reply) -> None:
     """The data is never the only place of an id."""
     for key, value in pairs(reply.data):
-        if key in ("id", "playbookId", "messageId", "waitId") and isinstance(value, str):
+        if key in ("id", "playbookId", "messageId", "waitId", "storeId", "contentId", "chunkId") and isinstance(
+            value, str
+        ):
             assert value in reply.text
         if key == "ids":
             assert all(id in reply.text for id in value)

@@ -147,7 +147,7 @@ def a_valid(tool: Tool) -> dict[str, Any]:
         "goal": "g", "workflow": [], "id": 1 if tool.name == "mark_todo" else "x", "page": 1, "name": "n",
         "observation": "o", "playbook": {"goal": "g"}, "document": "madangPlaybooks: 1\nplaybooks: []\n",
         "prompt": "p", "type": "bar" if tool.name == "visualize_data" else "text", "messageId": "x", "message": "m",
-        "waitId": "x",
+        "waitId": "x", "storeId": "x", "contentId": "x", "query": "q",
     }  # fmt: skip
     return {name: wanted[name] for name in tool.input_schema.get("required", [])}
 

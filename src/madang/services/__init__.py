@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from madang.core.service import Service
+from madang.services.content.service import ContentService
 from madang.services.planning.service import PlanningService
 from madang.services.playbook.service import PlaybookService
 from madang.services.ui.service import UiService
 from madang.storage.database import Database
 
 
-def builtin_services(database: Database) -> list[Service]:
-    """Return the built-in services, in the order in which their tools are listed."""
-    return [PlaybookService(database), PlanningService(database), UiService(database)]
+def builtin_services(database: Database, index_dir: Path | None = None) -> list[Service]:
+    """Return the built-in services, in the order in which their tools are listed.
+
+    `index_dir` is where search indexes are kept beside an embedded database; without it they are in memory.
+    """
+    return [
+        PlaybookService(database),
+        PlanningService(database),
+        UiService(database),
+        ContentService(database, index_dir),
+    ]

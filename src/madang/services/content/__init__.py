@@ -1,0 +1,1 @@
+"""Content: texts and documents that a session keeps, reads and searches."""

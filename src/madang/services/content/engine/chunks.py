@@ -1,0 +1,64 @@
+"""Cutting a text into chunks: consecutive, together exactly the text, and broken where a reader would pause. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from madang.services.content.domain import Chunk
+
+LEAST, ENOUGH, MOST = 500, 1_000, 1_500
+"""Characters: below LEAST no break is looked for, from ENOUGH on the next good one is taken, MOST is never passed."""
+
+_LINES = re.compile(r"[^\n]*\n|[^\n]+")
+_HEADING = re.compile(r"#{1,6}\s|={3,}|-{3,}|(?:class|def|function|fn|func|public|export)\b|제\s*\d+\s*[장절조]")
+_ENDS = re.compile(r".*(?:[.!?\u3002\uff01\uff1f\u2026][\"'\u201d\u2019)\]]*\s|\s)", re.DOTALL)
+
+
+def split(text: str) -> list[Chunk]:
+    """Return the chunks of `text`, numbered from 1."""
+    chunks: list[Chunk] = []
+    for from_line, to_line, piece in _gathered(text):
+        chunks.append(Chunk(len(chunks) + 1, from_line, to_line, piece))
+    return chunks
+
+
+def _gathered(text: str) -> Iterator[tuple[int, int, str]]:
+    """Yield first line, last line and text of each chunk."""
+    lines: list[str] = []
+    size, first, good = 0, 1, 0  # `good`: how many of the lines end at the last good break
+    for number, match in enumerate(_LINES.finditer(text), start=1):
+        line = match.group()
+        pauses = bool(lines) and (not lines[-1].strip() or bool(_HEADING.match(line)))
+        if pauses and size >= LEAST:
+            good = len(lines)
+        if lines and (size + len(line) > MOST or (pauses and size >= ENOUGH)):
+            kept = good or len(lines)
+            yield first, first + kept - 1, "".join(lines[:kept])
+            first, lines, good = first + kept, lines[kept:], 0
+            size = sum(map(len, lines))
+            if lines and size + len(line) > MOST:
+                yield first, first + len(lines) - 1, "".join(lines)
+                first, lines, size = first + len(lines), [], 0
+        if len(line) > MOST:
+            for piece in _pieces(line):
+                yield number, number, piece
+            first = number + 1
+            continue
+        lines.append(line)
+        size += len(line)
+    if lines:
+        yield first, first + len(lines) - 1, "".join(lines)
+
+
+def _pieces(line: str) -> Iterator[str]:
+    """Yield a line that is too long in pieces, broken after a sentence or a word if there is one."""
+    start = 0
+    while len(line) - start > MOST:
+        end = start + MOST
+        match = _ENDS.match(line, start + ENOUGH, end)
+        if match:
+            end = match.end()
+        yield line[start:end]
+        start = end
+    yield line[start:]

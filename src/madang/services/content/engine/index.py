@@ -1,0 +1,198 @@
+"""The search index of one store: a tantivy folder, or memory. Everything here blocks and belongs into a thread.
+
+It holds no text, only which words are in which chunk, and can be thrown away at any time: the rows are the truth. It
+knows what made it (`version`); what anything else made is not read.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from madang.services.content.domain import Hit
+from madang.services.content.engine.tokens import Tokenizer
+
+if TYPE_CHECKING:
+    import tantivy
+
+HEAP_BYTES = 50_000_000
+BM25_K1 = 1.2
+
+
+class BrokenIndex(Exception):
+    """The index is not there, cannot be read, or was made by something else: make it anew from the rows."""
+
+
+class StoreIndex:
+    """One store's index: its files, a reader, and while it is written to a writer."""
+
+    def __init__(self, folder: Path | None, tokenizer: Tokenizer) -> None:
+        self._folder = folder / "words" if folder else None
+        self._version = folder / "version" if folder else None
+        self._tokenizer = tokenizer
+        self._index: tantivy.Index | None = None
+        self._writer: tantivy.IndexWriter | None = None
+        self._seen: object = None
+
+    @property
+    def is_written(self) -> bool:
+        return self._writer is not None
+
+    def open(self) -> None:
+        """Open what is there, unless it is open.
+
+        Raises:
+            BrokenIndex: nothing that can be used is there.
+        """
+        if self._index is not None:
+            return
+        if self._folder is None or not self._is_ours():
+            raise BrokenIndex
+        import tantivy
+
+        try:
+            seen = self._stamp()
+            index = tantivy.Index.open(str(self._folder))
+            index.config_reader("manual")
+        except (ValueError, OSError) as error:
+            raise BrokenIndex from error
+        self._index, self._seen = index, seen
+
+    def make(self) -> None:
+        """Begin an empty index in place of whatever is there; `finish` has to follow."""
+        import tantivy
+
+        self.close()
+        builder = tantivy.SchemaBuilder()
+        builder.add_unsigned_field("chunk", fast=True)
+        builder.add_unsigned_field("content", indexed=True)
+        builder.add_text_field("body", tokenizer_name="whitespace", index_option="freq")
+        schema = builder.build()
+        if self._folder is None or self._version is None:
+            self._index = tantivy.Index(schema)
+        else:
+            self._version.unlink(missing_ok=True)
+            shutil.rmtree(self._folder, ignore_errors=True)
+            self._folder.mkdir(mode=0o700, parents=True)
+            self._index = tantivy.Index(schema, path=str(self._folder))
+        self._index.config_reader("manual")
+        self._seen = self._stamp()
+
+    def finish(self) -> None:
+        """Say that the new index may be used: what it lacks is noted elsewhere."""
+        if self._version is not None:
+            part = self._version.with_name("version.part")
+            part.write_text(self._made_by(), encoding="utf-8")
+            part.replace(self._version)
+
+    def remove(self, content_no: int) -> None:
+        """Drop the chunks of a content."""
+        import tantivy
+
+        assert self._index is not None
+        # By a query: by a term, tantivy would look for a signed number and find nothing.
+        query = tantivy.Query.term_query(self._index.schema, "content", content_no)
+        self._writing().delete_documents_by_query(query)
+
+    def add(self, content_no: int, chunks: Sequence[tuple[int, str]]) -> None:
+        """Add chunks, each the number of its row and its text."""
+        import tantivy
+
+        writer = self._writing()
+        for chunk_no, text in chunks:
+            tokens = self._tokenizer.tokens(text)
+            if tokens:
+                document = tantivy.Document()
+                document.add_unsigned("chunk", chunk_no)
+                document.add_unsigned("content", content_no)
+                document.add_text("body", " ".join(tokens))
+                writer.add_document(document)
+
+    def commit(self) -> None:
+        """Make what was added and removed visible, and durable."""
+        self._writing().commit()
+        assert self._index is not None
+        self._reload(self._index)
+
+    def search(self, terms: Sequence[str], limit: int) -> list[Hit]:
+        """Return the best chunks that hold any of the terms, best first.
+
+        Raises:
+            BrokenIndex: it has to be made anew.
+        """
+        import tantivy
+
+        index = self._index
+        if index is None:
+            raise BrokenIndex  # somebody has just found it broken
+        try:
+            if self._stamp() != self._seen:
+                if not self._is_ours():
+                    raise BrokenIndex
+                self._reload(index)
+            schema, searcher = index.schema, index.searcher()
+            total = searcher.num_docs
+            frequency = {term: searcher.doc_freq("body", term) for term in terms}
+            query = tantivy.Query.boolean_query(
+                [
+                    (tantivy.Occur.Should, tantivy.Query.term_query(schema, "body", term, index_option="freq"))
+                    for term in terms
+                    if frequency[term]
+                ]
+            )
+            found: Any = searcher.search(query, limit, count=False).hits
+            numbers: Any = searcher.fast_field_values("chunk", [address for _, address in found])
+        except (ValueError, OSError) as error:
+            raise BrokenIndex from error
+        best = sum(math.log(1 + (max(total - n, 0) + 0.5) / (n + 0.5)) for n in frequency.values()) * (BM25_K1 + 1)
+        return [Hit(no, min(1.0, math.sqrt(score / best))) for (score, _), no in zip(found, numbers, strict=True)]
+
+    def close_writer(self) -> None:
+        """Let merges come to their end, and let go of the lock on the folder."""
+        writer, self._writer = self._writer, None
+        if writer is not None:
+            writer.wait_merging_threads()
+
+    def discard_writer(self) -> None:
+        """Let go of a writer that failed; what it did not commit is lost."""
+        self._writer = None
+
+    def close(self) -> None:
+        self._writer = None
+        self._index = None
+
+    def _writing(self) -> tantivy.IndexWriter:
+        if self._writer is None:
+            assert self._index is not None
+            self._writer = self._index.writer(HEAP_BYTES, 1)
+        return self._writer
+
+    def _reload(self, index: tantivy.Index) -> None:
+        seen = self._stamp()
+        index.reload()
+        self._seen = seen
+
+    def _stamp(self) -> object:
+        """Return what changes with every commit, whichever process made it."""
+        if self._folder is None:
+            return None
+        meta = os.stat(self._folder / "meta.json")
+        return meta.st_ino, meta.st_mtime_ns, meta.st_size
+
+    def _is_ours(self) -> bool:
+        if self._version is None:
+            return True
+        try:
+            return self._version.read_text(encoding="utf-8") == self._made_by()
+        except (OSError, ValueError):
+            return False
+
+    def _made_by(self) -> str:
+        import tantivy
+
+        made_by = tantivy.__version__  # type: ignore[attr-defined]  # its stubs leave it out
+        return f"{made_by}\n{self._tokenizer.name}\n"

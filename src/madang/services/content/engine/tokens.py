@@ -1,0 +1,159 @@
+"""The words by which texts are found: the same for what is kept and for what is asked. Pure, but for the dictionary.
+
+Latin and other words are folded and stemmed (English), identifiers also taken apart; Korean is cut into morphemes, of
+which the ones that carry meaning stay; Chinese and Japanese become pairs of characters, and so does Korean where its
+dictionary cannot be loaded. A change of what comes out needs a new `VERSION`: indexes are then made anew.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import unicodedata
+from collections.abc import Iterator
+from functools import lru_cache
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+VERSION = 1
+LONGEST_TOKEN = 64
+MOST_TERMS = 128
+KOREAN_PACKAGE = "lindera-python-ko-dic"
+
+_HANGUL = "\uac00-\ud7a3"
+_CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+_RUNS = re.compile(rf"(?P<hangul>[{_HANGUL}]+)|(?P<cjk>[{_CJK}]+)|(?P<word>[^\W{_HANGUL}{_CJK}]+)")
+_HAS_HANGUL = re.compile(f"[{_HANGUL}]")
+_PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+# Nouns, numerals, pronouns, verbs, adjectives, roots, adverbs and calls carry meaning; particles and endings do not.
+_MEANING = ("NN", "NR", "NP", "VV", "VA", "XR", "MAG", "IC")
+
+
+class Tokenizer:
+    """Makes tokens. The Korean dictionary (0.6 s, 220 MiB) is loaded with the first Hangul, once for all threads."""
+
+    def __init__(self) -> None:
+        self._loading = threading.Lock()
+        self._korean: Any = None
+        try:
+            self._korean_version = version(KOREAN_PACKAGE)
+        except PackageNotFoundError:
+            self._korean_version = ""
+
+    @property
+    def name(self) -> str:
+        """What makes these tokens; tokens of another name do not match them."""
+        korean = f"lindera-ko-dic-{self._korean_version}" if self._korean_version else "bigrams"
+        return f"{korean}+snowball-english/{VERSION}"
+
+    def tokens(self, text: str) -> list[str]:
+        """Return the tokens of `text`, in no particular order, as often as they occur."""
+        text = _composed(text)
+        found: list[str] = []
+        has_hangul = False
+        for run in _RUNS.finditer(text):
+            if run.lastgroup == "word":
+                found += _word(run.group())
+            elif run.lastgroup == "cjk":
+                found += _pairs(run.group())
+            else:
+                has_hangul = True
+        if has_hangul:
+            found += self._korean_tokens(text)
+        return found
+
+    def terms(self, query: str) -> list[str]:
+        """Return the distinct tokens of a query, as many as are looked for."""
+        return list(dict.fromkeys(self.tokens(query)))[:MOST_TERMS]
+
+    def _korean_tokens(self, text: str) -> Iterator[str]:
+        analyser = self._analyser()
+        for line in text.split("\n"):
+            if not _HAS_HANGUL.search(line):
+                continue
+            if analyser is None:
+                for run in _RUNS.finditer(line):
+                    if run.lastgroup == "hangul":
+                        yield from _pairs(run.group())
+                continue
+            for morpheme in analyser.tokenize(line):
+                if _HAS_HANGUL.match(morpheme.surface) and (morpheme.details or ("",))[0].startswith(_MEANING):
+                    yield morpheme.surface[:LONGEST_TOKEN]
+
+    def _analyser(self) -> Any:
+        if self._korean is None and self._korean_version:
+            with self._loading:
+                if self._korean is None and self._korean_version:
+                    self._load()
+        return self._korean
+
+    def _load(self) -> None:
+        try:
+            import lindera  # type: ignore[import-untyped]  # it ships no types
+
+            builder = lindera.TokenizerBuilder()
+            builder.set_mode("decompose")
+            builder.set_dictionary("embedded://ko-dic")
+            self._korean = builder.build()
+        except (ImportError, OSError, ValueError, RuntimeError):
+            self._korean_version = ""  # from now on it is pairs, and the name says so
+
+
+def has_words(text: str) -> bool:
+    """Tell whether there is anything in `text` that could be searched for."""
+    return _RUNS.search(text) is not None
+
+
+def needles(terms: list[str], query: str) -> list[str]:
+    """Return what to look for in a text to see where `terms` stand in it: in lower case, and without endings."""
+    found = dict.fromkeys(term for term in terms if not term.isascii())
+    for run in _RUNS.finditer(_composed(query)):
+        if run.lastgroup == "word":
+            word = run.group().casefold()
+            for token in _word(run.group()):
+                beginning = _shared(word, token)
+                found[beginning if len(beginning) >= 3 else token] = None
+    return list(found)
+
+
+def _shared(word: str, token: str) -> str:
+    """Return how a word and its token both begin; a token that begins otherwise is a part of the word."""
+    length = 0
+    for one, other in zip(word, token, strict=False):
+        if one != other:
+            break
+        length += 1
+    return word[:length] or token
+
+
+def _composed(text: str) -> str:
+    # macOS names and some PDFs hold Hangul in parts, which no dictionary knows.
+    return text if text.isascii() else unicodedata.normalize("NFC", text)
+
+
+def _pairs(run: str) -> list[str]:
+    return [run] if len(run) == 1 else [run[i : i + 2] for i in range(len(run) - 1)]
+
+
+@lru_cache(maxsize=20_000)
+def _word(word: str) -> tuple[str, ...]:
+    """Return a word folded and stemmed; of an identifier also its parts."""
+    found = [word.casefold()]
+    if "_" in word or not (word.islower() or word.isupper() or not word.isascii()):
+        parts = [part.lower() for part in _PARTS.findall(word) if len(part) > 1]
+        if parts != found:
+            found += parts
+    stem = _stemmer().stemWord
+    return tuple((stem(token) if token.isascii() else token)[:LONGEST_TOKEN] for token in found)
+
+
+_of_thread = threading.local()
+
+
+def _stemmer() -> Any:
+    # A stemmer keeps state while it works: one for each thread.
+    if not hasattr(_of_thread, "stemmer"):
+        import Stemmer  # type: ignore[import-not-found]  # it ships no types
+
+        _of_thread.stemmer = Stemmer.Stemmer("english")
+    return _of_thread.stemmer

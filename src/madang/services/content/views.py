@@ -1,0 +1,378 @@
+"""Stores, contents and passages as results: for the model and as data. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from madang.core.documents import Document
+from madang.core.messages import Line, Message, Rows, Text, say
+from madang.core.results import ToolResult
+from madang.services.content.domain import Content, Passage, Store, StoreKey, chunk_id
+
+
+class StoreDetails(Document):
+    store_id: str
+    name: str
+    description: str
+    is_default: bool
+    content_count: int
+    created_at: str
+
+
+class StoreList(Document):
+    stores: list[StoreDetails]
+    total: int
+
+
+class ContentSummary(Document):
+    content_id: str
+    filename: str
+    mime_type: str
+    size: int
+    line_count: int
+    chunk_count: int
+    preview: str
+    uploaded_at: str
+
+
+class ContentAdded(Document):
+    store_id: str
+    content_id: str
+    filename: str
+    mime_type: str
+    size: int
+    line_count: int
+    chunk_count: int
+    preview: str
+    uploaded_at: str
+    duplicate: bool
+
+
+class ContentList(Document):
+    store_id: str
+    contents: list[ContentSummary]
+    total: int
+    has_more: bool
+
+
+class ContentRead(Document):
+    content_id: str
+    content: str
+    line_range: list[int]
+    total_lines: int
+
+
+class SearchResult(Document):
+    content_id: str
+    chunk_id: str
+    filename: str
+    score: float
+    relevance_type: str
+    context: str
+    line_range: list[int]
+
+
+class SearchResults(Document):
+    query: str
+    results: list[SearchResult]
+
+
+class ContentDeleted(Document):
+    success: bool
+    store_id: str
+    content_id: str
+
+
+class StoreDeleted(Document):
+    success: bool
+    store_id: str
+    deleted_contents: int
+
+
+def store_created(store: Store) -> ToolResult[StoreDetails]:
+    text: Text = [
+        say('Created store "{name}".', name=store.name),
+        say("Store ID: {id}", id=store.key.id),
+        say("Description: {description}", description=store.description or "-"),
+        "",
+        say("Note: Use 'add_content' with storeId {id} to put texts and files into it.", id=store.key.id),
+    ]
+    return ToolResult(text, _store(store))
+
+
+def stores_listed(stores: Sequence[Store]) -> ToolResult[StoreList]:
+    data = StoreList.model_construct(stores=[_store(store) for store in stores], total=len(stores))
+    if not stores:
+        return ToolResult(
+            [
+                say("This session has no stores yet."),
+                say("Note: Use 'add_content' to add to the session's own store, or 'create_store' to make another."),
+            ],
+            data,
+        )
+    rows = [_store_row(number, store) for number, store in enumerate(stores, start=1)]
+    text: Text = [
+        say("Found {total} store(s) in this session.", total=len(stores)),
+        "",
+        Rows(rows, say("… {left_out} more: they are in the structured result.")),
+        "",
+        say("Note: Use 'list_content' with a storeId to see what is in a store."),
+    ]
+    return ToolResult(text, data)
+
+
+def content_added(store: StoreKey, content: Content, *, is_duplicate: bool) -> ToolResult[ContentAdded]:
+    first = say('Added "{name}" to store {store}.', name=content.filename, store=store.id)
+    if is_duplicate:
+        first = say(
+            'The same file is already in store {store}, as "{name}". Nothing was added.',
+            name=content.filename,
+            store=store.id,
+        )
+    text: Text = [
+        first,
+        say("Content ID: {id}", id=content.id),
+        say(
+            "Type: {type} | Size: {size} | Lines: {lines} | Chunks: {chunks}",
+            type=content.mime_type,
+            size=_size(content.size),
+            lines=content.line_count,
+            chunks=content.chunk_count,
+        ),
+        say("Uploaded: {at}", at=content.uploaded_at),
+        say("Preview: {preview}", preview=content.preview),
+        "",
+        say("Note: Use 'keyword_similarity_search' to find passages, or 'read_content' to read lines."),
+    ]
+    summary = _summary(content).model_dump()
+    return ToolResult(text, ContentAdded(store_id=store.id, duplicate=is_duplicate, **summary))
+
+
+def contents_listed(
+    store: StoreKey | None, contents: Sequence[Content], total: int, offset: int
+) -> ToolResult[ContentList]:
+    has_more = offset + len(contents) < total
+    data = ContentList.model_construct(
+        store_id=store.id if store else "",
+        contents=[_summary(content) for content in contents],
+        total=total,
+        has_more=has_more,
+    )
+    if store is None:
+        return ToolResult(
+            [
+                say("No files found: nothing was added to the session's own store yet."),
+                say("Note: Use 'add_content' to add a text or a file, or 'list_stores' to see other stores."),
+            ],
+            data,
+        )
+    if not contents:
+        first = say("No files found in store {store}.", store=store.id)
+        if total:
+            first = say(
+                "No files found in store {store} from offset {offset} on: it holds {total}.",
+                store=store.id,
+                offset=offset,
+                total=total,
+            )
+        return ToolResult([first, say("Note: Use 'add_content' to add a text or a file.")], data)
+    rows = [_content_row(number, content) for number, content in enumerate(contents, start=offset + 1)]
+    text: list[Line | Rows] = [
+        say(
+            "Found {total} file(s) in store {store}. Showing {first}–{last}:",
+            total=total,
+            store=store.id,
+            first=offset + 1,
+            last=offset + len(contents),
+        ),
+        "",
+        Rows(
+            rows,
+            say("… {left_out} more of these. Use 'list_content' with pagination limit {shown} to read part by part."),
+        ),
+        "",
+    ]
+    if has_more:
+        text.append(
+            say(
+                "{count} more: use 'list_content' with pagination offset {offset}.",
+                count=total - offset - len(contents),
+                offset=offset + len(contents),
+            )
+        )
+    text.append(say("Note: Use 'read_content' with a contentId to read, or 'keyword_similarity_search' to search."))
+    return ToolResult(text, data)
+
+
+def content_read(
+    content: Content, text: str, from_line: int, to_line: int, *, asked_to: int, next_chunk: int
+) -> ToolResult[ContentRead]:
+    pages = content.pages(from_line, to_line)
+    where = say("lines {first}–{last} of {total}", first=from_line, last=to_line, total=content.line_count)
+    if pages:
+        where = say("{where}, pages {first}–{last}", where=where, first=pages[0], last=pages[1])
+    lines: list[Line | Rows] = [
+        say('"{name}" (content ID: {id}), {where}:', name=content.filename, id=content.id, where=where),
+        "",
+        text.removesuffix("\n"),
+        "",
+    ]
+    if next_chunk:
+        lines.append(
+            say(
+                "The text goes on: use 'read_content' with contentId {id} to read on.",
+                id=chunk_id(content.id, next_chunk),
+            )
+        )
+    elif to_line < asked_to:
+        lines.append(
+            say(
+                "{count} more line(s): use 'read_content' with contentId {id} and lineRange fromLine {next}.",
+                count=asked_to - to_line,
+                id=content.id,
+                next=to_line + 1,
+            )
+        )
+    else:
+        lines.append(say("Note: Use 'keyword_similarity_search' to find passages."))
+    data = ContentRead.model_construct(
+        content_id=content.id, content=text, line_range=[from_line, to_line], total_lines=content.line_count
+    )
+    return ToolResult(lines, data)
+
+
+def found(query: str, passages: Sequence[Passage], contexts: Sequence[str]) -> ToolResult[SearchResults]:
+    results = [
+        SearchResult.model_construct(
+            content_id=passage.content_id,
+            chunk_id=chunk_id(passage.content_id, passage.chunk.number),
+            filename=passage.filename,
+            score=round(passage.relevance, 4),
+            relevance_type="keyword",
+            context=context,
+            line_range=[passage.chunk.from_line, passage.chunk.to_line],
+        )
+        for passage, context in zip(passages, contexts, strict=True)
+    ]
+    data = SearchResults.model_construct(query=query, results=results)
+    shown = " ".join(query.split())
+    shown = shown if len(shown) <= 200 else shown[:199] + "…"
+    if not results:
+        return ToolResult(
+            [
+                say('No passages found for "{query}".', query=shown),
+                say("Note: Try other words or a lower threshold, or use 'list_content' to see what there is."),
+            ],
+            data,
+        )
+    text: Text = [
+        say('Found {count} passage(s) for "{query}", the most relevant first:', count=len(results), query=shown),
+        "",
+        Rows(
+            [_result_row(number, result) for number, result in enumerate(results, start=1)],
+            say(
+                "… {left_out} more: they are in the structured result. To read them here, ask more precisely, or for "
+                "parts of the question with 'keyword_similarity_search'."
+            ),
+        ),
+        "",
+        say("Note: Use 'read_content' with a contentId and lineRange, or with a Chunk ID as contentId, to read more."),
+    ]
+    return ToolResult(text, data)
+
+
+def content_deleted(store: StoreKey, content: Content) -> ToolResult[ContentDeleted]:
+    text: Text = [
+        say('Deleted "{name}" from store {store}.', name=content.filename, store=store.id),
+        say("Content ID: {id}", id=content.id),
+        "",
+        say("It can no longer be read or found. Use 'list_content' to see what remains."),
+    ]
+    return ToolResult(text, ContentDeleted(success=True, store_id=store.id, content_id=content.id))
+
+
+def store_deleted(store: Store) -> ToolResult[StoreDeleted]:
+    text: Text = [
+        say('Deleted store "{name}" with {count} content(s).', name=store.name, count=store.contents),
+        say("Store ID: {id}", id=store.key.id),
+        "",
+        say("Nothing of it can be read or found any more. Use 'list_stores' to see what remains."),
+    ]
+    return ToolResult(text, StoreDeleted(success=True, store_id=store.key.id, deleted_contents=store.contents))
+
+
+def _store(store: Store) -> StoreDetails:
+    return StoreDetails.model_construct(
+        store_id=store.key.id,
+        name=store.name,
+        description=store.description,
+        is_default=store.is_own,
+        content_count=store.contents,
+        created_at=store.created_at,
+    )
+
+
+def _summary(content: Content) -> ContentSummary:
+    return ContentSummary.model_construct(
+        content_id=content.id,
+        filename=content.filename,
+        mime_type=content.mime_type,
+        size=content.size,
+        line_count=content.line_count,
+        chunk_count=content.chunk_count,
+        preview=content.preview,
+        uploaded_at=content.uploaded_at,
+    )
+
+
+def _store_row(number: int, store: Store) -> Message:
+    row = say(
+        "{number}. {name} ({count} content(s))\n   Store ID: {id} | Created: {at}",
+        number=number,
+        name=store.name,
+        count=store.contents,
+        id=store.key.id,
+        at=store.created_at,
+    )
+    if store.is_own:
+        row = say("{row}\n   The session's own: used when storeId is left out", row=row)
+    if store.description:
+        row = say(
+            "{row}\n   Description: {description}", row=row, description=" ".join(store.description.split())[:200]
+        )
+    return row
+
+
+def _content_row(number: int, content: Content) -> Message:
+    return say(
+        "{number}. {name} ({size}, {lines} lines)\n   Type: {type} | ID: {id}\n   Uploaded: {at}\n"
+        "   Preview: {preview}",
+        number=number,
+        name=content.filename,
+        size=_size(content.size),
+        lines=content.line_count,
+        type=content.mime_type,
+        id=content.id,
+        at=content.uploaded_at,
+        preview=content.preview,
+    )
+
+
+def _result_row(number: int, result: SearchResult) -> Message:
+    return say(
+        "{number}. {name}:{first}-{last} (relevance: {score})\n   Match Type: {type}\n   Context: {context}\n"
+        "   Content ID: {content} | Chunk ID: {chunk}",
+        number=number,
+        name=result.filename,
+        first=result.line_range[0],
+        last=result.line_range[1],
+        score=f"{result.score:.2f}",
+        type=result.relevance_type,
+        context=result.context,
+        content=result.content_id,
+        chunk=result.chunk_id,
+    )
+
+
+def _size(size: int) -> str:
+    return f"{size / 1024:.1f}KB"
