@@ -7,7 +7,7 @@ import asyncio
 import sys
 from collections.abc import Awaitable, Callable
 
-from benchmarks import http, memory, postgresql, report, stdio, store, tokens
+from benchmarks import http, memory, postgresql, report, search, stdio, store, tokens
 from benchmarks.harness import FULL, QUICK, Effort, Finding
 
 BENCHMARKS: dict[str, Callable[[Effort], Awaitable[list[Finding]]]] = {
@@ -22,6 +22,7 @@ BENCHMARKS: dict[str, Callable[[Effort], Awaitable[list[Finding]]]] = {
     "load": http.load,
     "fastmcp": http.fastmcp,
     "tokens": tokens.tokens,
+    "search": search.quality,
 }
 
 

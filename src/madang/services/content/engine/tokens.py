@@ -77,8 +77,8 @@ class Tokenizer:
                         yield from _pairs(run.group())
                 continue
             for morpheme in analyser.tokenize(line):
-                if _HAS_HANGUL.match(morpheme.surface) and (morpheme.details or ("",))[0].startswith(_MEANING):
-                    yield morpheme.surface[:LONGEST_TOKEN]
+                if _HAS_HANGUL.match(morpheme.surface):
+                    yield from _meanings(morpheme.surface, morpheme.details or [""])
 
     def _analyser(self) -> Any:
         if self._korean is None and self._korean_version:
@@ -129,6 +129,21 @@ def _shared(word: str, token: str) -> str:
 def _composed(text: str) -> str:
     # macOS names and some PDFs hold Hangul in parts, which no dictionary knows.
     return text if text.isascii() else unicodedata.normalize("NFC", text)
+
+
+def _meanings(surface: str, details: list[str]) -> list[str]:
+    """Return a morpheme if it carries meaning; of an inflected one its stem, so that 열렸다 is found by 열리다.
+
+    `details` are the dictionary's: the tags, then fifth the kind and eighth the parts, as 열리/VV/*+었/EP/*.
+    """
+    if not details[0].startswith(_MEANING):
+        return []
+    if len(details) > 7 and details[4] == "Inflect":
+        parts = [part.split("/") for part in details[7].split("+")]
+        stems = [part[0] for part in parts if len(part) > 1 and part[1].startswith(_MEANING)]
+        if stems:
+            return stems
+    return [surface[:LONGEST_TOKEN]]
 
 
 def _pairs(run: str) -> list[str]:

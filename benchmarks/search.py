@@ -1,0 +1,189 @@
+"""Finding passages: how well, against collections with judgements, and how fast, against bare tantivy.
+
+The collections are not ours to give away: they are read from `../shared/data` beside this repository, or from the
+folder that MADANG_BENCH_DATA names, and without them the benchmark says that it did not run.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import apsw
+
+from benchmarks.harness import Effort, Finding, Goal
+from madang.core.calls import Call
+from madang.core.ids import AssistantId, SessionId
+from madang.provider.provider import Provider
+from madang.services.content.domain import Limits
+from madang.services.content.service import ContentService
+from madang.storage.audit import AuditLog
+from madang.storage.sqlite import SqliteDatabase
+
+DATA = Path(os.environ.get("MADANG_BENCH_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data")
+CALL = Call(AssistantId("bench"), SessionId("bench"))
+MANY = Limits(contents=10**6)
+DEPTH = 10
+LEAST_MRR = 0.90
+LEAST_NDCG = 0.37
+QUESTIONS = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question, and the documents that answer it."""
+
+    text: str
+    answers: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Collection:
+    """Documents by their names, and questions about them."""
+
+    documents: Mapping[str, str]
+    questions: Sequence[Question]
+
+
+class Product:
+    """The content service through its tools."""
+
+    def __init__(self, provider: Provider) -> None:
+        self._provider = provider
+
+    async def ask(self, tool: str, **arguments: object) -> dict[str, object]:
+        reply = await self._provider.execute_tool(CALL, tool, arguments)
+        if reply.is_error:
+            raise RuntimeError(reply.text)
+        return reply.data
+
+    async def add(self, name: str, text: str, store: str = "") -> str:
+        added = await self.ask("add_content", content=text, storeId=store, metadata={"filename": name})
+        return str(added["contentId"])
+
+    async def search(self, query: str, store: str = "") -> list[str]:
+        """Return the ids of the contents of the passages that are found, each once, best first."""
+        found = await self.ask("keyword_similarity_search", query=query, storeId=store, options={"topN": DEPTH})
+        results = found["results"]
+        assert isinstance(results, list)
+        return list(dict.fromkeys(result["contentId"] for result in results))
+
+
+@asynccontextmanager
+async def product(folder: Path) -> AsyncIterator[Product]:
+    """Open the content service on a database and indexes in `folder`."""
+    database = SqliteDatabase(folder / "madang.db")
+    provider = Provider(AuditLog(database))
+    provider.register(ContentService(database, folder / "index", limits=MANY))
+    try:
+        yield Product(provider)
+    finally:
+        await provider.close()
+        await database.close()
+
+
+async def quality(effort: Effort) -> list[Finding]:
+    """How near the top the right documents are, beside the full-text search that SQLite has built in."""
+    if not (DATA / "korquad").is_dir() or not (DATA / "cranfield").is_dir():
+        print(f"search quality did not run: no collections in {DATA.name}", file=sys.stderr)
+        return []
+    questions = QUESTIONS if effort.rounds > 5 else 200
+    korean, english = korquad(questions), cranfield()
+    return [
+        *await _judged("KorQuAD, MRR@10", korean, reciprocal_rank, LEAST_MRR),
+        *await _judged("Cranfield, nDCG@10", english, gain, LEAST_NDCG),
+    ]
+
+
+async def _judged(what: str, collection: Collection, judge: object, least: float) -> list[Finding]:
+    assert callable(judge)
+    with tempfile.TemporaryDirectory() as folder:
+        async with product(Path(folder)) as ours:
+            names = {await ours.add(name, text): name for name, text in collection.documents.items()}
+            mine = [
+                judge([names[id] for id in await ours.search(question.text)], question.answers)
+                for question in collection.questions
+            ]
+    fts = Fts5(collection.documents)
+    theirs = [judge(fts.search(question.text), question.answers) for question in collection.questions]
+    score, floor = sum(mine) / len(mine), sum(theirs) / len(theirs)
+    return [
+        _finding(f"{what} vs the bar", score, least),
+        _finding(f"{what} vs FTS5's default", score, floor),
+    ]
+
+
+def _finding(what: str, score: float, floor: float) -> Finding:
+    return Finding(what, "‰", score * 1000, floor * 1000, score / floor, Goal(1, at_least=True))
+
+
+class Fts5:
+    """What SQLite does by itself: words as unicode61 has them, ranked by bm25."""
+
+    def __init__(self, documents: Mapping[str, str]) -> None:
+        self._connection = apsw.Connection(":memory:")
+        self._connection.execute("CREATE VIRTUAL TABLE f USING fts5(name UNINDEXED, body)")
+        self._connection.executemany("INSERT INTO f VALUES (?, ?)", list(documents.items()))
+
+    def search(self, query: str) -> list[str]:
+        words = dict.fromkeys(re.findall(r"\w+", query.lower()))
+        if not words:
+            return []
+        match = " OR ".join(f'"{word}"' for word in words)
+        rows = self._connection.execute(f"SELECT name FROM f WHERE f MATCH ? ORDER BY rank LIMIT {DEPTH}", (match,))
+        return [name for (name,) in rows]
+
+
+def korquad(count: int) -> Collection:
+    """Questions written about one passage each: that passage is the answer."""
+    documents: dict[str, str] = {}
+    questions: list[Question] = []
+    names: dict[str, str] = {}
+    loaded = json.loads((DATA / "korquad/KorQuAD_v1.0_dev.json").read_text(encoding="utf-8"))
+    for article in loaded["data"]:
+        for paragraph in article["paragraphs"]:
+            text = paragraph["context"]
+            name = names.setdefault(text, f"passage-{len(names)}.txt")
+            documents[name] = text
+            questions += [Question(asked["question"], frozenset({name})) for asked in paragraph["qas"]]
+    return Collection(documents, questions[:count])
+
+
+def cranfield() -> Collection:
+    """Abstracts about aerodynamics. The judgements count the queries from 1, whatever numbers they bear."""
+    folder = DATA / "cranfield"
+    whole = (folder / "cran.all.1400.xml").read_text(encoding="utf-8")
+    found = re.findall(r"<docno>(\d+)</docno>.*?<title>(.*?)</title>.*?<text>(.*?)</text>", whole, re.DOTALL)
+    documents = {f"{number}.txt": f"{title.strip()}\n{text.strip()}" for number, title, text in found}
+    answers: dict[int, set[str]] = {}
+    for line in (folder / "cranqrel.trec.txt").read_text(encoding="utf-8").splitlines():
+        query, _, number, grade = line.split()
+        if 0 < int(grade) < 5:
+            answers.setdefault(int(query), set()).add(f"{number}.txt")
+    asked = re.findall(r"<title>(.*?)</title>", (folder / "cran.qry.xml").read_text(encoding="utf-8"), re.DOTALL)
+    questions = [
+        Question(" ".join(text.split()), frozenset(answers[number]))
+        for number, text in enumerate(asked, start=1)
+        if number in answers
+    ]
+    return Collection({name: text for name, text in documents.items() if text.strip()}, questions)
+
+
+def reciprocal_rank(found: Sequence[str], answers: frozenset[str]) -> float:
+    """One divided by the place of the first right document."""
+    return next((1 / place for place, name in enumerate(found[:DEPTH], start=1) if name in answers), 0.0)
+
+
+def gain(found: Sequence[str], answers: frozenset[str]) -> float:
+    """The normalised discounted cumulative gain: how early the right documents come, next to the best order."""
+    got = sum(1 / math.log2(place + 1) for place, name in enumerate(found[:DEPTH], start=1) if name in answers)
+    best = sum(1 / math.log2(place + 1) for place in range(1, min(len(answers), DEPTH) + 1))
+    return got / best
