@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,8 +28,25 @@ class BrokenIndex(Exception):
     """The index is not there, cannot be read, or was made by something else: make it anew from the rows."""
 
 
+@contextmanager
+def _at_the_files() -> Iterator[None]:
+    """Tell every failure at the files in one way; a full disk and a damaged file fail alike."""
+    try:
+        yield
+    except (ValueError, OSError) as error:
+        raise BrokenIndex(str(error)) from error
+    except BaseException as error:
+        # A damaged file can make tantivy panic, which arrives here as something that is no `Exception`.
+        if type(error).__name__ != "PanicException":
+            raise
+        raise BrokenIndex(str(error)) from error
+
+
 class StoreIndex:
-    """One store's index: its files, a reader, and while it is written to a writer."""
+    """One store's index: its files, a reader, and while it is written to a writer.
+
+    Every method that touches files raises `BrokenIndex` when it cannot.
+    """
 
     def __init__(self, folder: Path | None, tokenizer: Tokenizer) -> None:
         self._folder = folder / "words" if folder else None
@@ -43,23 +61,17 @@ class StoreIndex:
         return self._writer is not None
 
     def open(self) -> None:
-        """Open what is there, unless it is open.
-
-        Raises:
-            BrokenIndex: nothing that can be used is there.
-        """
+        """Open what is there, unless it is open."""
         if self._index is not None:
             return
         if self._folder is None or not self._is_ours():
             raise BrokenIndex
         import tantivy
 
-        try:
+        with _at_the_files():
             seen = self._stamp()
             index = tantivy.Index.open(str(self._folder))
             index.config_reader("manual")
-        except (ValueError, OSError) as error:
-            raise BrokenIndex from error
         self._index, self._seen = index, seen
 
     def make(self) -> None:
@@ -72,64 +84,63 @@ class StoreIndex:
         builder.add_unsigned_field("content", indexed=True)
         builder.add_text_field("body", tokenizer_name="whitespace", index_option="freq")
         schema = builder.build()
-        if self._folder is None or self._version is None:
-            self._index = tantivy.Index(schema)
-        else:
-            self._version.unlink(missing_ok=True)
-            shutil.rmtree(self._folder, ignore_errors=True)
-            self._folder.mkdir(mode=0o700, parents=True)
-            self._index = tantivy.Index(schema, path=str(self._folder))
-        self._index.config_reader("manual")
-        self._seen = self._stamp()
+        with _at_the_files():
+            if self._folder is None or self._version is None:
+                index = tantivy.Index(schema)
+            else:
+                self._version.unlink(missing_ok=True)
+                shutil.rmtree(self._folder, ignore_errors=True)
+                self._folder.mkdir(mode=0o700, parents=True)
+                index = tantivy.Index(schema, path=str(self._folder))
+            index.config_reader("manual")
+            self._index, self._seen = index, self._stamp()
 
     def finish(self) -> None:
         """Say that the new index may be used: what it lacks is noted elsewhere."""
         if self._version is not None:
-            part = self._version.with_name("version.part")
-            part.write_text(self._made_by(), encoding="utf-8")
-            part.replace(self._version)
+            with _at_the_files():
+                self._version.write_text(self._made_by(), encoding="utf-8")
 
     def remove(self, content_no: int) -> None:
         """Drop the chunks of a content."""
         import tantivy
 
         assert self._index is not None
-        # By a query: by a term, tantivy would look for a signed number and find nothing.
-        query = tantivy.Query.term_query(self._index.schema, "content", content_no)
-        self._writing().delete_documents_by_query(query)
+        with _at_the_files():
+            # By a query: by a term, tantivy would look for a signed number and find nothing.
+            query = tantivy.Query.term_query(self._index.schema, "content", content_no)
+            self._writing().delete_documents_by_query(query)
 
     def add(self, content_no: int, chunks: Sequence[tuple[int, str]]) -> None:
         """Add chunks, each the number of its row and its text."""
         import tantivy
 
-        writer = self._writing()
-        for chunk_no, text in chunks:
-            tokens = self._tokenizer.tokens(text)
-            if tokens:
-                document = tantivy.Document()
-                document.add_unsigned("chunk", chunk_no)
-                document.add_unsigned("content", content_no)
-                document.add_text("body", " ".join(tokens))
-                writer.add_document(document)
+        with _at_the_files():
+            writer = self._writing()
+            for chunk_no, text in chunks:
+                tokens = self._tokenizer.tokens(text)
+                if tokens:
+                    document = tantivy.Document()
+                    document.add_unsigned("chunk", chunk_no)
+                    document.add_unsigned("content", content_no)
+                    document.add_text("body", " ".join(tokens))
+                    writer.add_document(document)
 
     def commit(self) -> None:
         """Make what was added and removed visible, and durable."""
-        self._writing().commit()
         assert self._index is not None
-        self._reload(self._index)
+        with _at_the_files():
+            self._writing().commit()
+            self._reload(self._index)
 
     def search(self, terms: Sequence[str], limit: int) -> list[Hit]:
-        """Return the best chunks that hold any of the terms, best first.
-
-        Raises:
-            BrokenIndex: it has to be made anew.
-        """
+        """Return the best chunks that hold any of the terms, best first."""
         import tantivy
 
         index = self._index
         if index is None:
             raise BrokenIndex  # somebody has just found it broken
-        try:
+        with _at_the_files():
             if self._stamp() != self._seen:
                 if not self._is_ours():
                     raise BrokenIndex
@@ -146,8 +157,6 @@ class StoreIndex:
             )
             found: Any = searcher.search(query, limit, count=False).hits
             numbers: Any = searcher.fast_field_values("chunk", [address for _, address in found])
-        except (ValueError, OSError) as error:
-            raise BrokenIndex from error
         best = sum(math.log(1 + (max(total - n, 0) + 0.5) / (n + 0.5)) for n in frequency.values()) * (BM25_K1 + 1)
         return [Hit(no, min(1.0, math.sqrt(score / best))) for (score, _), no in zip(found, numbers, strict=True)]
 
@@ -155,7 +164,8 @@ class StoreIndex:
         """Let merges come to their end, and let go of the lock on the folder."""
         writer, self._writer = self._writer, None
         if writer is not None:
-            writer.wait_merging_threads()
+            with _at_the_files():
+                writer.wait_merging_threads()
 
     def discard_writer(self) -> None:
         """Let go of a writer that failed; what it did not commit is lost."""

@@ -72,8 +72,8 @@ class IndexRanking:
                 await asyncio.to_thread(opened.index.open)
                 return await asyncio.to_thread(opened.index.search, terms, limit)
             except BrokenIndex as broken:
-                if broken.__cause__ is not None:
-                    logger.warning("The search index of store %s is made anew: %s", store.id, broken.__cause__)
+                if broken.args:
+                    logger.warning("The search index of store %s is made anew: %s", store.id, broken)
                 await self._to_its_end(self._mend(store))
         raise _unusable()
 
@@ -102,7 +102,7 @@ class IndexRanking:
                     await self._ready(store, opened)
                     await self._bring_up(store, opened.index)
                     return
-                except (BrokenIndex, ValueError, OSError) as error:
+                except BrokenIndex as error:
                     # What tantivy says of a full disk and of a damaged file is the same; a new index tells which.
                     logger.warning("The search index of store %s cannot be written: %s", store.id, error)
                     await asyncio.to_thread(opened.index.discard_writer)
@@ -129,7 +129,7 @@ class IndexRanking:
             await asyncio.to_thread(opened.index.make)
             await self._rows.change_all(store)
             await asyncio.to_thread(opened.index.finish)
-        except (ValueError, OSError) as error:
+        except BrokenIndex as error:
             raise _unusable() from error
 
     async def _bring_up(self, store: StoreKey, index: StoreIndex) -> None:
@@ -151,7 +151,10 @@ class IndexRanking:
         opened = self._of(store)
         async with opened.writing:
             if opened.turn is not None:
-                await opened.turn.take()
+                try:
+                    await opened.turn.take()
+                except OSError as error:
+                    raise _unusable() from error
             try:
                 yield opened
             finally:
@@ -173,7 +176,7 @@ class IndexRanking:
     async def _release(self, opened: _Opened) -> None:
         try:
             await asyncio.to_thread(opened.index.close_writer)
-        except (ValueError, OSError) as error:
+        except BrokenIndex as error:
             logger.warning("A merge of a search index failed: %s", error)
         finally:
             if opened.turn is not None:
