@@ -33,7 +33,7 @@ class Limits:
     """How much one session may keep."""
 
     file_bytes: int = LARGEST_FILE
-    contents: int = 100
+    contents: int = 100_000
     stores: int = 50
 
 
