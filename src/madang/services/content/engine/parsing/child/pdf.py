@@ -1,0 +1,45 @@
+"""PDF, page by page."""
+
+from __future__ import annotations
+
+import codecs
+
+import pypdfium2  # type: ignore[import-untyped]  # it has no types
+from pypdfium2 import raw
+
+from .document import MOST_PAGES, Document
+from .refused import Refused
+
+# Texts come out of PDFium in it, and behind the fence nothing can be imported.
+codecs.lookup("utf-16-le")
+
+# How PDFium marks a word that was divided at the end of its line.
+_DIVISIONS = str.maketrans({"\x02": "-", "\ufffe": "-"})
+
+
+def read_pdf(data: bytes) -> Document:
+    document = Document("application/pdf")
+    try:
+        pdf = pypdfium2.PdfDocument(data)
+    except pypdfium2.PdfiumError as error:
+        raise Refused("password" if error.err_code == raw.FPDF_ERR_PASSWORD else "broken") from error
+    count = len(pdf)
+    if count > MOST_PAGES:
+        raise Refused("pages", MOST_PAGES)
+    for number in range(count):
+        document.start_page()
+        document.add_text(_page(pdf, number).translate(_DIVISIONS))
+    return document
+
+
+def _page(pdf: pypdfium2.PdfDocument, number: int) -> str:
+    """Return the text of a page; one that is broken counts as empty, as in every viewer."""
+    try:
+        page = pdf[number]
+        words = page.get_textpage()
+    except pypdfium2.PdfiumError:
+        return ""
+    text: str = words.get_text_bounded()
+    words.close()
+    page.close()
+    return text

@@ -1,0 +1,79 @@
+"""Start, fence, one question, one answer, end.
+
+Frames both ways: the length of a header in four bytes, the header as JSON, then as many bytes as its `size` says.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+import sys
+from collections.abc import Callable
+from typing import Any, BinaryIO
+
+from .document import Document
+from .fence import die_with, enclose
+from .refused import Refused
+
+_LENGTH = struct.Struct(">I")
+
+
+def main() -> None:
+    """Answer the one question that comes in, and end. With `ready` every parser is loaded before it comes."""
+    parent, memory_bytes, cpu_s, ready = (int(argument) for argument in sys.argv[1:5])
+    die_with(parent)
+    if ready:
+        for kind in ("html", "archive", "pdf"):
+            _reader(kind)
+    questions, answers = sys.stdin.buffer, sys.stdout.buffer
+    header = _header(questions)
+    read = _reader(header["kind"])
+    enclose(memory_bytes, cpu_s)
+    _answer(answers, read, questions.read(header["size"]))
+    answers.flush()
+    # Skips the tidying up of libraries, in which a broken document could still go wrong.
+    os._exit(0)
+
+
+def _reader(kind: str) -> Callable[[bytes], Document]:
+    """Return what reads a kind of document, with all that it will import."""
+    if kind == "pdf":
+        from .pdf import read_pdf
+
+        return read_pdf
+    if kind == "html":
+        from .html import read_html
+
+        return read_html
+    from .office import read_archive
+
+    return read_archive
+
+
+def _header(stream: BinaryIO) -> dict[str, Any]:
+    start = stream.read(_LENGTH.size)
+    if len(start) < _LENGTH.size:
+        # Nobody will ask: Madang closed, or needs no spare any more.
+        os._exit(0)
+    header: dict[str, Any] = json.loads(stream.read(_LENGTH.unpack(start)[0]))
+    return header
+
+
+def _answer(stream: BinaryIO, read: Callable[[bytes], Document], data: bytes) -> None:
+    text = b""
+    header: dict[str, object]
+    try:
+        document = read(data)
+        text = document.end().encode()
+        header = {"mime_type": document.mime_type, "page_lines": document.page_lines}
+    except Refused as refused:
+        header = {"refused": refused.reason, "count": refused.count}
+    except MemoryError:
+        header = {"refused": "memory"}
+    # A panic of a Rust library is no Exception. Whatever a parser stumbles over, the document is what made it.
+    except BaseException as error:
+        header = {"refused": "broken", "detail": f"{type(error).__name__}: {error}"[:500]}
+    encoded = json.dumps({**header, "size": len(text)}).encode()
+    stream.write(_LENGTH.pack(len(encoded)) + encoded)
+    stream.write(text)

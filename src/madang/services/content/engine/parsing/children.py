@@ -1,0 +1,150 @@
+"""One process for one document: started, asked, and gone.
+
+Owns the process and the frames that go to and fro. After the document has come in, what the process says is not
+trusted: everything is measured and checked before it is taken.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import signal
+import struct
+import subprocess
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import IO
+
+from madang.core.errors import ToolError
+from madang.services.content.engine.parsing.child.document import LARGEST_TEXT_BYTES, MOST_PAGES
+from madang.services.content.engine.parsing.detection import Kind
+from madang.services.content.engine.parsing.parsed import Parsed
+from madang.services.content.engine.parsing.refusals import refusal, stopped, took_too_long
+
+MEMORY_MB = 512
+
+logger = logging.getLogger(__name__)
+
+# `-m` would import all of Madang on the way to the package: this imports it alone.
+_START = "import sys; sys.path.insert(0, sys.argv.pop(1)); from child.process import main; del sys.path[0]; main()"
+_FOLDER = str(Path(__file__).parent)
+_LENGTH = struct.Struct(">I")
+_LONGEST_HEADER = 1 << 20
+# What libraries do when an allocation fails that they did not expect to.
+_GAVE_UP = {-signal.SIGABRT, -signal.SIGTRAP, -signal.SIGILL}
+
+
+class Child:
+    """A process that reads one document. Start it in a thread that lives as long as the process should.
+
+    Whoever starts one either gets an `answer` or calls `end`; both leave no process behind.
+    """
+
+    def __init__(self, *, cpu_s: int, is_spare: bool = False) -> None:
+        self._cpu_s = cpu_s
+        limits = (os.getpid(), MEMORY_MB << 20, cpu_s, int(is_spare))
+        self._process = subprocess.Popen(
+            [sys.executable, "-I", "-c", _START, _FOLDER, *map(str, limits)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            cwd="/",
+            env={},
+            start_new_session=True,
+        )
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def is_alive(self) -> bool:
+        return self._process.poll() is None
+
+    def kill(self) -> None:
+        """Stop it at once, with all that it may have started. Does not wait."""
+        # Its number is ours until it is waited for, so nobody else is hit.
+        if self._process.returncode is None:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.pid, signal.SIGKILL)
+
+    def end(self) -> None:
+        """Stop it and wait until it is gone."""
+        self.kill()
+        self._process.wait()
+        for stream in (self._process.stdin, self._process.stdout):
+            # What was not written yet cannot be any more.
+            with suppress(OSError):
+                if stream:
+                    stream.close()
+
+    def answer(self, kind: Kind, data: bytes, filename: str) -> Parsed:
+        """Hand over the document and wait for its text. The process is gone afterwards.
+
+        Raises:
+            ToolError: when the document is refused, or the process ended without an answer.
+        """
+        try:
+            return self._ask(kind, data, filename)
+        except (EOFError, BrokenPipeError) as error:
+            raise self._why_it_ended(filename) from error
+        finally:
+            self.end()
+
+    def _ask(self, kind: Kind, data: bytes, filename: str) -> Parsed:
+        questions, answers = self._process.stdin, self._process.stdout
+        assert questions is not None
+        assert answers is not None
+        question = json.dumps({"kind": kind, "size": len(data)}).encode()
+        questions.write(_LENGTH.pack(len(question)) + question)
+        questions.write(data)
+        questions.flush()
+        (length,) = _LENGTH.unpack(_exactly(answers, _LENGTH.size))
+        if length > _LONGEST_HEADER:
+            raise refusal("broken", filename)
+        try:
+            header = json.loads(_exactly(answers, length))
+            if "refused" in header:
+                raise self._refusal(header, filename)
+            text = _exactly(answers, _bounded(header["size"], LARGEST_TEXT_BYTES)).decode()
+            pages = header["page_lines"]
+            lines = text.count("\n") + 1
+            if len(pages) > MOST_PAGES or pages != sorted(pages):
+                raise ValueError("pages out of order")
+            return Parsed(text, str(header["mime_type"]), "", tuple(_bounded(line, lines) for line in pages))
+        # Only a process that was taken over by its document answers like this.
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+            logger.warning("A reader of documents gave an answer that is none: %s", type(error).__name__)
+            raise refusal("broken", filename) from error
+
+    def _refusal(self, header: Mapping[str, object], filename: str) -> ToolError:
+        if "detail" in header:
+            logger.info("A document could not be read: %.500r", header["detail"])
+        count = header.get("count", 0)
+        return refusal(
+            str(header["refused"]), filename, count=count if isinstance(count, int) else 0, memory_mb=MEMORY_MB
+        )
+
+    def _why_it_ended(self, filename: str) -> ToolError:
+        code = self._process.wait()
+        if code == -signal.SIGKILL:
+            return stopped(filename)
+        if code == -signal.SIGXCPU:
+            return took_too_long(filename, self._cpu_s)
+        return refusal("memory" if code in _GAVE_UP else "broken", filename, memory_mb=MEMORY_MB)
+
+
+def _exactly(stream: IO[bytes], size: int) -> bytes:
+    data = stream.read(size)
+    if len(data) < size:
+        raise EOFError
+    return data
+
+
+def _bounded(number: object, most: int) -> int:
+    if type(number) is not int or not 0 <= number <= most:
+        raise ValueError("a number out of bounds")
+    return number

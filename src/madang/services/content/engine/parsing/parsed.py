@@ -1,0 +1,18 @@
+"""What comes out of a file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """The text of a file, and what the file really is."""
+
+    text: str
+    """As it is in the file, not normalised; only the line ends are all `\\n`."""
+    mime_type: str
+    encoding: str
+    """Of a text file; empty for documents."""
+    page_lines: tuple[int, ...] = ()
+    """The line, counted from 1, at which each page, slide or sheet starts; empty where there are none."""
