@@ -42,9 +42,9 @@ _BEGINS_AS_XML = re.compile(r"\s*<\?xml\b")
 _HEAD = 4096
 
 _MARKS = (
-    (codecs.BOM_UTF8, "utf-8-sig", "utf-8-sig"),
-    (codecs.BOM_UTF16_LE, "utf-16-le", "utf-16"),
-    (codecs.BOM_UTF16_BE, "utf-16-be", "utf-16"),
+    (codecs.BOM_UTF8, "utf-8-sig", "utf-8"),
+    (codecs.BOM_UTF16_LE, "utf-16-le", "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be", "utf-16-be"),
 )
 # As browsers understand these names; others are not taken, because Python knows many that are no text.
 _DECLARED = {
@@ -89,9 +89,11 @@ def _decoded(data: bytes, filename: str) -> tuple[str, str]:
     for mark, name, codec in _MARKS:
         if data.startswith(mark):
             try:
-                text = data.decode(codec)
+                text = data[len(mark) :].decode(codec)
             except UnicodeDecodeError as error:
-                raise _damaged(filename, "UTF-8" if name == "utf-8-sig" else "UTF-16", error.start) from error
+                raise _damaged(
+                    filename, "UTF-8" if mark == codecs.BOM_UTF8 else "UTF-16", len(mark) + error.start
+                ) from error
             return _checked(text, filename), name
     try:
         text = data.decode()

@@ -26,19 +26,23 @@ def read_pdf(data: bytes) -> Document:
     count = len(pdf)
     if count > MOST_PAGES:
         raise Refused("pages", MOST_PAGES)
+    broken = 0
     for number in range(count):
         document.start_page()
-        document.add_text(_page(pdf, number).translate(_DIVISIONS))
+        try:
+            document.add_text(_page(pdf, number).translate(_DIVISIONS))
+        except pypdfium2.PdfiumError:
+            # An empty page, as in every viewer; the others can still be read.
+            document.add_line("")
+            broken += 1
+    if broken == count:
+        raise Refused("broken")
     return document
 
 
 def _page(pdf: pypdfium2.PdfDocument, number: int) -> str:
-    """Return the text of a page; one that is broken counts as empty, as in every viewer."""
-    try:
-        page = pdf[number]
-        words = page.get_textpage()
-    except pypdfium2.PdfiumError:
-        return ""
+    page = pdf[number]
+    words = page.get_textpage()
     text: str = words.get_text_bounded()
     words.close()
     page.close()
