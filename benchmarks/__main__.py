@@ -7,7 +7,7 @@ import asyncio
 import sys
 from collections.abc import Awaitable, Callable
 
-from benchmarks import http, memory, postgresql, report, search, stdio, store, tokens
+from benchmarks import http, memory, parsing, postgresql, report, search, stdio, store, tokens
 from benchmarks.harness import FULL, QUICK, Effort, Finding
 
 BENCHMARKS: dict[str, Callable[[Effort], Awaitable[list[Finding]]]] = {
@@ -23,6 +23,7 @@ BENCHMARKS: dict[str, Callable[[Effort], Awaitable[list[Finding]]]] = {
     "fastmcp": http.fastmcp,
     "tokens": tokens.tokens,
     "search": search.quality,
+    "documents": parsing.documents,
 }
 
 
