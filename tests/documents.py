@@ -213,7 +213,7 @@ def typeset(pages: Sequence[Sequence[str]]) -> bytes:
     blocks = [signs[start : start + 100] for start in range(0, len(signs), 100)]
     mapped = ""
     for block in blocks:
-        rows = "\n".join(f"<{codes[sign]:04x}> <{ord(sign):04x}>" for sign in block)
+        rows = "\n".join(f"<{codes[sign]:04x}> <{sign.encode('utf-16-be').hex()}>" for sign in block)
         mapped += f"{len(block)} beginbfchar\n{rows}\nendbfchar\n"
     cmap = (
         "/CIDInit /ProcSet findresource begin 12 dict begin begincmap /CMapType 2 def\n"

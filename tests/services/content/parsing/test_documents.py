@@ -20,6 +20,7 @@ from tests.documents import (
     pptx,
     printed,
     sentences,
+    typeset,
     with_parts,
     word_f1,
     xlsx,
@@ -43,6 +44,20 @@ async def test_every_word_of_a_korean_pdf_comes_out_page_by_page(parser: Parser,
     assert parsed.page_lines[0] == 1
     assert len(parsed.page_lines) > 5
     assert all(lines[line - 1] and not lines[line - 2] for line in parsed.page_lines[1:])
+
+
+async def test_every_word_of_a_pdf_in_a_font_of_two_byte_codes_comes_out(parser: Parser) -> None:
+    parsed = await parser.parse(typeset([TEXTS[:40], [], TEXTS[40:80]]), filename="a.pdf")
+
+    assert parsed.text == "\n".join([*TEXTS[:40], "", "", "", *TEXTS[40:80], ""])
+    assert parsed.page_lines == (1, 42, 44)
+
+
+async def test_signs_beyond_sixteen_bits_and_at_the_edge_of_a_page_come_out(parser: Parser) -> None:
+    parsed = await parser.parse(typeset([["가😀나 \U00020000끝"]]), filename="a.pdf")
+    edge = await parser.parse(pdf_of_pages(1, b"BT /F1 12 Tf -4 720 Td (edge) Tj ET"), filename="a.pdf")
+
+    assert (parsed.text, edge.text) == ("가😀나 \U00020000끝\n", "edge\n")
 
 
 async def test_every_word_of_a_korean_docx_comes_out(parser: Parser) -> None:

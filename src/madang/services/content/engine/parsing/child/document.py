@@ -24,32 +24,25 @@ class Document:
         if len(self.page_lines) == MOST_PAGES:
             raise Refused("pages", MOST_PAGES)
         if self._lines:
-            self.add_line("")
+            self._lines.append("")
         self.page_lines.append(len(self._lines) + 1)
 
-    def add_line(self, line: str) -> None:
-        self._size_bytes += len(line.encode("utf-8", "replace")) + 1
+    def add_text(self, text: str) -> None:
+        """Add a text of one or more lines; blanks at their ends, and empty lines at its own, are left out."""
+        # What cannot be kept goes: NULs, and halves of surrogate pairs.
+        encoded = text.encode("utf-8", "replace")
+        self._size_bytes += len(encoded) + 1
         if self._size_bytes > LARGEST_TEXT_BYTES:
             raise Refused("text", LARGEST_TEXT_BYTES)
-        self._lines.append(line)
+        clean = encoded.decode().replace("\0", "").replace("\r\n", "\n").replace("\r", "\n").strip("\n")
+        self._lines += map(str.rstrip, clean.split("\n"))
 
-    def add_text(self, text: str) -> None:
-        """Add a text of several lines; blanks at their ends, and empty lines at its own, are left out."""
-        for line in unified(text).strip("\n").split("\n"):
-            self.add_line(line.rstrip())
-
-    def add_lines(self, lines: Iterable[str]) -> None:
-        for line in lines:
-            self.add_text(line)
+    def add_texts(self, texts: Iterable[str]) -> None:
+        for text in texts:
+            self.add_text(text)
 
     def end(self) -> str:
         """Return the whole text. A document without a word is refused: nobody could tell it from one that was read."""
-        if not any(line.strip() for line in self._lines):
+        if not any(self._lines):
             raise Refused("no_text", len(self.page_lines))
         return "\n".join(self._lines) + "\n"
-
-
-def unified(text: str) -> str:
-    """Return the text with `\\n` at the end of each line, and without the NULs and halves of pairs nothing can keep."""
-    text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "")
-    return text.encode("utf-8", "replace").decode() if not text.isascii() else text

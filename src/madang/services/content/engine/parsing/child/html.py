@@ -115,4 +115,4 @@ class _Page:
             # A table within a cell: its rows are words of that cell.
             self._lines[-1].append(f" {line} ")
         elif line and line != "-":
-            self.document.add_line(line)
+            self.document.add_text(line)

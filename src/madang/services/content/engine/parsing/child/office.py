@@ -40,11 +40,11 @@ def read_archive(data: bytes) -> Document:
 
 def _word(archive: Archive, main: str) -> Document:
     document = Document(f"{_OFFICE}wordprocessingml.document")
-    document.add_lines(Markup().lines(archive.open(main)))
+    document.add_texts(Markup().lines(archive.open(main)))
     targets = dict(_relations(archive, main).values())
     for kind in _WORD_EXTRAS:
         if (target := targets.get(kind, "")) in archive:
-            document.add_lines(Markup().lines(archive.open(target)))
+            document.add_texts(Markup().lines(archive.open(target)))
     return document
 
 
@@ -56,10 +56,10 @@ def _slides(archive: Archive, main: str) -> Document:
         if kind != "/slide" or slide not in archive:
             continue
         document.start_page()
-        document.add_lines(Markup().lines(archive.open(slide)))
+        document.add_texts(Markup().lines(archive.open(slide)))
         for kind, notes in _relations(archive, slide).values():
             if kind == "/notesSlide" and notes in archive:
-                document.add_lines(Markup().lines(archive.open(notes)))
+                document.add_texts(Markup().lines(archive.open(notes)))
     return document
 
 

@@ -14,7 +14,7 @@ from .refused import Refused
 codecs.lookup("utf-16-le")
 
 # How PDFium marks a word that was divided at the end of its line.
-_DIVISIONS = str.maketrans({"\x02": "-", "\ufffe": "-"})
+_DIVISIONS = ("\x02", "\ufffe")
 
 
 def read_pdf(data: bytes) -> Document:
@@ -30,10 +30,10 @@ def read_pdf(data: bytes) -> Document:
     for number in range(count):
         document.start_page()
         try:
-            document.add_text(_page(pdf, number).translate(_DIVISIONS))
+            document.add_text(_page(pdf, number))
         except pypdfium2.PdfiumError:
             # An empty page, as in every viewer; the others can still be read.
-            document.add_line("")
+            document.add_text("")
             broken += 1
     if broken == count:
         raise Refused("broken")
@@ -43,7 +43,9 @@ def read_pdf(data: bytes) -> Document:
 def _page(pdf: pypdfium2.PdfDocument, number: int) -> str:
     page = pdf[number]
     words = page.get_textpage()
-    text: str = words.get_text_bounded()
+    text: str = words.get_text_range()
     words.close()
     page.close()
+    for mark in _DIVISIONS:
+        text = text.replace(mark, "-")
     return text

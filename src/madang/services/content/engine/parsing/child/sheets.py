@@ -25,7 +25,7 @@ def read_sheets(data: bytes, mime_type: str) -> Document:
             document.add_text(f"# {sheet.name}")
             for row in workbook.get_sheet_by_name(sheet.name).iter_rows():
                 if line := "\t".join(_shown(cell) for cell in row).rstrip():
-                    document.add_line(line)
+                    document.add_text(line)
                     has_text = True
     except PasswordError as error:
         raise Refused("password") from error
