@@ -222,7 +222,10 @@ async def test_t13_templates_and_pictures_of_the_network_are_not_asked_for(
         for kind in kinds
     )
     names = ("word/_rels/document.xml.rels", "_rels/.rels")
-    changed = {name: part(DOCX, name).replace(b"</Rel", outside.encode() + b"</Rel") for name in names}
+    # Before those of the document itself.
+    changed = {
+        name: part(DOCX, name).replace(b"<Relationship ", outside.encode() + b"<Relationship ", 1) for name in names
+    }
 
     assert (await parser.parse(with_parts(DOCX, changed), filename="a.docx")).text == "본문\n"
 

@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import AsyncIterator
+from contextlib import suppress
 
 import pytest
 from anyio import CancelScope, create_task_group, fail_after
@@ -73,18 +74,35 @@ async def test_a_child_that_crashes_means_a_broken_file(parser: Parser, sign: si
 
 
 async def test_a_cancelled_caller_leaves_no_child(parser: Parser) -> None:
+    stopped: set[int] = set()
     with fail_after(20):
         async with create_task_group() as tasks:
             with CancelScope() as scope:
-                tasks.start_soon(cancel_once_reading, scope)
+                tasks.start_soon(cancel_once_reading, scope, stopped)
                 await parser.parse(LONG, filename="a.pdf")
         assert scope.cancelled_caught
+        await gone(stopped)
         assert (await parser.parse(SHORT, filename="a.docx")).text == "짧은 글\n"
 
 
-async def cancel_once_reading(scope: CancelScope) -> None:
-    await reading()
+async def cancel_once_reading(scope: CancelScope, stopped: set[int]) -> None:
+    """Cancel, with a child that would never end by itself."""
+    for pid in await reading():
+        os.kill(pid, signal.SIGSTOP)
+        stopped.add(pid)
     scope.cancel()
+
+
+async def gone(pids: set[int]) -> None:
+    """Wait until these are gone; those that are not are ended here, so that the test fails and nothing else hangs."""
+    try:
+        with fail_after(5):
+            while not all(is_gone(pid) for pid in pids):
+                await checkpoint()
+    finally:
+        for pid in pids:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
 
 
 async def test_a_caller_cancelled_while_it_waits_its_turn_leaves_the_others(parser: Parser) -> None:
@@ -198,13 +216,13 @@ asyncio.run(main())
 """
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as madang:
         assert madang.stdout is not None
-        pids = [int(pid) for pid in madang.stdout.readline().split()]
+        pids = {int(pid) for pid in madang.stdout.readline().split()}
         assert len(pids) == 2
-        assert not any(is_gone(pid) for pid in pids)
+        # They would neither end by themselves nor notice that nobody listens any more.
+        for pid in pids:
+            os.kill(pid, signal.SIGSTOP)
         madang.kill()
-    with fail_after(5):
-        while not all(is_gone(pid) for pid in pids):
-            await checkpoint()
+    await gone(pids)
 
 
 FENCE = """
