@@ -157,6 +157,18 @@ async def test_a_spare_nobody_needs_goes_away() -> None:
     await parser.close()
 
 
+async def test_a_child_that_cannot_be_started_is_an_error_that_says_why(
+    monkeypatch: pytest.MonkeyPatch, parser: Parser
+) -> None:
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
+
+    with pytest.raises(Unavailable, match="could not be started: No such file or directory"):
+        await parser.parse(SHORT, filename="a.docx")
+    monkeypatch.undo()
+
+    assert (await parser.parse(SHORT, filename="a.docx")).text == "짧은 글\n"
+
+
 async def test_closing_ends_what_is_being_read_and_what_waits(parser: Parser) -> None:
     errors: list[Exception] = []
     with fail_after(20):

@@ -110,7 +110,7 @@ class Parser:
         try:
             return Child(cpu_s=self._cpu_s)
         except OSError as error:
-            raise cannot_start() from error
+            raise cannot_start(error) from error
 
     def _prepare(self) -> None:
         """Start the spare, so that the next document need not wait for a Python and its libraries."""

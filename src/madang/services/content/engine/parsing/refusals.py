@@ -49,11 +49,9 @@ def stopped(filename: str) -> Unavailable:
     )
 
 
-def cannot_start() -> Unavailable:
+def cannot_start(error: OSError) -> Unavailable:
     return Unavailable(
-        say(
-            "The process that reads documents could not be started: the computer has no process or memory left for it."
-        ),
+        say("The process that reads documents could not be started: {reason}.", reason=error.strerror or str(error)),
         hint=say("Try again in a while. Plain text files can be added meanwhile."),
     )
 
