@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from madang.core.calls import Call
@@ -15,7 +16,11 @@ from madang.provider.provider import Provider
 from madang.services import builtin_services
 from madang.storage.audit import AuditLog
 from madang.storage.database import Database
+from madang.storage.folders import Folders
 from madang.storage.sqlite import SqliteDatabase
+
+NO_FOLDERS = Folders(Path("nowhere"))
+"""For those who only ask which tools there are."""
 
 CALL = Call(assistant_id=AssistantId("test-agent"), session_id=SessionId("test-session"))
 
@@ -27,6 +32,7 @@ class Asker:
     provider: Provider
     database: Database
     call: Call = CALL
+    folders: Folders = NO_FOLDERS
 
     def with_call(self, **changes: Any) -> Asker:
         """Return somebody else at the same provider."""
@@ -44,13 +50,20 @@ class Asker:
 
 @asynccontextmanager
 async def open_asker(path: Path | None = None) -> AsyncIterator[Asker]:
-    """Open the built-in services on a database in memory, or in a file."""
+    """Open the built-in services on a database in memory, or in a file; sessions' folders are beside it.
+
+    The person allowed one folder to import files from.
+    """
     database = SqliteDatabase(path)
     provider = Provider(AuditLog(database))
-    for service in builtin_services(database):
-        provider.register(service)
-    try:
-        yield Asker(provider, database)
-    finally:
-        await provider.close()
-        await database.close()
+    with TemporaryDirectory(prefix="madang-") as temporary:
+        allowed = Path(temporary).resolve() / "allowed"
+        allowed.mkdir()
+        folders = Folders((path.parent if path else Path(temporary)) / "workspaces", [allowed])
+        for service in builtin_services(database, folders):
+            provider.register(service)
+        try:
+            yield Asker(provider, database, folders=folders)
+        finally:
+            await provider.close()
+            await database.close()

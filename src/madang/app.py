@@ -15,6 +15,7 @@ from madang.services import builtin_services
 from madang.settings import Settings, prepare_data_dir
 from madang.storage.audit import AuditLog
 from madang.storage.database import Database
+from madang.storage.folders import Folders
 from madang.storage.postgresql.address import parse_address
 from madang.storage.sqlite import SqliteDatabase
 
@@ -50,7 +51,8 @@ async def open_madang(settings: Settings) -> AsyncIterator[Madang]:
     prepare_data_dir(settings.data_dir)
     database = _database(settings)
     provider = Provider(AuditLog(database), grants=settings.grants)
-    services = builtin_services(database, settings.data_dir / "index")
+    folders = Folders(settings.data_dir / "workspaces", settings.allow_folders)
+    services = builtin_services(database, folders, settings.data_dir / "index")
     _check_names(services, [*settings.services, *(name for names in settings.grants.values() for name in names)])
     for service in services:
         if not settings.services or service.metadata.name in settings.services:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, TypeVar
@@ -51,6 +51,8 @@ class Settings:
     """The URL of a database server, with its password; empty means a file in the data folder."""
     token: str = ""
     """The bearer token of the HTTP server; empty means a new one at each start."""
+    allow_folders: tuple[Path, ...] = ()
+    """Folders outside of the data folder from which files may be read, by their real paths."""
     grants: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """The services each listed assistant may use; an assistant that is not listed may use all."""
 
@@ -75,6 +77,7 @@ def read_settings(
     ask: str | None = None,
     services: str | None = None,
     database: str | None = None,
+    allow_folders: Sequence[str] | None = None,
 ) -> Settings:
     """Return the settings: options win over `MADANG_…` variables, these over `config.toml` in the data folder.
 
@@ -107,6 +110,7 @@ def read_settings(
         # Not from config.toml: it may hold a password.
         database=(database if database is not None else environment.get("MADANG_DATABASE", "")).strip(),
         token=token,
+        allow_folders=_allowed(_wanted_folders(allow_folders, environment, config), folder),
         grants={name: tuple(assistant.services) for name, assistant in config.assistants.items()},
     )
 
@@ -125,6 +129,7 @@ class _Config(Document):
     ui: str = ""
     ask: str = ""
     services: str = ""
+    allow_folders: list[str] = Field(default_factory=list)
     assistants: dict[str, _AssistantConfig] = Field(default_factory=dict)
 
 
@@ -138,6 +143,40 @@ def _read_config(path: Path) -> _Config:
         raise SetupError(say("{path} cannot be used: {reason}", path=str(path), reason=reason)) from None
     except (OSError, ValueError) as error:
         raise SetupError(say("{path} cannot be used: {reason}", path=str(path), reason=str(error))) from None
+
+
+def _wanted_folders(options: Sequence[str] | None, environment: Mapping[str, str], config: _Config) -> list[str]:
+    if options:
+        return list(options)
+    variable = environment.get("MADANG_ALLOW_FOLDERS")
+    if variable is not None:
+        return [name for name in variable.split(os.pathsep) if name]
+    return config.allow_folders
+
+
+def _allowed(names: Sequence[str], data_dir: Path) -> tuple[Path, ...]:
+    """Return the real paths of the folders that the person allowed.
+
+    What they are is settled here, once: a link that is changed later allows nothing else. The data folder must not be
+    in one, or a session could read the files of every other.
+    """
+    found: list[Path] = []
+    for name in names:
+        try:
+            path = Path(name).expanduser().resolve(strict=True)
+            reason = "" if path.is_dir() else "it is not a folder"
+        except (OSError, RuntimeError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+        if not reason and data_dir.resolve().is_relative_to(path):
+            reason = "it contains the data folder"
+        if reason:
+            raise SetupError(
+                say("The folder {folder} cannot be allowed: {reason}.", folder=name, reason=reason.rstrip(".")),
+                hint=say("Name folders that exist, with --allow-folder, MADANG_ALLOW_FOLDERS or allow_folders."),
+            )
+        if path not in found:
+            found.append(path)
+    return tuple(found)
 
 
 def default_data_dir(environment: Mapping[str, str]) -> Path:

@@ -9,8 +9,9 @@ from madang.core.service import Loads, TellsChanges, TellsContext, Unloads
 from madang.rendering.catalogue import translator
 from madang.services import builtin_services
 from madang.storage.sqlite import SqliteDatabase
+from tests.asking import NO_FOLDERS
 
-SERVICES = {service.metadata.name: service for service in builtin_services(SqliteDatabase(None))}
+SERVICES = {service.metadata.name: service for service in builtin_services(SqliteDatabase(None), NO_FOLDERS)}
 
 
 @pytest.mark.parametrize("name", SERVICES)

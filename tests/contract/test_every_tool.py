@@ -17,16 +17,20 @@ from madang.core.tools import Tool
 from madang.server.mapping import call_result, listed_tool
 from madang.services import builtin_services
 from madang.storage.sqlite import SqliteDatabase
-from tests.asking import Asker, open_asker
+from tests.asking import NO_FOLDERS, Asker, open_asker
 
-TOOLS = {tool.name: tool for service in builtin_services(SqliteDatabase(None)) for tool in service.tools}
+TOOLS = {tool.name: tool for service in builtin_services(SqliteDatabase(None), NO_FOLDERS) for tool in service.tools}
 
 PAUSING = {"show_playbooks", "get_playbook_page", "prompt_user", "wait_for_user"}
 PERSON = {"get_playbook_page", "reply_prompt", "resume_from_wait"}
 SHOWING = PAUSING | {"reply_prompt", "resume_from_wait", "visualize_data"}
 
+READING = ("list", "show", "get", "export", "visualize", "read", "search", "grep", "keyword")
+"""The verbs of tools that change nothing."""
+
 STEP = {"description": "Look", "action": {"toolName": "grep", "purpose": "find"}, "requiredData": ["a"]}
 GOAL = "Ship it 배포"
+FILE = "notes/메모.md"
 
 
 @dataclass(frozen=True)
@@ -38,6 +42,8 @@ class Ids:
     wait: str
     store: str
     content: str
+    outside: str
+    """A file in a folder that the person allowed."""
 
 
 Arguments = Callable[[Ids], dict[str, Any]]
@@ -79,6 +85,15 @@ GOOD: dict[str, Arguments] = {
     "keyword_similarity_search": lambda _: {"query": "second 둘째", "options": {"topN": 3}},
     "delete_content": lambda ids: {"contentId": ids.content},
     "delete_store": lambda ids: {"storeId": ids.store},
+    "read_file": lambda _: {"path": FILE},
+    "write_file": lambda _: {"path": "new/메모.md", "content": "# 새\n"},
+    "edit_file": lambda _: {"path": FILE, "edits": [{"oldText": "needle", "newText": "바늘"}]},
+    "list_directory": lambda _: {},
+    "search_files": lambda _: {"pattern": "*.md"},
+    "grep": lambda _: {"pattern": "needle"},
+    "move_file": lambda _: {"source": FILE, "target": "moved.md"},
+    "delete_file": lambda _: {"path": FILE},
+    "import_file": lambda ids: {"source": ids.outside},
 }
 """Arguments that work, given what there is. A new tool needs a line here: see the first test."""
 
@@ -98,6 +113,15 @@ BAD: dict[str, dict[str, Any]] = {
     "keyword_similarity_search": {"query": "?!"},
     "delete_content": {"contentId": "nothing"},
     "delete_store": {"storeId": "nothing"},
+    "read_file": {"path": "nothing.txt"},
+    "write_file": {"path": "../out.txt", "content": "x"},
+    "edit_file": {"path": FILE, "edits": [{"oldText": "nothing like it", "newText": "x"}]},
+    "list_directory": {"path": "nothing"},
+    "search_files": {"pattern": "*", "path": "/etc"},
+    "grep": {"pattern": "("},
+    "move_file": {"source": "nothing.txt", "target": "b.txt"},
+    "delete_file": {"path": "nothing.txt"},
+    "import_file": {"source": "/etc/passwd"},
 }
 """Arguments that fit the schema and still do not work; for all others an unknown argument will do."""
 
@@ -125,13 +149,22 @@ async def given_some_of_everything(asker: Asker) -> Ids:
     asked = await asker.done("prompt_user", prompt="Which ones?", type="multiselect", options=["One", "Two"])
     waiting = await asker.done("wait_for_user", message="Open the door")
     added = await asker.done("add_content", content="First line\nSecond line 둘째 줄\n")
+    await asker.done("write_file", path=FILE, content="One\nA needle 바늘\n")
     return Ids(
         playbook=playbook,
         prompt=asked.data["messageId"],
         wait=waiting.data["waitId"],
         store=added.data["storeId"],
         content=added.data["contentId"],
+        outside=outside_file(asker, "Outside\n"),
     )
+
+
+def outside_file(asker: Asker, content: str) -> str:
+    """Return the path of a file in the folder that the person allowed."""
+    path = asker.folders.allowed[0] / "outside.txt"
+    path.write_text(content, encoding="utf-8")
+    return str(path)
 
 
 def test_every_tool_has_an_example_here() -> None:
@@ -140,7 +173,8 @@ def test_every_tool_has_an_example_here() -> None:
 
 @pytest.mark.parametrize("tool", TOOLS.values(), ids=lambda tool: tool.name)
 def test_a_tool_is_named_and_described_for_a_model(tool: Tool) -> None:
-    assert re.fullmatch(r"[a-z]+(_[a-z]+)+", tool.name)
+    # `grep` is a name that every model knows; two words would not say more.
+    assert re.fullmatch(r"[a-z]+(_[a-z]+)+|grep", tool.name)
     assert tool.description.endswith(".")
     assert 15 <= len(tool.description) <= 250
     assert "\n" not in tool.description
@@ -173,9 +207,7 @@ def test_annotations_follow_from_the_effect(name: str) -> None:
     }
     assert tool.idempotent or tool.effect != "read"
     assert (tool.effect == "destroy") == (name.split("_")[0] in ("delete", "clear"))
-    assert (tool.effect == "read") == (
-        name.split("_")[0] in ("list", "show", "get", "read", "export", "visualize", "keyword")
-    )
+    assert (tool.effect == "read") == (name.split("_")[0] in READING)
 
 
 def test_only_the_tools_of_the_contract_pause_show_and_are_for_the_person() -> None:
@@ -290,7 +322,11 @@ async def test_the_largest_answer_is_still_about_eight_kilobytes(name: str) -> N
             wait=waiting.data["waitId"],
             store=added.data["storeId"],
             content=added.data["contentId"],
+            outside=outside_file(asker, "밖" * 100_000),
         )
+        await asker.done("write_file", path=FILE, content=("줄" * 900 + " needle\n") * 60)
+        for number in range(60):
+            await asker.done("write_file", path=f"{number}{'긴' * 70}.md", content="x")
         for number in range(1, 11):
             await asker.done("add_observation", observation="관" * 2000)
             await asker.done("add_todo", name="할" * 1000)
@@ -303,6 +339,8 @@ async def test_the_largest_answer_is_still_about_eight_kilobytes(name: str) -> N
             "list_content": {"pagination": {"limit": 50}},
             "read_content": {"contentId": ids.content},
             "keyword_similarity_search": {"query": "글월" * 1000, "options": {"topN": 50}},
+            "edit_file": {"path": FILE, "edits": [{"oldText": "needle", "newText": "바" * 900, "replaceAll": True}]},
+            "grep": {"pattern": "needle", "context": 10, "limit": 500},
             "prompt_user": {"prompt": "질" * 4000, "type": "select", "options": options},
             "reply_prompt": {"messageId": ids.prompt, "answer": options},
             "wait_for_user": {"message": "기" * 4000, "resumeInstruction": "다" * 4000},

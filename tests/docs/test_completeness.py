@@ -16,12 +16,13 @@ from madang.provider.provider import InternalError
 from madang.services import builtin_services
 from madang.settings import _Config, read_settings
 from madang.storage.sqlite import SqliteDatabase
+from tests.asking import NO_FOLDERS
 from tests.docs.pages import PAGES, ROOT, blocks, headings, name_of
 
 SETTINGS = (ROOT / "docs/reference/settings.md").read_text(encoding="utf-8")
 ERRORS = ROOT / "docs/reference/errors.md"
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-SERVICES = builtin_services(SqliteDatabase(None))
+SERVICES = builtin_services(SqliteDatabase(None), NO_FOLDERS)
 
 
 @pytest.mark.parametrize("service", SERVICES, ids=lambda service: service.metadata.name)

@@ -19,7 +19,7 @@ from madang.services import builtin_services
 from madang.storage.audit import AuditLog
 from madang.storage.database import Database, Row, Transaction
 from madang.storage.sqlite import SqliteDatabase
-from tests.asking import CALL, Asker
+from tests.asking import CALL, NO_FOLDERS, Asker
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ STORY = (
 async def open_story(database: Database) -> AsyncIterator[Asker]:
     """Open the built-in services on a database at once; both are closed at the end."""
     provider = Provider(AuditLog(database))
-    for service in builtin_services(database):
+    for service in builtin_services(database, NO_FOLDERS):
         provider.register(service)
     try:
         await provider.available_tools(CALL)  # opens all services, and so the database

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -23,10 +25,12 @@ from madang.provider.provider import Provider
 from madang.services import builtin_services
 from madang.storage.audit import AuditLog
 from madang.storage.database import Row, Transaction
+from madang.storage.folders import Folders
 from madang.storage.sqlite import SqliteDatabase
+from tests.asking import NO_FOLDERS
 
 CALL = Call(AssistantId("default"), SessionId("default"))
-TOOLS = {tool.name: tool for service in builtin_services(SqliteDatabase(None)) for tool in service.tools}
+TOOLS = {tool.name: tool for service in builtin_services(SqliteDatabase(None), NO_FOLDERS) for tool in service.tools}
 PAGED = [name for name, tool in TOOLS.items() if "page" in tool.input_schema["properties"]]
 LONGEST_ERROR = 4_000
 
@@ -89,7 +93,8 @@ class House:
     def __init__(self) -> None:
         self.database = SqliteDatabase(None)
         self.provider = Provider(AuditLog(self.database))
-        for service in builtin_services(self.database):
+        self.folder = TemporaryDirectory(prefix="madang-")
+        for service in builtin_services(self.database, Folders(Path(self.folder.name))):
             self.provider.register(service)
 
     async def call(self, name: str, arguments: Any) -> Reply:
@@ -117,6 +122,7 @@ async def house() -> AsyncIterator[House]:
     yield house
     await house.provider.close()
     await house.database.close()
+    house.folder.cleanup()
 
 
 def check_answer(reply: Reply) -> None:
@@ -148,6 +154,8 @@ def a_valid(tool: Tool) -> dict[str, Any]:
         "observation": "o", "playbook": {"goal": "g"}, "document": "madangPlaybooks: 1\nplaybooks: []\n",
         "prompt": "p", "type": "bar" if tool.name == "visualize_data" else "text", "messageId": "x", "message": "m",
         "waitId": "x", "storeId": "x", "contentId": "x", "query": "q",
+        "path": "notes.txt", "content": "c", "edits": [{"oldText": "a", "newText": "b"}],
+        "pattern": "p", "source": "a.txt", "target": "b.txt",
     }  # fmt: skip
     return {name: wanted[name] for name in tool.input_schema.get("required", [])}
 

@@ -6,8 +6,9 @@ from madang.core.results import Reply, ShownPage
 from madang.server import mapping
 from madang.services import builtin_services
 from madang.storage.sqlite import SqliteDatabase
+from tests.asking import NO_FOLDERS
 
-TOOLS = [tool for service in builtin_services(SqliteDatabase(None)) for tool in service.tools]
+TOOLS = [tool for service in builtin_services(SqliteDatabase(None), NO_FOLDERS) for tool in service.tools]
 
 
 def test_an_answer_is_text_first_then_data() -> None:

@@ -39,6 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             ask=options.ask,
             services=options.services,
             database=options.database,
+            allow_folders=options.allow_folder,
         )
         locale = settings.locale
         code: int = options.command(options, settings)
@@ -72,6 +73,12 @@ def _parser() -> argparse.ArgumentParser:
         "--user", metavar="NAME", help="whose data, where several people share a database (default: local)"
     )
     shared.add_argument("--locale", metavar="en|ko", help="the language of texts (default: en)")
+    shared.add_argument(
+        "--allow-folder",
+        metavar="DIR",
+        action="append",
+        help="a folder that files may be imported from; may be given several times (default: none)",
+    )
     shared.add_argument("--services", metavar="A,B", help="offer only these services (default: all)")
 
     parser = argparse.ArgumentParser(prog="madang", description="A workbench that a person and an agent share.")

@@ -9,10 +9,11 @@ from typing import Any
 
 from madang.core.calls import Call
 from madang.provider.provider import Provider
-from madang.services.content.domain import Files, Limits
+from madang.services.content.domain import Limits
 from madang.services.content.service import ContentService
 from madang.storage.audit import AuditLog
 from madang.storage.database import Database
+from madang.storage.folders import Folders
 from madang.storage.sqlite import SqliteDatabase
 from tests.asking import CALL, Asker
 from tests.postgresql import database_in
@@ -29,13 +30,13 @@ EMBEDDED = ("disk", "memory")
 
 @asynccontextmanager
 async def open_content(
-    folder: Path, kind: str = "disk", *, files: Files | None = None, limits: Limits | None = None, call: Call = CALL
+    folder: Path, kind: str = "disk", *, folders: Folders | None = None, limits: Limits | None = None, call: Call = CALL
 ) -> AsyncIterator[Asker]:
     """Open the content service alone."""
     make, has_folder = BACK_ENDS[kind]
     database = make(folder)
     provider = Provider(AuditLog(database))
-    provider.register(ContentService(database, folder / "index" if has_folder else None, files, limits))
+    provider.register(ContentService(database, folder / "index" if has_folder else None, folders, limits))
     try:
         yield Asker(provider, database, call)
     finally:

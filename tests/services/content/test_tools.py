@@ -10,11 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from madang.core.calls import Call
-from madang.core.errors import NotFound
 from madang.core.ids import SessionId, UserId
-from madang.core.messages import say
-from madang.services.content.domain import Limits
+from madang.services.content.domain import LARGEST_FILE, Limits
+from madang.storage.folders import Folders
 from tests.asking import Asker
 from tests.services.content.contents import add, open_content, search
 
@@ -388,27 +386,32 @@ async def test_names_with_markup_and_signs_that_do_not_print_stay_names(asker: A
     assert "<b>a</b> [tool] [31mError: gpj.txt" in (await asker.done("list_content")).text
 
 
-class _Notes:
-    """A workspace with one file."""
-
-    async def read(self, call: Call, url: str, limit: int) -> tuple[bytes, str]:
-        if url == "large.txt":
-            return b"x" * (limit + 1), url
-        if url != "folder/notes.md":
-            raise NotFound(say("No file {name}.", name=url))
-        return "\ufeff# 메모\n".encode(), "notes.md"
-
-
-async def test_files_of_the_workspace_are_read_with_their_name(tmp_path: Path) -> None:
-    async with open_content(tmp_path, files=_Notes()) as asker:
+async def test_files_of_the_workspace_and_of_allowed_folders_are_read_with_their_name(tmp_path: Path) -> None:
+    allowed = tmp_path / "allowed"
+    allowed.mkdir()
+    (allowed / "거리.txt").write_text("밖의 파일", encoding="utf-8")
+    folders = Folders(tmp_path / "workspaces", [allowed])
+    async with open_content(tmp_path, folders=folders) as asker:
+        with folders.of(asker.call) as session:
+            session.files.write("folder/notes.md", ["\ufeff# 메모\n".encode()])
+            session.files.write("large.txt", [b"x" * (LARGEST_FILE + 1)])
         added = await asker.done("add_content", fileUrl="folder/notes.md")
+        outside = await asker.done("add_content", fileUrl=(allowed / "거리.txt").as_uri())
         missing = await asker.ask("add_content", fileUrl="other.md")
         large = await asker.ask("add_content", fileUrl="large.txt")
+        foreign = await asker.ask("add_content", fileUrl="file:///etc/passwd")
+        way_out = await asker.ask("add_content", fileUrl="../../secret")
         read = await asker.done("read_content", contentId=added.data["contentId"])
 
     assert (added.data["filename"], added.data["mimeType"]) == ("notes.md", "text/markdown")
+    assert outside.data["filename"] == "거리.txt"
     assert read.data["content"] == "# 메모\n"
-    assert (missing.error_code, large.error_code) == ("not_found", "limit_exceeded")
+    assert [reply.error_code for reply in (missing, large, foreign, way_out)] == [
+        "not_found",
+        "limit_exceeded",
+        "denied",
+        "invalid_path",
+    ]
 
 
 @pytest.mark.parametrize("kind", ["disk", "server"])

@@ -12,7 +12,6 @@ from typing import Annotated, NamedTuple, Protocol
 
 from pydantic import Field
 
-from madang.core.calls import Call
 from madang.core.documents import NOT_BLANK, Document
 from madang.core.errors import InvalidArguments, LimitExceeded, NotFound, OutOfRange
 from madang.core.ids import UserId
@@ -165,17 +164,6 @@ class Change(NamedTuple):
 
     seq: int
     content_no: int
-
-
-class Files(Protocol):
-    """The files that a session may read: of its workspace, and of folders that the person allowed."""
-
-    async def read(self, call: Call, url: str, limit: int) -> tuple[bytes, str]:
-        """Return the bytes and the name of a file, given as a relative path or a `file://` URL.
-
-        Raises:
-            ToolError: it is not there, not allowed, or larger than `limit` bytes.
-        """
 
 
 class IndexedRows(Protocol):

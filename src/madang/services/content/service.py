@@ -10,13 +10,14 @@ from madang.core.messages import say
 from madang.core.service import ServiceContext, ServiceMetadata
 from madang.core.tools import tools_of
 from madang.services.content.context import content_context
-from madang.services.content.domain import Files, Limits, Ranking
+from madang.services.content.domain import Limits, Ranking
 from madang.services.content.engine.parsing import Parser
 from madang.services.content.engine.ranking import IndexRanking
 from madang.services.content.engine.tokens import Tokenizer
 from madang.services.content.store import ContentRows, ServerRanking, content_topic
 from madang.services.content.tools import ContentTools, Parts
 from madang.storage.database import Database
+from madang.storage.folders import Folders
 
 
 class ContentService:
@@ -34,7 +35,7 @@ class ContentService:
     )
 
     def __init__(
-        self, database: Database, index_dir: Path | None, files: Files | None = None, limits: Limits | None = None
+        self, database: Database, index_dir: Path | None, folders: Folders | None = None, limits: Limits | None = None
     ) -> None:
         self._database = database
         self._rows = ContentRows(database, limits or Limits())
@@ -49,7 +50,7 @@ class ContentService:
             parser=self._parser,
             tokenizer=tokenizer,
             limits=limits or Limits(),
-            files=files,
+            folders=folders,
             ranks_by_rows=database.is_remote,
         )
         self.tools = tools_of(ContentTools(parts))

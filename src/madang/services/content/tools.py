@@ -19,7 +19,6 @@ from madang.services.content.domain import (
     ContentId,
     ContentMetadata,
     ContentText,
-    Files,
     FileUrl,
     Limits,
     LineRange,
@@ -46,6 +45,7 @@ from madang.services.content.engine.sources import Source, fetch
 from madang.services.content.engine.tokens import Tokenizer, has_words, needles
 from madang.services.content.engine.windows import window
 from madang.services.content.store import ContentRows, NewContent
+from madang.storage.folders import Folders
 
 SPARE_HITS = 5
 """So many more are asked for, because a hit may be of a content that was deleted a moment ago."""
@@ -60,7 +60,7 @@ class Parts:
     parser: Parser
     tokenizer: Tokenizer
     limits: Limits
-    files: Files | None
+    folders: Folders | None
     ranks_by_rows: bool
 
 
@@ -190,7 +190,7 @@ class ContentTools:
                 hint=say('For example: content: "Meeting notes: …", or fileUrl: "notes/today.md"'),
             )
         if file_url is not None:
-            return await fetch(call, file_url, self._parts.files, self._parts.limits.file_bytes)
+            return await fetch(call, file_url, self._parts.folders, self._parts.limits.file_bytes)
         data = (content or "").encode()
         if len(data) > self._parts.limits.file_bytes:
             raise too_large(self._parts.limits.file_bytes)

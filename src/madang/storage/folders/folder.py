@@ -9,13 +9,14 @@ from __future__ import annotations
 import fcntl
 import os
 import stat
+import time
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import IO, Literal
 
-from madang.core.errors import InvalidPath, NotRegular
+from madang.core.errors import InvalidPath, NotRegular, Unavailable
 from madang.core.ids import new_id
 from madang.core.messages import say
 from madang.storage.folders.failures import translated
@@ -31,6 +32,8 @@ _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY
 _COPY_BYTES = 1 << 20
 DEEPEST = 64
 """How many folders deep a walk goes at most: each is a descriptor that is held open."""
+LONGEST_WAIT_S = 10.0
+"""How long a writer waits for another one, before it says so instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,14 +95,15 @@ class Folder:
         finally:
             os.close(fd)
 
-    def walk(self, path: str = "", *, depth: int) -> Iterator[Entry]:
+    def walk(self, path: str = "", *, depth: int, leave_out: str = "", with_status: bool = True) -> Generator[Entry]:
         """Yield what is below a folder, each folder's names in order, a folder before what is in it.
 
-        What disappears or may not be read meanwhile is left out; nothing is followed.
+        What disappears or may not be read meanwhile is left out; nothing is followed. Folders named `leave_out` are
+        told and not entered. Without `with_status` sizes and times are 0, and nothing is asked for each file.
         """
         top = "/".join(parse_path(path, may_be_root=True))
         with self.open_folder(path) as fd:
-            yield from _walk(fd, top, min(depth, DEEPEST))
+            yield from _walk(fd, top, min(depth, DEEPEST), leave_out, with_status)
 
     def write(self, path: str, parts: Iterable[bytes], mode: WriteMode = "overwrite") -> Entry:
         """Write a regular file, making the folders above it; it is there whole or not at all.
@@ -153,12 +157,16 @@ class Folder:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Keep other writers out, in this process and others, while something is read, changed and written."""
+        """Keep other writers out, in this process and others, while something is read, changed and written.
+
+        Raises:
+            Unavailable: another one keeps it, perhaps because its process was stopped.
+        """
         if self._temporary_fd is None:
             raise RuntimeError("This folder is only for reading.")
         fd = os.open("lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=self._temporary_fd)
         try:
-            fcntl.flock(fd, fcntl.LOCK_EX)
+            _lock(fd)
             yield
         finally:
             os.close(fd)
@@ -167,13 +175,18 @@ class Folder:
         try:
             return open_beneath(self.fd, names, flags)
         except FileNotFoundError:
-            # Macs write Hangul in parts (NFD); what a model or a person types is composed.
-            for form in ("NFD", "NFC"):
-                other = tuple(unicodedata.normalize(form, name) for name in names)
-                if other != names:
-                    with suppress(FileNotFoundError):
-                        return open_beneath(self.fd, other, flags)
-            raise
+            if all(name.isascii() for name in names):
+                raise
+        # Macs write Hangul in parts (NFD); what a model or a person types is composed. Each name has its own spelling.
+        at = os.dup(self.fd)
+        try:
+            for name in names[:-1]:
+                below = open_beneath(at, (_spelled(at, name),), _DIRECTORY)
+                os.close(at)
+                at = below
+            return open_beneath(at, (_spelled(at, names[-1]),), flags)
+        finally:
+            os.close(at)
 
     @contextmanager
     def _parent(self, names: tuple[str, ...]) -> Iterator[tuple[int, str]]:
@@ -209,15 +222,24 @@ class Folder:
         """Give a new file that is gone afterwards, unless it was placed. Its lock says that somebody is writing it."""
         if self._temporary_fd is None:
             raise RuntimeError("This folder is only for reading.")
-        name = f"draft-{new_id()}"
-        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-        fd = os.open(name, flags, 0o600, dir_fd=self._temporary_fd)
+        name, fd = self._new_draft(self._temporary_fd)
         try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             yield fd, name
         finally:
             with suppress(FileNotFoundError):
                 os.unlink(name, dir_fd=self._temporary_fd)
+            os.close(fd)
+
+    @staticmethod
+    def _new_draft(temporary_fd: int) -> tuple[str, int]:
+        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        while True:
+            name = f"draft-{new_id()}"
+            fd = os.open(name, flags, 0o600, dir_fd=temporary_fd)
+            fcntl.flock(fd, fcntl.LOCK_EX)
+            # Somebody who sweeps may have come between the two lines above; then the name is gone.
+            if os.fstat(fd).st_nlink:
+                return name, fd
             os.close(fd)
 
     def _place(self, draft: str, parent_fd: int, name: str, *, may_replace: bool) -> None:
@@ -258,25 +280,56 @@ def sweep(temporary_fd: int) -> None:
                 os.close(fd)
 
 
-def _walk(fd: int, top: str, depth: int) -> Iterator[Entry]:
+def _lock(fd: int) -> None:
+    until = time.monotonic() + LONGEST_WAIT_S
+    while True:
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError:
+            if time.monotonic() > until:
+                raise Unavailable(
+                    say("Somebody else has been writing in this workspace for {seconds} s.", seconds=LONGEST_WAIT_S),
+                    hint=say("Nothing was changed. Call again in a moment."),
+                ) from None
+            time.sleep(0.002)
+
+
+def _walk(fd: int, top: str, depth: int, leave_out: str, with_status: bool) -> Generator[Entry]:
     prefix = f"{top}/" if top else ""
-    for name in sorted(os.listdir(fd)):  # names alone: two hundred thousand of them fit easily
-        status = _stat(fd, name)
-        if status is None:
-            continue
+    with os.scandir(fd) as found:
+        # Names and kinds alone: two hundred thousand of them fit easily.
+        names = sorted((one.name, _listed_kind(one)) for one in found)
+    for name, kind in names:
         # A name that is not Unicode is shown with replacements, and cannot be used: no text could carry it.
-        shown = os.fsencode(name).decode(errors="replace")
-        entry = _entry(prefix + shown, status)
+        shown = prefix + (name if name.isascii() else os.fsencode(name).decode(errors="replace"))
+        entry = Entry(shown, kind)
+        if with_status:
+            status = _stat(fd, name)
+            if status is None:
+                continue
+            entry = _entry(shown, status)
         yield entry
-        if entry.kind == "folder" and depth > 1:
+        if entry.kind == "folder" and depth > 1 and name != leave_out:
             try:
                 below = open_beneath(fd, (name,), _DIRECTORY)
             except OSError:
                 continue
             try:
-                yield from _walk(below, entry.path, depth - 1)
+                yield from _walk(below, entry.path, depth - 1, leave_out, with_status)
             finally:
                 os.close(below)
+
+
+def _listed_kind(one: os.DirEntry[str]) -> Kind:
+    try:
+        if one.is_symlink():
+            return "link"
+        if one.is_dir(follow_symlinks=False):
+            return "folder"
+        return "file" if one.is_file(follow_symlinks=False) else "other"
+    except OSError:
+        return "other"
 
 
 def _spelled(fd: int, name: str) -> str:
@@ -291,7 +344,7 @@ def _spelled(fd: int, name: str) -> str:
 def _stat(fd: int, name: str) -> os.stat_result | None:
     try:
         return os.stat(name, dir_fd=fd, follow_symlinks=False)
-    except FileNotFoundError:
+    except OSError:
         return None
 
 

@@ -41,6 +41,10 @@ class Folders:
         self.allowed = tuple(allowed)
         self._swept: set[str] = set()
 
+    def has(self, call: Call) -> bool:
+        """Tell whether the call's session has folders: whoever only looks need not make them."""
+        return (self._path(call) / "files").is_dir()
+
     @contextmanager
     def of(self, call: Call) -> Iterator[SessionFolders]:
         """Open the folders of the call's session; they are made at their first use."""
@@ -85,10 +89,15 @@ class Folders:
                 finally:
                     os.close(fd)
                 return
-        raise Denied(
-            say("'{path}' is in no folder that the person allowed.", path=path[:200]),
-            hint=say("Ask the person to allow its folder with --allow-folder, or to put the file into the workspace."),
-        )
+        ask = say("Ask the person to allow its folder with --allow-folder, or to put the file into the workspace.")
+        if self.allowed:
+            ask = say("{ask} Allowed: {folders}.", ask=ask, folders=", ".join(map(str, self.allowed[:10])))
+        raise Denied(say("'{path}' is in no folder that the person allowed.", path=path[:200]), hint=ask)
+
+    def is_outside(self, call: Call, source: str) -> bool:
+        """Tell whether `source` names something that is not in the session's own workspace."""
+        path = _local_path(source)
+        return path.startswith("/") and not path.startswith(f"{self._path(call)}/files/")
 
     def read(self, call: Call, source: str, limit: int) -> tuple[bytes, str]:
         """Return the bytes and the name of a file that `source` names.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import binascii
 import re
@@ -11,7 +12,8 @@ from urllib.parse import unquote_to_bytes
 from madang.core.calls import Call
 from madang.core.errors import InvalidArguments, Unavailable
 from madang.core.messages import say
-from madang.services.content.domain import Files, too_large
+from madang.services.content.domain import too_large
+from madang.storage.folders import Folders
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 _MIME_TYPE = re.compile(r"[\w.+-]+/[\w.+-]+", re.ASCII)
@@ -25,7 +27,7 @@ class Source(NamedTuple):
     mime_type: str
 
 
-async def fetch(call: Call, url: str, files: Files | None, limit: int) -> Source:
+async def fetch(call: Call, url: str, folders: Folders | None, limit: int) -> Source:
     """Return the file behind `url`.
 
     Raises:
@@ -44,14 +46,12 @@ async def fetch(call: Call, url: str, files: Files | None, limit: int) -> Source
             say("fileUrl: {scheme} addresses are not read: content never comes from the network.", scheme=kind or "//"),
             hint=say("Use a path in the workspace, a file:// or a data: URL, or pass the text itself as 'content'."),
         )
-    if files is None:
+    if folders is None:
         raise Unavailable(
             say("Files cannot be read here."),
             hint=say("Pass the text itself as 'content' to 'add_content', or the file as a data: URL."),
         )
-    data, filename = await files.read(call, url, limit)
-    if len(data) > limit:
-        raise too_large(limit)
+    data, filename = await asyncio.to_thread(folders.read, call, url, limit)
     return Source(data, filename, "")
 
 

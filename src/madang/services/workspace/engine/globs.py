@@ -1,0 +1,161 @@
+"""Patterns for paths: `*`, `?`, `[abc]`, `{a,b}` and `**` for any number of folders.
+
+Matching is linear in the path: a pattern comes from a model and must not be able to keep a core busy, as a regular
+expression made from many stars can.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import lru_cache
+
+from madang.core.errors import InvalidArguments
+from madang.core.messages import say
+
+MOST_ALTERNATIVES = 64
+_ANY = None
+"""The part `**`: any number of folders."""
+
+
+class Glob:
+    """A compiled pattern. One without a slash fits a name at any depth."""
+
+    def __init__(self, pattern: str) -> None:
+        self._alternatives = []
+        for one in _alternatives(unicodedata.normalize("NFC", pattern)):
+            parts = [part for part in one.removeprefix("./").split("/") if part]
+            if "/" not in one:
+                parts = ["**", *parts]
+            self._alternatives.append([_ANY if part == "**" else _Name(part) for part in parts])
+
+    def fits(self, path: str) -> bool:
+        names = (path if path.isascii() else unicodedata.normalize("NFC", path)).split("/")
+        return any(_fits(parts, names) for parts in self._alternatives)
+
+
+class _Name:
+    """A pattern for one name."""
+
+    def __init__(self, pattern: str) -> None:
+        self._tokens = _tokens(pattern)
+        stars = self._tokens.count("*")
+        # With so few stars the tries of a regular expression are bounded by the length of a name, and it is faster.
+        self._regex = re.compile("".join(map(_as_regex, self._tokens)), re.DOTALL) if stars <= 2 else None
+
+    def fits(self, name: str) -> bool:
+        if self._regex is not None:
+            return self._regex.fullmatch(name) is not None
+        return _wildcard(self._tokens, name)
+
+
+def _fits(parts: list[_Name | None], names: list[str]) -> bool:
+    """Go through the names with all places in the pattern where we may be."""
+    places = _with_any(parts, {0})
+    for name in names:
+        after = set()
+        for place in places:
+            part = parts[place] if place < len(parts) else False
+            if part is _ANY:
+                after.add(place)
+            elif isinstance(part, _Name) and part.fits(name):
+                after.add(place + 1)
+        if not after:
+            return False
+        places = _with_any(parts, after)
+    return len(parts) in places
+
+
+def _with_any(parts: list[_Name | None], places: set[int]) -> set[int]:
+    """Add the places behind a `**`, which may also stand for nothing."""
+    found = set(places)
+    for place in places:
+        while place < len(parts) and parts[place] is _ANY:
+            place += 1
+            found.add(place)
+    return found
+
+
+def _wildcard(tokens: list[str], name: str) -> bool:
+    """Match with one step back per star, to the last one: earlier ones need never take more."""
+    at = position = 0
+    star, resume = -1, 0
+    while position < len(name):
+        if at < len(tokens) and tokens[at] == "*":
+            star, resume = at, position
+            at += 1
+        elif at < len(tokens) and _one(tokens[at], name[position]):
+            at, position = at + 1, position + 1
+        elif star >= 0:
+            resume += 1
+            at, position = star + 1, resume
+        else:
+            return False
+    return all(token == "*" for token in tokens[at:])
+
+
+def _tokens(pattern: str) -> list[str]:
+    """Split a pattern for a name into stars, question marks, sets and single characters (as `=x`)."""
+    tokens: list[str] = []
+    at = 0
+    while at < len(pattern):
+        sign = pattern[at]
+        if sign == "*":
+            if tokens[-1:] != ["*"]:
+                tokens.append("*")
+        elif sign == "?":
+            tokens.append("?")
+        elif sign == "[" and (end := pattern.find("]", at + 2)) > 0:
+            tokens.append(pattern[at : end + 1])
+            at = end
+        else:
+            tokens.append("=" + sign)
+        at += 1
+    return tokens
+
+
+def _one(token: str, char: str) -> bool:
+    if token.startswith("["):
+        return _set(token).fullmatch(char) is not None
+    return token == "?" or token == "=" + char
+
+
+def _as_regex(token: str) -> str:
+    if token == "*":
+        return ".*"
+    if token == "?":
+        return "."
+    return _set(token).pattern if token.startswith("[") else re.escape(token[1:])
+
+
+@lru_cache(maxsize=256)
+def _set(token: str) -> re.Pattern[str]:
+    inner = token[1:-1]
+    negated = inner[:1] in ("!", "^")
+    inner = inner[1:] if negated else inner
+    escaped = re.sub(r"([\[\]\\^&~|])", r"\\\1", inner)
+    try:
+        return re.compile(f"[{'^' if negated else ''}{escaped}]", re.DOTALL)
+    except re.error as error:
+        raise InvalidArguments(
+            say("pattern: the set '{set}' cannot be used: {reason}.", set=token, reason=str(error)),
+            hint=say("Write sets like [abc] or [a-z]."),
+        ) from None
+
+
+def _alternatives(pattern: str) -> list[str]:
+    """Write out the braces of a pattern."""
+    done, waiting = [], [pattern]
+    while waiting:
+        one = waiting.pop(0)
+        found = re.search(r"\{([^{}]*)\}", one)
+        if found is None:
+            done.append(one)
+            continue
+        waiting += [one[: found.start()] + choice + one[found.end() :] for choice in found[1].split(",")]
+        if len(waiting) + len(done) > MOST_ALTERNATIVES:
+            raise InvalidArguments(
+                say("pattern: its braces stand for more than {most} patterns.", most=MOST_ALTERNATIVES),
+                hint=say("Use fewer alternatives in one call."),
+            )
+    return done

@@ -1,0 +1,1 @@
+"""What an agent can do with the files of its session."""

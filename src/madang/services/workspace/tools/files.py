@@ -1,0 +1,133 @@
+"""What an agent can do with the files of its session, but for exporting them."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from typing import Annotated
+
+from pydantic import Field
+
+from madang.core.calls import Call
+from madang.core.errors import InvalidArguments
+from madang.core.messages import say
+from madang.core.results import ToolResult
+from madang.core.tools import tool
+from madang.services.workspace.domain import (
+    LONGEST_CONTENT,
+    MOST_EDITS,
+    MOST_ENTRIES,
+    MOST_MATCHES,
+    Edit,
+    LineNumber,
+    PathText,
+)
+from madang.services.workspace.engine.files import FileEngine
+from madang.services.workspace.engine.searching import Grep, Searcher
+from madang.services.workspace.store import FileNotices
+from madang.services.workspace.views import files as views
+from madang.services.workspace.views import searches
+from madang.storage.folders import WriteMode
+
+Content = Annotated[str, Field(max_length=LONGEST_CONTENT)]
+Pattern = Annotated[str, Field(min_length=1, max_length=2_000)]
+Glob = Annotated[str, Field(max_length=1_000)]
+Depth = Annotated[int, Field(ge=1, le=64)]
+Offset = Annotated[int, Field(ge=0, le=10**9)]
+Limit = Annotated[int, Field(ge=1, le=MOST_ENTRIES)]
+Matches = Annotated[int, Field(ge=1, le=MOST_MATCHES)]
+Around = Annotated[int, Field(ge=0, le=10)]
+
+
+class FileTools:
+    """The tools for files. Paths are relative to the session's folder, and nothing leads out of it."""
+
+    def __init__(self, engine: FileEngine, searcher: Searcher, notices: FileNotices) -> None:
+        self._engine = engine
+        self._searcher = searcher
+        self._notices = notices
+
+    @tool(effect="read")
+    async def read_file(
+        self, call: Call, path: PathText, start_line: LineNumber = 1, end_line: LineNumber | None = None
+    ) -> ToolResult[views.FileRead]:
+        """Read a text of the workspace as numbered lines, about 8 KB at a time; it says how to go on."""
+        if end_line is not None and end_line < start_line:
+            raise InvalidArguments(
+                say("endLine: must be at least startLine ({line}).", line=start_line),
+                hint=say("Leave endLine out to read on from startLine."),
+            )
+        return views.read(await asyncio.to_thread(self._engine.read, call, path, start_line, end_line))
+
+    @tool(effect="write")
+    async def write_file(
+        self, call: Call, path: PathText, content: Content, mode: WriteMode = "overwrite"
+    ) -> ToolResult[views.FileWritten]:
+        """Write a text file of the workspace, with the folders above it. create refuses to replace a file."""
+        result = await asyncio.to_thread(self._engine.write, call, path, content, mode)
+        await self._notices.tell(call)
+        return views.written(result, appended=mode == "append")
+
+    @tool(effect="write")
+    async def edit_file(
+        self,
+        call: Call,
+        path: PathText,
+        edits: Annotated[list[Edit], Field(min_length=1, max_length=MOST_EDITS)],
+    ) -> ToolResult[views.FileEdited]:
+        """Replace pieces of a text: each oldText exactly as it is there, once, or with replaceAll. All or nothing."""
+        result = await asyncio.to_thread(self._engine.edit, call, path, edits)
+        await self._notices.tell(call)
+        return views.edited(result)
+
+    @tool(effect="read")
+    async def list_directory(
+        self, call: Call, path: PathText = "", depth: Depth = 1, offset: Offset = 0, limit: Limit = 50
+    ) -> ToolResult[views.DirectoryListed]:
+        """List a folder of the workspace, with sizes and times; depth goes into the folders in it."""
+        return views.listed(await asyncio.to_thread(self._engine.list, call, path, depth, offset, limit))
+
+    @tool(effect="read")
+    async def search_files(self, call: Call, pattern: Pattern, path: PathText = "") -> ToolResult[searches.FilesFound]:
+        """Find files by name: '*.md' at any depth, or 'src/**/*.py' below path."""
+        return searches.files_found(await asyncio.to_thread(self._engine.search, call, pattern, path))
+
+    @tool(effect="read")
+    async def grep(
+        self,
+        call: Call,
+        pattern: Pattern,
+        path: PathText = "",
+        glob: Glob = "",
+        ignore_case: bool = False,
+        context: Around = 0,
+        limit: Matches = 50,
+    ) -> ToolResult[searches.GrepResult]:
+        """Find lines in the texts of the workspace by a regular expression (Rust syntax: no look-around)."""
+        stop = threading.Event()
+        wanted = Grep(pattern, path, glob, ignore_case, context, limit)
+        try:
+            return searches.grepped(await asyncio.to_thread(self._searcher.grep, call, wanted, stop))
+        finally:
+            stop.set()  # also when this call is cancelled: the thread then ends the program it started
+
+    @tool(effect="write")
+    async def move_file(self, call: Call, source: PathText, target: PathText) -> ToolResult[views.FileMoved]:
+        """Move or rename a file or folder of the workspace; nothing that is there is replaced."""
+        entry = await asyncio.to_thread(self._engine.move, call, source, target)
+        await self._notices.tell(call)
+        return views.moved(source, entry.path, entry.kind)
+
+    @tool(effect="destroy")
+    async def delete_file(self, call: Call, path: PathText) -> ToolResult[views.FileDeleted]:
+        """Delete a file, a link itself, or an empty folder of the workspace. It cannot be undone."""
+        entry = await asyncio.to_thread(self._engine.delete, call, path)
+        await self._notices.tell(call)
+        return views.deleted(entry.path, entry.kind)
+
+    @tool(effect="write")
+    async def import_file(self, call: Call, source: PathText, path: PathText = "") -> ToolResult[views.FileWritten]:
+        """Copy a file into the workspace from a folder that the person allowed. path names it, else its own name."""
+        result = await asyncio.to_thread(self._engine.import_file, call, source, path)
+        await self._notices.tell(call)
+        return views.imported(result, source)

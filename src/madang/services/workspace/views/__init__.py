@@ -1,0 +1,1 @@
+"""What the workspace answers, in words and data. Pure."""
