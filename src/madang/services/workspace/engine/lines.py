@@ -56,7 +56,7 @@ class LineIndex:
                     return
                 ends = data.count(b"\n") if not self._is_wide else sum(1 for _ in self.ends(data))
                 self._before.append(self._before[-1] + ends)
-                if self.is_complete and len(data):
+                if self.is_complete and self._size > len(mark_of(self._encoding)):
                     last = bytes(data[-2:])
                     self._ends_open = not (self._is_line_end(last) if self._is_wide else last.endswith(b"\n"))
 
@@ -172,7 +172,7 @@ def _text_line(number: int, data: bytes, length: int, encoding: EncodingName, lo
         return TextLine(number, text)
     width = {"utf-16-le": 2, "utf-16-be": 2}.get(encoding, 0)
     taken = len(kept) * width if width else len(kept.encode("cp949" if encoding == "cp949" else "utf-8", "replace"))
-    return TextLine(number, kept, max(length - taken, 1))
+    return TextLine(number, kept, max(length - taken - (max(width, 1) if ended else 0), 1))
 
 
 def _fitting(text: str, longest: int) -> str:

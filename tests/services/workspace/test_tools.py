@@ -1,0 +1,590 @@
+"""Reading, writing, editing and listing files, as an agent does it."""
+
+from __future__ import annotations
+
+import os
+import unicodedata
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from anyio import fail_after
+from inline_snapshot import snapshot
+
+from madang.core.ids import AssistantId, SessionId, UserId
+from tests.asking import Asker, open_asker
+from tests.services.workspace.workspaces import folder_of
+
+KOREAN = "이름,나이\n홍길동,20\n"
+
+
+# read_file
+
+
+async def test_a_text_is_read_as_numbered_lines(asker: Asker) -> None:
+    await asker.done("write_file", path="a.txt", content="one\ntwo\n")
+
+    reply = await asker.done("read_file", path="a.txt")
+
+    assert reply.text == snapshot("""\
+[read_file] 'a.txt' (8 B, utf-8, line ends: lf), lines 1 to 2 of 2:
+     1	one
+     2	two\
+""")
+    assert reply.data == snapshot(
+        {
+            "path": "a.txt",
+            "content": "one\ntwo",
+            "startLine": 1,
+            "endLine": 2,
+            "totalLines": 2,
+            "size": 8,
+            "encoding": "utf-8",
+            "lineEnding": "lf",
+            "truncated": False,
+            "isBinary": False,
+            "cutLines": [],
+        }
+    )
+
+
+async def test_what_does_not_fit_is_reached_by_the_call_that_the_text_names(asker: Asker) -> None:
+    lines = [f"line {number}" for number in range(1, 3001)]
+    await asker.done("write_file", path="long.txt", content="\n".join(lines))
+
+    read: list[str] = []
+    reply = await asker.done("read_file", path="long.txt")
+    while True:
+        read += reply.data["content"].split("\n")
+        assert len(reply.text.encode()) < 8.5 * 1024
+        if not reply.data["truncated"]:
+            break
+        following = reply.data["endLine"] + 1
+        assert f"To go on: 'read_file' with path 'long.txt', startLine {following}." in reply.text
+        reply = await asker.done("read_file", path="long.txt", startLine=following)
+
+    assert read == lines
+
+
+async def test_a_range_is_read_and_nothing_else(asker: Asker) -> None:
+    await asker.done("write_file", path="a.txt", content="1\n2\n3\n4\n")
+
+    reply = await asker.done("read_file", path="a.txt", startLine=2, endLine=3)
+
+    assert (reply.data["content"], reply.data["truncated"]) == ("2\n3", False)
+    assert (await asker.ask("read_file", path="a.txt", startLine=5)).error_code == "out_of_range"
+    assert (await asker.ask("read_file", path="a.txt", startLine=3, endLine=2)).error_code == "invalid_arguments"
+    assert (await asker.done("read_file", path="a.txt", startLine=4, endLine=99)).data["content"] == "4"
+
+
+async def test_a_long_line_is_cut_with_a_note_and_shown_further_alone(asker: Asker) -> None:
+    await asker.done("write_file", path="a.txt", content=f"short\n{'가' * 5000}\nend\n")
+
+    among = await asker.done("read_file", path="a.txt")
+    alone = await asker.done("read_file", path="a.txt", startLine=2, endLine=2)
+
+    first, second, third = among.data["content"].split("\n")
+    assert (first, third) == ("short", "end")
+    assert among.data["cutLines"] == [2]
+    assert "'read_file' with path 'a.txt', startLine 2, endLine 2." in among.text
+    assert f"… [+{15000 - 3 * len(second)} B]" in among.text
+    assert len(alone.data["content"]) > 2 * len(second)
+    assert alone.data["truncated"]
+
+
+async def test_an_empty_file_is_empty(asker: Asker) -> None:
+    await asker.done("write_file", path="a.txt", content="")
+
+    reply = await asker.done("read_file", path="a.txt")
+
+    assert (reply.data["totalLines"], reply.data["content"]) == (0, "")
+    assert "is empty" in reply.text
+
+
+async def test_a_binary_file_is_told_by_its_first_bytes(asker: Asker) -> None:
+    (folder_of(asker) / "a.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(100))
+
+    reply = await asker.done("read_file", path="a.png")
+
+    assert (reply.data["isBinary"], reply.data["encoding"], reply.data["size"]) == (True, "binary", 108)
+    assert "PNG image" in reply.text
+    assert "89 50 4e 47" in reply.text
+
+
+async def test_a_name_is_found_however_its_hangul_is_written(asker: Asker) -> None:
+    composed = "폴더/메모.txt"
+    # The folder is composed, the file in it is not: each name has a spelling of its own.
+    written = folder_of(asker) / "폴더" / unicodedata.normalize("NFD", "메모.txt")
+    written.parent.mkdir()
+    written.write_text("내용")
+
+    assert (await asker.done("read_file", path=composed)).data["content"] == "내용"
+    await asker.done("write_file", path=composed, content="새 내용")
+    assert len(list((folder_of(asker) / "폴더").iterdir())) == 1
+
+
+# write_file
+
+
+async def test_a_file_is_made_with_its_folders_and_only_its_owner_may_read_it(asker: Asker) -> None:
+    reply = await asker.done("write_file", path="a/b/c.txt", content="한글\n")
+
+    path = folder_of(asker) / "a/b/c.txt"
+    assert path.read_bytes() == "한글\n".encode()
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert (reply.data["created"], reply.data["size"]) == (True, 7)
+    assert "Wrote the new file 'a/b/c.txt': 1 line(s), 7 B." in reply.text
+
+
+async def test_create_refuses_what_is_there(asker: Asker) -> None:
+    await asker.done("write_file", path="a.txt", content="old", mode="create")
+
+    reply = await asker.ask("write_file", path="a.txt", content="new", mode="create")
+
+    assert reply.error_code == "conflict"
+    assert (folder_of(asker) / "a.txt").read_text() == "old"
+
+
+@pytest.mark.parametrize(
+    ("there", "added", "after"),
+    [
+        (b"", "x\ny\n", b"x\ny\n"),
+        (b"one\n", "two\n", b"one\ntwo\n"),
+        (b"one\r\n", "two\n", b"one\r\ntwo\r\n"),
+        (b"one\r\n", "two\r\n", b"one\r\ntwo\r\n"),
+        ("이름\n".encode("cp949"), "나이\n", "이름\n나이\n".encode("cp949")),
+        (b"\xef\xbb\xbfone\n", "둘\n", b"\xef\xbb\xbfone\n" + "둘\n".encode()),
+        ("one\r\n".encode("utf-16"), "둘\n", "one\r\n둘\r\n".encode("utf-16")),
+    ],
+    ids=["empty", "lf", "crlf", "crlf twice", "cp949", "mark", "utf-16"],
+)
+async def test_what_is_appended_is_written_as_the_file_is(asker: Asker, there: bytes, added: str, after: bytes) -> None:
+    path = folder_of(asker) / "a.txt"
+    path.write_bytes(there)
+
+    await asker.done("write_file", path="a.txt", content=added, mode="append")
+
+    assert path.read_bytes() == after
+
+
+async def test_appending_to_nothing_makes_the_file(asker: Asker) -> None:
+    reply = await asker.done("write_file", path="log.txt", content="first\n", mode="append")
+
+    assert reply.data["created"]
+    assert (folder_of(asker) / "log.txt").read_text() == "first\n"
+
+
+async def test_appending_what_the_encoding_cannot_carry_changes_nothing(asker: Asker) -> None:
+    path = folder_of(asker) / "a.csv"
+    path.write_bytes(KOREAN.encode("cp949"))
+
+    reply = await asker.ask("write_file", path="a.csv", content="🙂", mode="append")
+
+    assert reply.error_code == "invalid_arguments"
+    assert "cp949, which has no '🙂' (U+1F642)" in reply.text
+    assert path.read_bytes() == KOREAN.encode("cp949")
+
+
+async def test_overwriting_keeps_encoding_and_line_ends(asker: Asker) -> None:
+    path = folder_of(asker) / "a.csv"
+    path.write_bytes(KOREAN.replace("\n", "\r\n").encode("cp949"))
+
+    reply = await asker.done("write_file", path="a.csv", content="이름\n임꺽정\n")
+
+    assert path.read_bytes() == "이름\r\n임꺽정\r\n".encode("cp949")
+    assert "Encoding: cp949, line ends: crlf, as the file has them." in reply.text
+
+
+async def test_overwriting_with_what_the_encoding_cannot_carry_is_utf_8_and_says_so(asker: Asker) -> None:
+    path = folder_of(asker) / "a.csv"
+    path.write_bytes(KOREAN.encode("cp949"))
+
+    reply = await asker.done("write_file", path="a.csv", content="웃음 🙂\n")
+
+    assert path.read_bytes() == "웃음 🙂\n".encode()
+    assert "it is in UTF-8 now" in reply.text
+
+
+async def test_a_program_stays_a_program(asker: Asker) -> None:
+    path = folder_of(asker) / "run.sh"
+    path.write_text("echo\n")
+    path.chmod(0o755)
+
+    await asker.done("write_file", path="run.sh", content="echo 2\n")
+
+    assert path.stat().st_mode & 0o777 == 0o755
+
+
+async def test_no_draft_stays_behind(asker: Asker) -> None:
+    for number in range(5):
+        await asker.done("write_file", path="a.txt", content=str(number), mode="append")
+    await asker.ask("write_file", path="a.txt", content="x", mode="create")
+
+    assert os.listdir(folder_of(asker).parent / "temporary") == ["lock"]
+
+
+# edit_file
+
+
+async def test_edits_apply_in_order_and_are_shown_as_a_diff(asker: Asker) -> None:
+    await asker.done("write_file", path="a.py", content="def f():\n    return 1\n\n\ndef g():\n    return 2\n")
+
+    edits = [{"oldText": "return 1", "newText": "return 3"}, {"oldText": "return 3", "newText": "return 4"}]
+    reply = await asker.done("edit_file", path="a.py", edits=edits)
+
+    assert reply.text == snapshot("""\
+[edit_file] Changed 'a.py' in 2 place(s); it has 46 B now (utf-8, line ends: lf).
+@@ -1,5 +1,5 @@
+ def f():
+-    return 1
++    return 4
+ \n\
+ \n\
+ def g():
+Note: Use 'read_file' to see the whole.\
+""")
+    assert reply.data["edits"] == [{"line": 2, "count": 1}, {"line": 2, "count": 1}]
+
+
+async def test_when_one_edit_does_not_fit_none_is_made(asker: Asker) -> None:
+    await asker.done("write_file", path="a.txt", content="one\ntwo\n")
+
+    edits = [{"oldText": "one", "newText": "1"}, {"oldText": "three", "newText": "3"}]
+    reply = await asker.ask("edit_file", path="a.txt", edits=edits)
+
+    assert reply.error_code == "not_found"
+    assert "edit 2 of 2 is not in 'a.txt'. Nothing was changed." in reply.text
+    assert (folder_of(asker) / "a.txt").read_text() == "one\ntwo\n"
+
+
+async def test_a_text_that_is_not_there_is_answered_with_the_nearest(asker: Asker) -> None:
+    await asker.done("write_file", path="a.py", content="x = 1\n\ndef total(values):\n\treturn sum(values)\n")
+
+    spaces = await asker.ask(
+        "edit_file", path="a.py", edits=[{"oldText": "def total(values):\n    return sum(values)", "newText": "x"}]
+    )
+    typing = await asker.ask(
+        "edit_file", path="a.py", edits=[{"oldText": "def totals(value):\n\treturn sum(value)", "newText": "x"}]
+    )
+
+    assert (
+        'Lines 3 to 4 differ from it only in white space: "def total(values):\\n\\treturn sum(values)"' in spaces.text
+    )
+    assert "The nearest are lines 3 to 4 (" in typing.text
+
+
+async def test_a_text_that_is_there_twice_needs_replace_all(asker: Asker) -> None:
+    await asker.done("write_file", path="a.txt", content="a\nb\na\n")
+
+    refused = await asker.ask("edit_file", path="a.txt", edits=[{"oldText": "a", "newText": "c"}])
+    reply = await asker.done("edit_file", path="a.txt", edits=[{"oldText": "a", "newText": "c", "replaceAll": True}])
+
+    assert refused.error_code == "conflict"
+    assert "2 times, on lines 1, 3. Nothing was changed." in refused.text
+    assert reply.data["replacements"] == 2
+    assert (folder_of(asker) / "a.txt").read_text() == "c\nb\nc\n"
+
+
+@pytest.mark.parametrize(
+    ("there", "after"),
+    [
+        (b"one\r\ntwo\r\nthree\r\n", b"one\r\n2\r\n2b\r\nthree\r\n"),
+        (b"one\ntwo\r\nthree\r", b"one\n2\r\n2b\r\nthree\r"),
+        (b"one\r\ntwo\nthree\r\n", b"one\r\n2\n2b\nthree\r\n"),
+        (b"one\ntwo\nthree", b"one\n2\n2b\nthree"),
+        (b"one\r\ntwo", b"one\r\n2\r\n2b"),
+    ],
+)
+async def test_lines_keep_their_ends(asker: Asker, there: bytes, after: bytes) -> None:
+    path = folder_of(asker) / "a.txt"
+    path.write_bytes(there)
+
+    await asker.done("edit_file", path="a.txt", edits=[{"oldText": "two", "newText": "2\n2b"}])
+
+    assert path.read_bytes() == after
+
+
+async def test_a_piece_over_several_lines_fits_a_file_with_other_line_ends(asker: Asker) -> None:
+    path = folder_of(asker) / "a.txt"
+    path.write_bytes(b"one\r\ntwo\r\nthree\r\n")
+
+    await asker.done("edit_file", path="a.txt", edits=[{"oldText": "one\ntwo\n", "newText": "1\n"}])
+
+    assert path.read_bytes() == b"1\r\nthree\r\n"
+
+
+async def test_an_edit_that_the_encoding_cannot_carry_changes_nothing(asker: Asker) -> None:
+    path = folder_of(asker) / "a.csv"
+    path.write_bytes(KOREAN.encode("cp949"))
+
+    reply = await asker.ask("edit_file", path="a.csv", edits=[{"oldText": "홍길동", "newText": "🙂"}])
+
+    assert reply.error_code == "invalid_arguments"
+    assert path.read_bytes() == KOREAN.encode("cp949")
+
+
+async def test_a_binary_file_is_not_edited_or_appended_to(asker: Asker) -> None:
+    path = folder_of(asker) / "a.bin"
+    path.write_bytes(b"\x00\x01text")
+
+    edited = await asker.ask("edit_file", path="a.bin", edits=[{"oldText": "text", "newText": "x"}])
+    appended = await asker.ask("write_file", path="a.bin", content="x", mode="append")
+
+    assert (edited.error_code, appended.error_code) == ("not_regular", "not_regular")
+    assert path.read_bytes() == b"\x00\x01text"
+
+
+async def test_a_file_that_is_too_large_to_edit_says_so(asker: Asker) -> None:
+    with (folder_of(asker) / "big.txt").open("wb") as file:
+        file.truncate(17 * 1024 * 1024)
+
+    reply = await asker.ask("edit_file", path="big.txt", edits=[{"oldText": "a", "newText": "b"}])
+
+    assert reply.error_code == "limit_exceeded"
+
+
+# list_directory and search_files
+
+
+async def test_a_folder_is_listed_with_kinds_sizes_and_times(asker: Asker) -> None:
+    await asker.done("write_file", path="b/c.txt", content="12345")
+    await asker.done("write_file", path="a.txt", content="1")
+    (folder_of(asker) / "link").symlink_to("/etc/passwd")
+    for path in folder_of(asker).rglob("*"):
+        os.utime(path, (0, 0), follow_symlinks=False)
+
+    flat = await asker.done("list_directory")
+    deep = await asker.done("list_directory", depth=2)
+
+    assert flat.text == snapshot("""\
+[list_directory] The workspace: 3 entries.
+  a.txt  1 B  1970-01-01T00:00:00Z
+  b/  1970-01-01T00:00:00Z
+  link@  1970-01-01T00:00:00Z
+
+Note: Use 'read_file' to read a file, 'search_files' or 'grep' to find one.\
+""")
+    assert [row["path"] for row in deep.data["entries"]] == ["a.txt", "b", "b/c.txt", "link"]
+    assert deep.data["entries"][2] == {
+        "path": "b/c.txt",
+        "kind": "file",
+        "size": 5,
+        "modified": "1970-01-01T00:00:00Z",
+    }
+
+
+async def test_a_long_listing_is_read_in_parts(asker: Asker) -> None:
+    for number in range(120):
+        (folder_of(asker) / f"{number:03}").touch()
+
+    seen: list[str] = []
+    while True:
+        reply = await asker.done("list_directory", offset=len(seen))
+        seen += [row["path"] for row in reply.data["entries"]]
+        if not reply.data["hasMore"]:
+            break
+        assert f"'list_directory' with offset {len(seen)}." in reply.text
+
+    assert seen == [f"{number:03}" for number in range(120)]
+    assert reply.data["total"] == 120
+    assert (await asker.ask("list_directory", offset=120)).error_code == "out_of_range"
+
+
+async def test_names_that_deceive_are_shown_as_they_are(asker: Asker) -> None:
+    (folder_of(asker) / "gnp\u202etxt.exe").touch()
+    (folder_of(asker) / "line\nbreak").touch()
+    os.close(os.open(os.fsencode(folder_of(asker)) + b"/\xff\xfe", os.O_CREAT | os.O_WRONLY))
+
+    reply = await asker.done("list_directory")
+
+    assert "gnp\\u202etxt.exe" in reply.text
+    assert "line\\u000abreak" in reply.text
+    assert "\u202e" not in reply.text
+    assert len(reply.data["entries"]) == 3
+
+
+@pytest.mark.parametrize(
+    ("pattern", "expected"),
+    [
+        ("*.py", ["a.py", "src/b.py", "src/deep/c.py"]),
+        ("**/*.py", ["a.py", "src/b.py", "src/deep/c.py"]),
+        ("src/*.py", ["src/b.py"]),
+        ("src/**", ["src/b.py", "src/deep/c.py", "src/메모.md"]),
+        ("**/deep/*", ["src/deep/c.py"]),
+        ("[ab].py", ["a.py", "src/b.py"]),
+        ("[!a].{py,md}", ["src/b.py", "src/deep/c.py"]),
+        ("?.py", ["a.py", "src/b.py", "src/deep/c.py"]),
+        ("메*.md", ["src/메모.md"]),
+        ("./a.py", ["a.py"]),
+        (".*", [".hidden"]),
+        ("HEAD", []),
+        ("nothing", []),
+    ],
+)
+async def test_files_are_found_by_patterns(asker: Asker, pattern: str, expected: list[str]) -> None:
+    for path in ("a.py", "src/b.py", "src/deep/c.py", "src/메모.md", ".hidden", ".git/HEAD"):
+        await asker.done("write_file", path=path, content="x")
+
+    reply = await asker.done("search_files", pattern=pattern)
+
+    assert [row["path"] for row in reply.data["files"]] == expected
+    assert reply.data["total"] == len(expected)
+
+
+async def test_a_search_begins_where_it_is_told(asker: Asker) -> None:
+    for path in ("a.py", "src/b.py", ".git/hooks/c.py"):
+        await asker.done("write_file", path=path, content="x")
+
+    assert (await asker.done("search_files", pattern="*.py", path="src")).data["files"][0]["path"] == "src/b.py"
+    assert (await asker.done("search_files", pattern="*.py", path=".git")).data["total"] == 1
+    assert (await asker.ask("search_files", pattern="*", path="nothing")).error_code == "not_found"
+
+
+async def test_more_than_a_thousand_files_are_counted_and_the_first_given(asker: Asker) -> None:
+    for number in range(1005):
+        (folder_of(asker) / f"{number:04}.txt").touch()
+
+    reply = await asker.done("search_files", pattern="*.txt")
+
+    assert (len(reply.data["files"]), reply.data["total"], reply.data["truncated"]) == (1000, 1005, True)
+    assert "Only the first 1000 are given." in reply.text
+
+
+# move_file, delete_file, import_file
+
+
+async def test_a_file_moves_and_replaces_nothing(asker: Asker) -> None:
+    await asker.done("write_file", path="a.txt", content="a")
+    await asker.done("write_file", path="b.txt", content="b")
+
+    refused = await asker.ask("move_file", source="a.txt", target="b.txt")
+    reply = await asker.done("move_file", source="a.txt", target="new/c.txt")
+
+    assert refused.error_code == "conflict"
+    assert (folder_of(asker) / "b.txt").read_text() == "b"
+    assert (folder_of(asker) / "new/c.txt").read_text() == "a"
+    assert reply.text.startswith("[move_file] Moved 'a.txt' to 'new/c.txt'.")
+
+
+async def test_moving_onto_a_folder_moves_into_it(asker: Asker) -> None:
+    await asker.done("write_file", path="a.txt", content="a")
+    await asker.done("write_file", path="folder/b.txt", content="b")
+
+    reply = await asker.done("move_file", source="a.txt", target="folder")
+    inside = await asker.ask("move_file", source="folder", target="folder/deeper")
+
+    assert reply.data["path"] == "folder/a.txt"
+    assert inside.error_code == "invalid_path"
+
+
+async def test_files_links_and_empty_folders_can_be_deleted(asker: Asker) -> None:
+    outside = asker.folders.allowed[0] / "precious.txt"
+    outside.write_text("kept")
+    await asker.done("write_file", path="folder/a.txt", content="a")
+    (folder_of(asker) / "link").symlink_to(outside)
+
+    full = await asker.ask("delete_file", path="folder")
+    for path in ("link", "folder/a.txt", "folder"):
+        await asker.done("delete_file", path=path)
+
+    assert full.error_code == "conflict"
+    assert outside.read_text() == "kept"
+    assert os.listdir(folder_of(asker)) == []
+    assert (await asker.ask("delete_file", path="")).error_code == "invalid_path"
+
+
+async def test_a_file_is_imported_from_an_allowed_folder(asker: Asker) -> None:
+    source = asker.folders.allowed[0] / "명단.csv"
+    source.write_bytes(KOREAN.encode("cp949"))
+
+    reply = await asker.done("import_file", source=str(source))
+    again = await asker.ask("import_file", source=str(source))
+    named = await asker.done("import_file", source=source.as_uri(), path="data/list.csv")
+
+    assert reply.data["path"] == "명단.csv"
+    assert reply.data["encoding"] == "cp949"
+    assert again.error_code == "conflict"
+    assert named.data["path"] == "data/list.csv"
+    assert (folder_of(asker) / "data/list.csv").read_bytes() == KOREAN.encode("cp949")
+
+
+async def test_only_what_the_person_allowed_can_be_imported(asker: Asker, tmp_path: Path) -> None:
+    allowed = asker.folders.allowed[0]
+    secret = tmp_path / "secret.txt"
+    secret.write_text("secret")
+    (allowed / "link.txt").symlink_to(secret)
+    (allowed / "folder").symlink_to(tmp_path)
+    sources = {
+        str(secret): "denied",
+        f"{allowed}/link.txt": "invalid_path",
+        f"{allowed}/folder/secret.txt": "invalid_path",
+        f"{allowed}/../{tmp_path.name}/secret.txt": "invalid_path",
+        f"{allowed}-other/secret.txt": "denied",
+        f"file://elsewhere{allowed}/a.txt": "invalid_path",
+        "https://example.org/a.txt": "invalid_path",
+        "a.txt": "invalid_path",
+        str(allowed): "denied",
+        str(folder_of(asker) / "a.txt"): "invalid_path",
+    }
+
+    codes = {source: (await asker.ask("import_file", source=source)).error_code for source in sources}
+
+    assert codes == sources
+    assert os.listdir(folder_of(asker)) == []
+
+
+# Whose files they are, and who hears of them
+
+
+async def test_files_belong_to_a_session_and_a_user(asker: Asker) -> None:
+    await asker.done("write_file", path="a.txt", content="mine")
+
+    for change in ({"session_id": SessionId("other")}, {"user_id": UserId("other")}):
+        assert (await asker.with_call(**change).ask("read_file", path="a.txt")).error_code == "not_found"
+    assert (await asker.with_call(assistant_id=AssistantId("other")).done("read_file", path="a.txt")).data[
+        "content"
+    ] == "mine"
+
+
+@pytest.mark.parametrize("session", ["..", "../..", "a/b", "A", "a", "/etc", ".", "세션", "x" * 200, "a\\b"])
+async def test_no_name_of_a_session_leads_elsewhere_or_to_another(asker: Asker, session: str) -> None:
+    call = replace(asker.call, session_id=SessionId(session))
+
+    await asker.with_call(session_id=SessionId(session)).done("write_file", path="a.txt", content=session)
+
+    root = folder_of(asker).parent.parent
+    assert folder_of(asker, call).parent.parent == root
+    assert folder_of(asker, call).resolve().is_relative_to(root.resolve())
+    assert (folder_of(asker, call) / "a.txt").read_text() == session
+    names = [path.name.lower() for path in root.iterdir()]
+    assert len(set(names)) == len(names)
+
+
+async def test_the_newest_files_are_told_each_turn(asker: Asker) -> None:
+    for number in range(12):
+        await asker.done("write_file", path=f"{number:02}.txt", content="x")
+        os.utime(folder_of(asker) / f"{number:02}.txt", (number, number))
+
+    prompt = await asker.provider.build_tool_prompt(asker.call)
+
+    assert "# Workspace: 12 file(s), changed last:\n  11.txt  1 B  1970-01-01T00:00:11Z\n  10.txt" in prompt
+    assert "01.txt" not in prompt
+
+
+async def test_looking_at_the_state_makes_no_folder(asker: Asker) -> None:
+    await asker.provider.service_contexts(asker.call)
+
+    assert not asker.folders.has(asker.call)
+
+
+async def test_a_change_of_another_process_is_heard_within_a_second(tmp_path: Path) -> None:
+    async with open_asker(tmp_path / "madang.db") as here, open_asker(tmp_path / "madang.db") as there:
+        await there.done("list_directory")
+        states = here.provider.watch_contexts(here.call)
+        with fail_after(5):
+            await anext(states)
+        await there.done("write_file", path="news.txt", content="new")
+        with fail_after(1):
+            state = await anext(states)
+
+    assert [row["path"] for row in state["workspace"].structured_state["newest"]] == ["news.txt"]
