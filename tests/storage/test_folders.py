@@ -138,7 +138,7 @@ def test_a_link_is_seen_and_can_be_deleted_and_nothing_else(files: Folder, path:
     for name in ("link", "dangling"):
         for mode in ("overwrite", "append", "create"):
             with pytest.raises(ToolError):
-                files.write(name, [b"x"], mode)  # type: ignore[arg-type]  # one of them
+                files.write(name, [b"x"], mode)
         with pytest.raises(NotRegular):
             files.move(name, "moved")
         files.delete(name)

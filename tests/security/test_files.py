@@ -1,0 +1,411 @@
+"""Attacks on the workspace: ways out, links, races, files that are none, huge ones, and hostile patterns."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import resource
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from anyio import fail_after
+
+from tests.asking import Asker, open_asker
+from tests.security.strolling import TOOLS, stroll
+from tests.services.workspace.workspaces import folder_of
+
+EDITS = [{"oldText": "a", "newText": "b"}]
+NEEDLES = {"oldText": "needle", "newText": "needle!", "replaceAll": True}
+
+
+# T01: ways out
+
+
+async def test_t01_no_path_leads_out_of_the_folder_with_any_tool(tmp_path: Path) -> None:
+    (tmp_path / "canary.txt").write_text("canary")
+
+    codes = await stroll(tmp_path)
+
+    assert set(codes) == {*TOOLS, "move_file to"}
+    assert codes.pop("move_file to") <= {"invalid_path", "not_found"}
+    assert all(found == {"invalid_path"} for found in codes.values()), codes
+    assert (tmp_path / "canary.txt").read_text() == "canary"
+
+
+@pytest.mark.parametrize("path", ["a\x00b", "\ud800"])
+async def test_t01_what_no_file_system_takes_is_refused(asker: Asker, path: str) -> None:
+    for tool, arguments in TOOLS.items():
+        assert (await asker.ask(tool, **arguments(path))).error_code == "invalid_arguments"
+
+
+@pytest.mark.skipif(shutil.which("strace") is None, reason="needs strace (scripts/system-packages installs it)")
+def test_t01_nothing_outside_is_opened_on_the_way(tmp_path: Path) -> None:
+    """The kernel's own list of what was opened: names that only the attack knows must not be in it."""
+    (tmp_path / "canary.txt").write_text("canary")
+    trace = tmp_path / "trace"
+    program = [sys.executable, "-m", "tests.security.strolling", str(tmp_path)]
+
+    done = subprocess.run(
+        ["strace", "-f", "-y", "-e", "trace=%file", "-o", str(trace), *program], capture_output=True, text=True
+    )
+
+    assert done.returncode == 0, done.stderr
+    tried = [line for line in trace.read_text(errors="replace").splitlines() if "canary" in line]
+    # Below the folder the kernel may be asked for a path through a link, and it refuses.
+    assert [line for line in tried if "openat2" not in line or "ELOOP" not in line] == []
+    assert any("link/canary.txt" in line for line in tried), "the trace shows nothing at all"
+
+
+# T03: links
+
+
+async def test_t03_links_of_every_kind_are_refused_and_nothing_is_made_outside(asker: Asker, tmp_path: Path) -> None:
+    folder = folder_of(asker)
+    (tmp_path / "canary.txt").write_text("canary")
+    (tmp_path / "folder").mkdir()
+    (folder / "file").symlink_to(tmp_path / "canary.txt")
+    (folder / "dir").symlink_to(tmp_path / "folder")
+    (folder / "dangling").symlink_to(tmp_path / "new.txt")
+    (folder / "loop").symlink_to("loop")
+    (folder / "up").symlink_to("../..")
+    (folder / "proc").symlink_to("/proc/self/root")
+    (folder / "chain0").symlink_to(tmp_path)
+    for number in range(1, 41):
+        (folder / f"chain{number}").symlink_to(f"chain{number - 1}")
+    before = sorted(tmp_path.rglob("*"))
+
+    paths = ["file", "dir/a.txt", "dangling", "loop", "loop/a", "up/a.txt", "proc/etc/passwd", "chain40/canary.txt"]
+    for path in paths:
+        for tool, arguments in TOOLS.items():
+            if tool == "delete_file" and "/" not in path:
+                continue  # a link itself may be deleted
+            reply = await asker.ask(tool, **arguments(path))
+            assert reply.error_code in ("invalid_path", "not_regular"), (tool, path, reply.text)
+        for mode in ("create", "append"):
+            assert (await asker.ask("write_file", path=path, content="x", mode=mode)).is_error
+        await asker.done("write_file", path="own.txt", content="a")
+        refused = await asker.ask("move_file", source="own.txt", target=path)
+        assert refused.error_code in ("invalid_path", "conflict"), (path, refused.text)
+
+    assert sorted(tmp_path.rglob("*")) == before
+    assert (tmp_path / "canary.txt").read_text() == "canary"
+    listed = await asker.done("list_directory", depth=9, limit=1000)
+    assert {row["kind"] for row in listed.data["entries"]} == {"link", "file"}
+    assert (await asker.done("grep", pattern="canary")).data["total"] == 0
+    assert (await asker.done("search_files", pattern="canary*")).data["total"] == 0
+
+
+# T04: races
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs renameat2")
+async def test_t04_while_a_folder_and_a_link_change_places_nothing_gets_out(asker: Asker, tmp_path: Path) -> None:
+    """Ten seconds of every tool against `swap`, which is a folder and a link outwards by turns."""
+    folder = folder_of(asker)
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "file.txt").write_text("CANARY needle outside\n" * 3)
+    (outside / "folder").mkdir()
+    (folder / "swap/folder").mkdir(parents=True)
+    (folder / "swap/file.txt").write_text("inside needle\n" * 3)
+    (folder / "link").symlink_to(outside)
+    before = {path: path.read_bytes() for path in outside.rglob("*") if path.is_file()}
+    calls: list[tuple[str, dict[str, Any]]] = [
+        ("read_file", {"path": "swap/file.txt"}),
+        ("write_file", {"path": "swap/file.txt", "content": "inside needle\n" * 3}),
+        ("write_file", {"path": "swap/new/deep.txt", "content": "inside\n"}),
+        ("write_file", {"path": "swap/file.txt", "content": "needle more\n", "mode": "append"}),
+        ("edit_file", {"path": "swap/file.txt", "edits": [NEEDLES]}),
+        ("list_directory", {"path": "swap"}),
+        ("list_directory", {"depth": 5}),
+        ("search_files", {"pattern": "**/*.txt"}),
+        ("grep", {"pattern": "needle|CANARY"}),
+        ("grep", {"pattern": "needle|CANARY", "path": "swap"}),
+        ("grep", {"pattern": "needle|CANARY", "path": "swap/file.txt", "context": 2}),
+        ("move_file", {"source": "swap/new/deep.txt", "target": "swap/moved.txt"}),
+        ("move_file", {"source": "swap/moved.txt", "target": "kept.txt"}),
+        ("delete_file", {"path": "kept.txt"}),
+        ("delete_file", {"path": "swap/moved.txt"}),
+        ("import_file", {"source": str(asker.folders.allowed[0] / "swap/file.txt"), "path": "imported.txt"}),
+        ("read_file", {"path": "imported.txt"}),
+        ("delete_file", {"path": "imported.txt"}),
+    ]  # fmt: skip
+    allowed = asker.folders.allowed[0]
+    (allowed / "swap").mkdir()
+    (allowed / "swap/file.txt").write_text("inside allowed\n")
+    (allowed / "link").symlink_to(outside)
+    swappers = [
+        subprocess.Popen(
+            [sys.executable, "-m", "tests.security.swapping", str(root / "swap"), str(root / "link")],
+            stdout=subprocess.PIPE,
+        )
+        for root in (folder, allowed)
+    ]
+    answered: dict[str, set[bool]] = {}
+    try:
+        for swapper in swappers:
+            assert swapper.stdout is not None
+            assert swapper.stdout.readline() == b"begun\n"
+        until = time.monotonic() + 10
+        while time.monotonic() < until:
+            for tool, arguments in calls:
+                reply = await asker.ask(tool, **arguments)
+                answered.setdefault(tool, set()).add(reply.is_error)
+                assert reply.error_code != "internal", reply.text
+                seen = reply.text + str(reply.data)
+                assert "CANARY needle" not in seen, (tool, seen)
+                assert "folder/secret" not in seen
+    finally:
+        for swapper in swappers:
+            swapper.kill()
+            swapper.communicate()
+
+    assert {path: path.read_bytes() for path in outside.rglob("*") if path.is_file()} == before
+    assert sorted(path.name for path in outside.iterdir()) == ["file.txt", "folder"]
+    both = [tool for tool, errors in answered.items() if errors == {True, False}]
+    assert {"read_file", "write_file", "list_directory"} <= set(both), "the swaps and the calls never met"
+
+
+# T06: what is no regular file
+
+
+async def test_t06_pipes_sockets_and_devices_are_refused_at_once(asker: Asker) -> None:
+    folder = folder_of(asker)
+    os.mkfifo(folder / "pipe")
+    short = Path(f"/proc/self/fd/{os.open(folder, os.O_RDONLY)}")  # a socket's path may not be long
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(short / "socket"))
+        os.close(int(short.name))
+        names = ["pipe", "socket"]
+        if os.geteuid() == 0:
+            os.mknod(folder / "null", 0o600 | 0o020000, os.makedev(1, 3))
+            names.append("null")
+
+        with fail_after(10):
+            for name in names:
+                begun = time.monotonic()
+                codes = {
+                    tool: (await asker.ask(tool, **arguments(name))).error_code
+                    for tool, arguments in TOOLS.items()
+                    if tool != "delete_file"
+                }
+                took = time.monotonic() - begun
+                assert codes.pop("list_directory") == codes.pop("search_files") == "invalid_path"
+                assert set(codes.values()) == {"not_regular"}, (name, codes)
+                assert took < 2, "seven tools, and none of them waited"
+            assert (await asker.done("grep", pattern="x")).data["total"] == 0
+            listed = await asker.done("list_directory")
+            for name in names:
+                await asker.done("delete_file", path=name)
+
+    assert {row["kind"] for row in listed.data["entries"]} == {"other"}
+
+
+async def test_t06_files_that_lie_about_their_size_are_bounded(asker: Asker) -> None:
+    """`/proc` files say 0 bytes and have some; read through an allowed folder, they are what they are."""
+    with fail_after(10):
+        reply = await asker.ask("import_file", source="/proc/self/environ")
+
+    assert reply.error_code == "denied"
+
+
+# T07: huge
+
+
+async def test_t07_huge_files_and_folders_are_paged_in_bounded_memory(asker: Asker) -> None:
+    folder = folder_of(asker)
+    with (folder / "sparse.bin").open("wb") as file:
+        file.truncate(10 * 1024**3)
+    with (folder / "sparse.txt").open("wb") as file:
+        file.write(b"line\n" * 100_000)
+        file.truncate(10 * 1024**3)
+    with (folder / "line.txt").open("wb") as file:
+        for _ in range(100):
+            file.write(b"x" * 1024**2)
+        file.write(b"\nlast needle\n")
+    os.mkdir(folder / "many")
+    many = os.open(folder / "many", os.O_RDONLY)
+    for number in range(200_000):
+        os.mknod(f"{number:06}", 0o600, dir_fd=many)
+    os.close(many)
+    deep = os.open(folder, os.O_RDONLY)
+    for _ in range(5_000):
+        os.mkdir("d", dir_fd=deep)
+        below = os.open("d", os.O_RDONLY, dir_fd=deep)
+        os.close(deep)
+        deep = below
+    os.close(deep)
+    await asker.done("list_directory", path="many", limit=1)  # what is loaded once
+    before = resident_peak()
+
+    async def timely(tool: str, **arguments: Any) -> dict[str, Any]:
+        with fail_after(5):
+            reply = await asker.done(tool, **arguments)
+        assert len(reply.text.encode()) < 8.5 * 1024
+        return reply.data
+
+    try:
+        binary = await timely("read_file", path="sparse.bin")
+        text = await timely("read_file", path="sparse.txt")
+        line = await timely("read_file", path="line.txt")
+        last = await timely("read_file", path="line.txt", startLine=2)
+        listed = await timely("list_directory", path="many")
+        middle = await timely("list_directory", path="many", offset=150_000, limit=1000)
+        down = await timely("list_directory", path="d", depth=64)
+        found = await timely("search_files", pattern="*9.never")
+        grepped = await timely("grep", pattern="last needle")
+        edited = await asker.ask("edit_file", path="line.txt", edits=EDITS)
+        written = await asker.ask("write_file", path="sparse.txt", content="x", mode="append")
+        grown = resident_peak() - before
+    finally:
+        remove_deep(folder)
+
+    assert (binary["isBinary"], binary["truncated"], binary["size"]) == (True, True, 10 * 1024**3)
+    assert (text["truncated"], text["startLine"]) == (True, 1)
+    assert (line["truncated"], line["totalLines"], line["cutLines"]) == (True, 2, [1])
+    assert last["content"] == "last needle"
+    assert (listed["total"], listed["hasMore"], len(listed["entries"])) == (200_000, True, 50)
+    assert middle["entries"][0]["path"] == "many/150000"
+    assert len(down["entries"]) == 50
+    assert found["truncated"], "the folders are deeper than a search goes"
+    assert [hit["path"] for hit in grepped["matches"]] in ([], ["line.txt"])
+    assert (edited.error_code, written.error_code) == ("limit_exceeded", "limit_exceeded")
+    assert grown < 64 * 1024, f"{grown} KiB"
+
+
+def resident_peak() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
+def remove_deep(folder: Path) -> None:
+    """Remove a tree that is deeper than Python's own way goes."""
+    subprocess.run(["rm", "-rf", str(folder)], check=True)
+
+
+# T08: encodings
+
+HANGUL = "이름: 홍길동\r\n나이: 스물\r\n"
+
+
+@pytest.mark.parametrize(
+    ("data", "encoding"),
+    [
+        (HANGUL.encode("cp949"), "cp949"),
+        ((HANGUL + "전자").encode("euc-kr"), "cp949"),
+        (HANGUL.encode(), "utf-8"),
+        (HANGUL.encode("utf-8-sig"), "utf-8-bom"),
+        (HANGUL.encode("utf-16"), "utf-16-le"),
+        (b"\xfe\xff" + HANGUL.encode("utf-16-be"), "utf-16-be"),
+        ("\ufeff\ud800\r\n나이: 스물\r\n".encode("utf-16-le", "surrogatepass"), "utf-16-le"),
+        (b"plain text, then one bad byte: \xff, and more text\n" * 3 + "나이: 스물\n".encode(), "utf-8-invalid"),
+        (b"\x00\x01\x02", "binary"),
+        (b"\xff\xfe\x00", "binary"),
+        (bytes(range(128, 256)) * 4, "binary"),
+        (HANGUL.encode("utf-32"), "binary"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else f"{len(value)} {value[:4].hex()}",
+)  # fmt: skip
+async def test_t08_every_file_is_a_text_of_a_known_encoding_or_binary(asker: Asker, data: bytes, encoding: str) -> None:
+    path = folder_of(asker) / "a.txt"
+    path.write_bytes(data)
+
+    read = await asker.done("read_file", path="a.txt")
+    edited = await asker.ask("edit_file", path="a.txt", edits=[{"oldText": "스물", "newText": "서른"}])
+
+    assert read.data["encoding"] == encoding
+    assert read.data["isBinary"] == (encoding == "binary")
+    read.text.encode()
+    if encoding == "binary":
+        assert edited.error_code == "not_regular"
+        assert path.read_bytes() == data
+        return
+    assert "나이: 스물" in read.data["content"]
+    assert not edited.is_error, edited.text
+    back = await asker.done("edit_file", path="a.txt", edits=[{"oldText": "서른", "newText": "스물"}])
+    assert path.read_bytes() == data
+    assert back.data["encoding"] == encoding
+
+
+# T39: hostile patterns
+
+
+async def test_t39_hostile_patterns_are_linear_or_refused(asker: Asker) -> None:
+    await asker.done("write_file", path="a.txt", content="a" * 50_000 + "b\n")
+    patterns = {
+        "(a+)+$": "",
+        "(a|a)*$": "",
+        r"(a+)\1": "invalid_arguments",
+        "(?<=a)b": "invalid_arguments",
+        "((a{100}){100}){100}": "invalid_arguments",
+        "x" * 1_000_000: "invalid_arguments",
+        "(" * 1_000: "invalid_arguments",
+    }
+
+    with fail_after(10):
+        codes = {pattern: (await asker.ask("grep", pattern=pattern)).error_code for pattern in patterns}
+        for pattern in ("*a" * 500, "**/" * 300 + "x", "{a,b}" * 100, "[" * 999, "?" * 2000):
+            assert (await asker.ask("search_files", pattern=pattern)).error_code in ("", "invalid_arguments")
+
+    assert codes == patterns
+
+
+async def test_t39_other_calls_go_on_while_a_search_runs(asker: Asker) -> None:
+    """The event loop is never held: while searches run, cheap calls are answered in between."""
+    for number in range(20):
+        (folder_of(asker) / f"{number}.txt").write_text("abc " * 500_000)
+    done = asyncio.Event()
+    between = 0
+
+    async def search() -> None:
+        for _ in range(3):
+            await asker.done("grep", pattern="(x+x+)+y")
+        done.set()
+
+    with fail_after(60):
+        task = asyncio.create_task(search())
+        while not done.is_set():
+            await asker.done("get_current_state")
+            between += 1
+        await task
+
+    assert between > 10
+
+
+# Several processes
+
+APPEND = """
+import asyncio, sys
+from pathlib import Path
+from tests.asking import open_asker
+
+async def main() -> None:
+    async with open_asker(Path(sys.argv[1])) as asker:
+        for number in range(25):
+            line = f"{sys.argv[2]}-{number}"
+            await asker.done("edit_file", path="a.txt", edits=[{"oldText": "END", "newText": f"{line}\\nEND"}])
+            await asker.done("write_file", path="log.txt", content=f"{line}\\n", mode="append")
+
+asyncio.run(main())
+"""
+
+
+async def test_edits_of_four_processes_lose_nothing(tmp_path: Path) -> None:
+    async with open_asker(tmp_path / "madang.db") as asker:
+        await asker.done("write_file", path="a.txt", content="END\n")
+        children = [
+            subprocess.Popen([sys.executable, "-c", APPEND, str(tmp_path / "madang.db"), name]) for name in "abcd"
+        ]
+        assert [await asyncio.to_thread(child.wait) for child in children] == [0] * 4
+
+        edited = (folder_of(asker) / "a.txt").read_text().split("\n")
+        appended = (folder_of(asker) / "log.txt").read_text().split("\n")
+
+    expected = sorted(f"{name}-{number}" for name in "abcd" for number in range(25))
+    assert sorted(edited[:-2]) == expected
+    assert sorted(appended[:-1]) == expected

@@ -1,0 +1,317 @@
+"""Searching in files: what is found, what is told about it, and where it stops."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+from anyio import create_task_group, fail_after, to_thread
+
+from madang.core.errors import Unavailable
+from madang.services.workspace.domain import Hit
+from madang.services.workspace.engine import searching
+from madang.services.workspace.engine.checking import Place, checked
+from madang.services.workspace.engine.confinement import start_confined
+from madang.services.workspace.engine.searching import Grep, Searcher, find_ripgrep
+from tests.asking import Asker
+from tests.services.workspace.workspaces import folder_of
+
+
+async def found(asker: Asker, pattern: str, **more: object) -> list[tuple[str, int, str]]:
+    reply = await asker.done("grep", pattern=pattern, **more)
+    return [(hit["path"], hit["line"], hit["text"]) for hit in reply.data["matches"]]
+
+
+async def test_lines_are_found_in_the_order_of_their_paths(asker: Asker) -> None:
+    await asker.done("write_file", path="b/two.txt", content="x\nneedle 2\n")
+    await asker.done("write_file", path="a.txt", content="needle 1\ny\nNeedle 3\n")
+
+    reply = await asker.done("grep", pattern="needle")
+
+    assert reply.text.startswith(
+        "[grep] 2 line(s) in 2 file(s) of the workspace fit 'needle':\na.txt:1: needle 1\nb/two.txt:2: needle 2\n"
+    )
+    assert len(await found(asker, "needle", ignoreCase=True)) == 3
+    assert await found(asker, r"needle \d", path="b") == [("b/two.txt", 2, "needle 2")]
+    assert await found(asker, "needle", path="a.txt") == [("a.txt", 1, "needle 1")]
+    assert await found(asker, "needle", glob="b/**") == [("b/two.txt", 2, "needle 2")]
+    assert await found(asker, "needle", glob="*.md") == []
+
+
+async def test_the_lines_around_a_hit_come_with_it(asker: Asker) -> None:
+    await asker.done("write_file", path="a.txt", content="1\n2\n3 needle\n4\n5\n")
+    await asker.done("write_file", path="b.txt", content="needle\n")
+
+    reply = await asker.done("grep", pattern="needle", context=1)
+
+    assert reply.data["matches"] == [
+        {"path": "a.txt", "line": 3, "text": "3 needle", "before": ["2"], "after": ["4"]},
+        {"path": "b.txt", "line": 1, "text": "needle", "before": [], "after": []},
+    ]
+    assert "a.txt-2- 2\na.txt:3: 3 needle\na.txt-4- 4\n--" in reply.text
+
+
+@pytest.mark.parametrize(
+    ("codec", "pattern"),
+    [("utf-8", "둘째"), ("utf-8-sig", "둘째"), ("utf-16", "둘째"), ("utf-16-be", "line"), ("cp949", "line")],
+)
+async def test_texts_in_other_encodings_are_found_and_shown_as_text(asker: Asker, codec: str, pattern: str) -> None:
+    mark = b"\xfe\xff" if codec == "utf-16-be" else b""
+    (folder_of(asker) / "a.txt").write_bytes(mark + "첫째 줄\r\n둘째 line\r\n".encode(codec))
+
+    assert await found(asker, pattern) == [("a.txt", 2, "둘째 line")]
+
+
+async def test_hidden_and_ignored_files_are_searched_and_the_insides_of_git_are_not(asker: Asker) -> None:
+    for path in (".env", "ignored.txt", ".git/config"):
+        await asker.done("write_file", path=path, content="needle\n")
+    for path in (".gitignore", ".ignore", ".rgignore"):
+        await asker.done("write_file", path=path, content="ignored.txt\n")
+    (folder_of(asker) / "binary").write_bytes(b"needle\n\x00\x00")
+
+    assert [path for path, _, _ in await found(asker, "needle")] == [".env", "ignored.txt"]
+    assert [path for path, _, _ in await found(asker, "needle", path=".git")] == [".git/config"]
+
+
+async def test_ignore_files_above_the_folder_and_a_config_of_ripgrep_change_nothing(
+    asker: Asker, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    await asker.done("write_file", path="a.txt", content="needle\n")
+    (folder_of(asker).parent / ".ignore").write_text("*\n")
+    (tmp_path / "config").write_text("--invert-match\n")
+    monkeypatch.setenv("RIPGREP_CONFIG_PATH", str(tmp_path / "config"))
+
+    assert await found(asker, "needle") == [("a.txt", 1, "needle")]
+
+
+async def test_names_and_patterns_that_look_like_options_are_none(asker: Asker) -> None:
+    await asker.done("write_file", path="--files", content="-v\n")
+    await asker.done("write_file", path="-x/a.txt", content="--help\n")
+
+    assert await found(asker, "--help") == [("-x/a.txt", 1, "--help")]
+    assert await found(asker, "-v", path="--files") == [("--files", 1, "-v")]
+    assert await found(asker, "-v", path="-x") == []
+    assert await found(asker, "-v", glob="--files") == [("--files", 1, "-v")]
+
+
+async def test_a_search_stops_at_its_limit_and_says_so(asker: Asker) -> None:
+    await asker.done("write_file", path="a.txt", content="needle\n" * 30)
+
+    reply = await asker.done("grep", pattern="needle", limit=10)
+    exactly = await asker.done("grep", pattern="needle", limit=30)
+
+    assert (reply.data["total"], reply.data["truncated"], reply.data["stopped"]) == (10, True, "limit")
+    assert "Stopped at the limit: there are more." in reply.text
+    assert (exactly.data["total"], exactly.data["truncated"]) == (30, False)
+
+
+async def test_of_a_long_line_the_part_around_the_match_is_shown(asker: Asker) -> None:
+    await asker.done("write_file", path="a.txt", content="가" * 3000 + " needle " + "y" * 3000 + "\n")
+
+    ((_, _, text),) = await found(asker, "needle")
+
+    assert " needle " in text
+    assert len(text) <= 502
+
+
+async def test_a_match_is_cut_where_a_line_ends_in_the_remark_of_the_program(asker: Asker) -> None:
+    """A line may look like what ripgrep prints about lines that it cut."""
+    line = "needle " + "z" * 520 + " [... 3 more matches]"
+    await asker.done("write_file", path="a.txt", content=f"{line}\nneedle [... omitted end of long line]\n")
+
+    assert [number for _, number, _ in await found(asker, "needle")] == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "reason"),
+    [
+        (r"(a)\1", "backreferences are not supported"),
+        ("(?=a)", "look-around, including look-ahead and look-behind, is not supported"),
+        ("((a{100}){100}){100}", "compiled regex exceeds size limit"),
+        ("(", "unclosed group"),
+        ("a\\nb", "is not allowed in a regex"),
+        ("a\nb", "is not allowed in a regex"),
+    ],
+)
+async def test_a_pattern_that_is_none_is_refused_with_the_reason(asker: Asker, pattern: str, reason: str) -> None:
+    await asker.done("write_file", path="a.txt", content="a\n")
+
+    reply = await asker.ask("grep", pattern=pattern)
+
+    assert reply.error_code == "invalid_arguments"
+    assert reason in reply.data["error"]["message"]
+    assert len(reply.text) < 600
+
+
+async def test_a_glob_that_is_none_is_refused_with_the_reason(asker: Asker) -> None:
+    reply = await asker.ask("grep", pattern="a", glob="a[")
+
+    assert reply.error_code == "invalid_arguments"
+    assert reply.data["error"]["message"] == "glob: unclosed character class; missing ']'."
+
+
+async def test_a_link_or_a_missing_path_is_not_searched(asker: Asker) -> None:
+    (folder_of(asker) / "link").symlink_to("/etc")
+
+    assert (await asker.ask("grep", pattern="root", path="link")).error_code == "not_regular"
+    assert (await asker.ask("grep", pattern="root", path="link/passwd")).error_code == "invalid_path"
+    assert (await asker.ask("grep", pattern="root", path="nothing")).error_code == "not_found"
+
+
+async def test_without_ripgrep_the_answer_says_what_to_install(
+    asker: Asker, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+    reply = await asker.ask("grep", pattern="a")
+
+    assert reply.error_code == "unavailable"
+    assert "pip install ripgrep" in reply.text
+    (tmp_path / "rg").touch(mode=0o755)
+    assert find_ripgrep() == str(tmp_path / "rg")
+    (tmp_path / "rg").unlink()
+    with pytest.raises(Unavailable):
+        find_ripgrep()
+
+
+# Limits
+
+
+class Slow:
+    """A program in the place of ripgrep that prints what it is told to and then never ends."""
+
+    def __init__(self, folder: Path, body: str) -> None:
+        self.pids = folder / "pids"
+        self.program = folder / "rg"
+        # Written before anything is printed: who has read a line finds the number of the process.
+        self.program.write_text(f"#!/bin/sh\n{body}\nexec sleep 1000\n")
+        self.program.chmod(0o755)
+
+
+@pytest.fixture
+def unconfined(monkeypatch: pytest.MonkeyPatch) -> list[subprocess.Popen[bytes]]:
+    """Lets any program stand in for ripgrep, and keeps what was started."""
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start(arguments: list[str], folder_fd: int, stdin_fd: int, *, cwd: str) -> subprocess.Popen[bytes]:
+        pipe = subprocess.PIPE
+        started.append(subprocess.Popen(arguments, stdin=stdin_fd, stdout=pipe, stderr=pipe, cwd=cwd))
+        return started[-1]
+
+    monkeypatch.setattr(searching, "start_confined", start)
+    return started
+
+
+async def test_a_search_ends_at_its_deadline_and_leaves_no_process(
+    asker: Asker, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, unconfined: list[subprocess.Popen[bytes]]
+) -> None:
+    slow = Slow(tmp_path, r"printf './a.txt\0001:1:0:needle\n'")
+    monkeypatch.setattr(searching, "find_ripgrep", lambda: str(slow.program))
+    monkeypatch.setattr(searching, "DEADLINE_S", 0.5)
+    await asker.done("write_file", path="a.txt", content="needle\n")
+
+    with fail_after(5):
+        reply = await asker.done("grep", pattern="needle")
+
+    assert (reply.data["stopped"], reply.data["truncated"], reply.data["total"]) == ("time", True, 1)
+    assert "not every file was searched" in reply.text
+    assert [process.poll() for process in unconfined] == [-9]
+
+
+async def test_a_cancelled_search_ends_its_process(
+    asker: Asker, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, unconfined: list[subprocess.Popen[bytes]]
+) -> None:
+    slow = Slow(tmp_path, "echo begun > begun")
+    monkeypatch.setattr(searching, "find_ripgrep", lambda: str(slow.program))
+    monkeypatch.setattr(searching, "DEADLINE_S", 60.0)
+    begun = folder_of(asker) / "begun"
+
+    with fail_after(10):
+        async with create_task_group() as tasks:
+            tasks.start_soon(lambda: asker.ask("grep", pattern="needle"))
+            while not (begun.exists() and unconfined):
+                await to_thread.run_sync(os.sched_yield)
+            tasks.cancel_scope.cancel()
+        await to_thread.run_sync(unconfined[0].wait)
+
+    assert unconfined[0].returncode == -9
+
+
+async def test_a_flood_of_output_is_not_kept(
+    asker: Asker, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, unconfined: list[subprocess.Popen[bytes]]
+) -> None:
+    slow = Slow(tmp_path, r"yes 'no hit at all' | head -c 50000000; yes error >&2 & printf './a.txt\0001:1:0:needle\n'")
+    monkeypatch.setattr(searching, "find_ripgrep", lambda: str(slow.program))
+    monkeypatch.setattr(searching, "DEADLINE_S", 1.5)
+    await asker.done("write_file", path="a.txt", content="needle\n")
+
+    with fail_after(10):
+        reply = await asker.done("grep", pattern="needle")
+
+    assert reply.data["stopped"] == "time"
+
+
+# What was found is looked up again
+
+
+async def test_only_what_is_really_there_is_told(asker: Asker) -> None:
+    folder_of(asker).joinpath("a.txt").write_bytes(b"one\ntwo\nthree\n")
+    places = [
+        Place(1, 1, 0, b"one"),
+        Place(2, 1, 4, b"tw"),  # as much as was printed
+        Place(2, 1, 4, b"secret"),
+        Place(2, 1, 5, b"wo"),  # not the beginning of a line
+        Place(9, 1, 1000, b"secret"),
+    ]
+
+    with asker.folders.of(asker.call) as session:
+        hits = checked(session.files, "a.txt", places, 0)
+        assert checked(session.files, "nothing", places, 0) == []
+
+    assert hits == [Hit("a.txt", 1, "one"), Hit("a.txt", 2, "two")]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="Landlock is part of Linux")
+def test_the_program_can_read_the_folder_and_nothing_beside_it(tmp_path: Path) -> None:
+    inside, outside = tmp_path / "inside", tmp_path / "outside"
+    inside.mkdir()
+    (inside / "a.txt").write_text("needle inside\n")
+    outside.mkdir()
+    (outside / "b.txt").write_text("needle outside\n")
+    fd = os.open(inside, os.O_RDONLY)
+    null = os.open(os.devnull, os.O_RDONLY)
+    try:
+        arguments = [find_ripgrep(), "--no-config", "needle", "a.txt", "../outside/b.txt", str(outside)]
+        with start_confined(arguments, fd, null, cwd=str(inside)) as process:
+            out, err = process.communicate()
+    finally:
+        os.close(fd)
+        os.close(null)
+
+    assert out == b"a.txt:needle inside\n"
+    assert err.count(b"Permission denied") == 2
+    assert (outside / "b.txt").read_text(), "only that thread was confined"
+
+
+async def test_searches_in_many_threads_do_not_disturb_each_other(asker: Asker) -> None:
+    for number in range(20):
+        (folder_of(asker) / f"{number}.txt").write_text(f"needle {number}\n")
+    searcher = Searcher(asker.folders)
+    results: list[int] = []
+
+    def search() -> None:
+        for _ in range(5):
+            results.append(len(searcher.grep(asker.call, Grep("needle"), threading.Event()).hits))
+
+    threads = [threading.Thread(target=search) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert results == [20] * 20
