@@ -7,7 +7,7 @@ import asyncio
 import sys
 from collections.abc import Awaitable, Callable
 
-from benchmarks import http, memory, parsing, postgresql, report, search, stdio, store, tokens
+from benchmarks import files, http, memory, parsing, postgresql, report, search, stdio, store, tokens
 from benchmarks.harness import FULL, QUICK, Effort, Finding
 
 BENCHMARKS: dict[str, Callable[[Effort], Awaitable[list[Finding]]]] = {
@@ -24,6 +24,7 @@ BENCHMARKS: dict[str, Callable[[Effort], Awaitable[list[Finding]]]] = {
     "tokens": tokens.tokens,
     "search": search.quality,
     "documents": parsing.documents,
+    "files": files.files,
 }
 
 

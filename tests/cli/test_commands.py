@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
 
 from madang.cli import main
+from madang.core.errors import SetupError
+from madang.settings import read_settings
 
 
 def test_a_tool_can_be_called_and_what_it_wrote_is_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -111,3 +114,73 @@ def test_the_doctor_finds_a_broken_database(tmp_path: Path, capsys: pytest.Captu
     said = capsys.readouterr().out
     assert "FAIL  Service playbook: error " in said
     assert "FAIL  Database: " in said
+
+
+# Allowed folders
+
+
+@pytest.fixture
+def outside(tmp_path: Path) -> Path:
+    """A folder beside the data folder, with a file in it."""
+    folder = tmp_path / "outside"
+    folder.mkdir()
+    (folder / "a.txt").write_text("from outside")
+    return folder
+
+
+def test_a_file_is_imported_from_a_folder_that_was_allowed_by_a_link(
+    tmp_path: Path, outside: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "link").symlink_to(outside)
+    asked = json.dumps({"source": str(outside / "a.txt")})
+    options = ["--data-dir", str(tmp_path / "data")]
+
+    refused = main(["call", "import_file", asked, *options])
+    allowed = main(["call", "import_file", asked, *options, "--allow-folder", str(tmp_path / "link")])
+
+    assert (refused, allowed) == (1, 0)
+    assert "Copied" in capsys.readouterr().out
+
+
+def test_options_win_over_the_variable_and_it_over_the_config_file(tmp_path: Path) -> None:
+    folders = [tmp_path / name for name in ("one", "two", "three", "data")]
+    for folder in folders:
+        folder.mkdir()
+    one, two, three, data = folders
+    (data / "config.toml").write_text(f'allow_folders = ["{one}", "{two}", "{one}"]\n')
+    variable = {"MADANG_ALLOW_FOLDERS": f"{two}{os.pathsep}{three}{os.pathsep}"}
+
+    def allowed(environment: dict[str, str], options: list[str] | None = None) -> tuple[Path, ...]:
+        return read_settings(environment, data_dir=str(data), allow_folders=options).allow_folders
+
+    assert allowed({}) == (one, two)
+    assert allowed(variable) == (two, three)
+    assert allowed({"MADANG_ALLOW_FOLDERS": ""}) == ()
+    assert allowed(variable, [str(three), f"{one}/../two"]) == (three, two)
+
+
+@pytest.mark.parametrize(
+    ("folder", "reason"),
+    [
+        ("nothing", "No such file or directory"),
+        ("file", "it is not a folder"),
+        ("data", "it contains the data folder"),
+        (".", "it contains the data folder"),
+        ("way/..", "it contains the data folder"),
+        ("loop", ""),
+        ("a\0b", ""),
+        ("~nobody-of-that-name/x", ""),
+    ],
+)
+def test_a_folder_that_cannot_be_allowed_is_said_at_the_start(tmp_path: Path, folder: str, reason: str) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "file").touch()
+    (tmp_path / "way").symlink_to("data")  # and up again: this folder
+    (tmp_path / "loop").symlink_to("loop")
+    name = folder if folder.startswith("~") else str(tmp_path / folder)
+
+    with pytest.raises(SetupError, match="cannot be allowed") as refused:
+        read_settings({}, data_dir=str(tmp_path / "data"), allow_folders=[name])
+
+    assert reason in str(refused.value)
+    assert refused.value.hint is not None

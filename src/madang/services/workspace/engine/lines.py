@@ -9,6 +9,7 @@ from array import array
 from bisect import bisect_left
 from collections import OrderedDict
 from collections.abc import Iterator
+from itertools import islice
 
 from madang.services.workspace.domain import EncodingName, TextLine
 from madang.services.workspace.engine.texts import decode_piece, mark_of
@@ -69,13 +70,11 @@ class LineIndex:
         block = bisect_left(self._before, line - 1) - 1
         missing = line - 1 - self._before[block]
         data = os.pread(fd, BLOCK, block * BLOCK)
-        position = 0
-        for end in self.ends(data):
-            missing -= 1
-            if not missing:
-                position = end
-                break
-        return None if missing else block * BLOCK + position
+        if not self._is_wide:
+            *skipped, rest = data.split(b"\n", missing)
+            return block * BLOCK + len(data) - len(rest) if len(skipped) == missing else None
+        end = next(islice(self.ends(data), missing - 1, None), None)
+        return None if end is None else block * BLOCK + end
 
     @property
     def _is_wide(self) -> bool:
@@ -86,17 +85,16 @@ class LineIndex:
 
     def ends(self, data: bytes | bytearray) -> Iterator[int]:
         """Yield the places after each line end. Blocks have an even size, so no wide character is cut."""
-        data = bytes(data)
         sign = b"\n"
-        if self._is_wide:
+        if is_wide := self._is_wide:
             sign = b"\n\x00" if self._encoding == "utf-16-le" else b"\x00\n"
+        length = len(sign)
         at = data.find(sign)
         while at >= 0:
-            if self._is_wide and at % 2:
-                at = data.find(sign, at + 1)
-                continue
-            yield at + len(sign)
-            at = data.find(sign, at + len(sign))
+            # Half of one character and half of the next can look like a line end.
+            if not (is_wide and at % 2):
+                yield at + length
+            at = data.find(sign, at + (length if not is_wide or at % 2 == 0 else 1))
 
 
 class LineIndexes:

@@ -100,6 +100,10 @@ def readable(text: str) -> str:
 def decode_piece(data: bytes, encoding: EncodingName) -> str:
     """Return a piece of a file for reading; it may begin or end inside of a character."""
     codec = _CODECS[encoding][0]
+    try:
+        return data.decode(codec)
+    except UnicodeDecodeError:
+        pass
     if encoding == "utf-8" and not _decodes(data, "utf-8", is_whole=False) and _decodes(data, "cp949", is_whole=False):
         # The beginning of the file, by which its encoding was told, was plain ASCII.
         codec = "cp949"
