@@ -57,13 +57,45 @@ async def test_the_lines_around_a_hit_come_with_it(asker: Asker) -> None:
 
 @pytest.mark.parametrize(
     ("codec", "pattern"),
-    [("utf-8", "둘째"), ("utf-8-sig", "둘째"), ("utf-16", "둘째"), ("utf-16-be", "line"), ("cp949", "line")],
+    [
+        ("utf-8", "둘째"),
+        ("utf-8-sig", "둘째"),
+        ("utf-16", "둘째"),
+        ("utf-16-be", "line"),
+        ("cp949", "line"),
+        ("cp949", "둘째"),
+    ],
 )
 async def test_texts_in_other_encodings_are_found_and_shown_as_text(asker: Asker, codec: str, pattern: str) -> None:
     mark = b"\xfe\xff" if codec == "utf-16-be" else b""
     (folder_of(asker) / "a.txt").write_bytes(mark + "첫째 줄\r\n둘째 line\r\n".encode(codec))
 
     assert await found(asker, pattern) == [("a.txt", 2, "둘째 line")]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "finds"),
+    [
+        ("홍길동", True),
+        ("홍길동*!", True),
+        ("길{1}동", True),
+        ("^홍.*동!$", True),
+        ("이름|홍길", True),
+        ("(?i)홍길동", True),
+        (r"홍\w", False),  # what a letter is depends on the encoding
+        ("[가-힣]길동", False),
+        ("홍동", False),
+        ("길+길", False),
+        ("🙂", False),
+    ],
+)
+async def test_hangul_is_found_in_cp949_too(asker: Asker, pattern: str, finds: bool) -> None:
+    (folder_of(asker) / "a.csv").write_bytes("첫 줄\n홍길동!\n".encode("cp949"))
+    (folder_of(asker) / "b.csv").write_text("홍길동!\n")
+
+    hits = {path for path, _, _ in await found(asker, pattern)}
+
+    assert ("a.csv" in hits) is finds
 
 
 async def test_hidden_and_ignored_files_are_searched_and_the_insides_of_git_are_not(asker: Asker) -> None:

@@ -25,6 +25,7 @@ from madang.core.messages import say
 from madang.services.workspace.domain import GIT, LONGEST_MATCH, Hit, Search, StopReason
 from madang.services.workspace.engine.checking import Place, checked
 from madang.services.workspace.engine.confinement import start_confined
+from madang.services.workspace.engine.patterns import in_both_encodings
 from madang.storage.folders import Folder, Folders, parse_path
 
 DEADLINE_S = 5.0
@@ -103,7 +104,7 @@ class Searcher:
                 # The last glob that fits decides. One who names the folder of Git as path searches in it.
                 arguments += [f"--glob={wanted.glob}"] if wanted.glob else []
                 arguments.append(f"--glob=!{GIT}/")
-            arguments += ["-e", wanted.pattern, "--", where]
+            arguments += ["-e", in_both_encodings(wanted.pattern), "--", where]
             process = start_confined(arguments, folder.fd, stdin_fd, cwd=_path_of(cwd_fd))
             collected = _Collected(wanted.limit, top if kind == "file" else None, top)
             _collect(process, collected, until, stop)
