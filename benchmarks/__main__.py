@@ -7,7 +7,7 @@ import asyncio
 import sys
 from collections.abc import Awaitable, Callable
 
-from benchmarks import files, http, memory, parsing, postgresql, report, search, stdio, store, tokens
+from benchmarks import files, http, memory, parsing, passages, postgresql, report, search, stdio, store, tokens
 from benchmarks.harness import FULL, QUICK, Effort, Finding
 
 BENCHMARKS: dict[str, Callable[[Effort], Awaitable[list[Finding]]]] = {
@@ -25,6 +25,7 @@ BENCHMARKS: dict[str, Callable[[Effort], Awaitable[list[Finding]]]] = {
     "search": search.quality,
     "documents": parsing.documents,
     "files": files.files,
+    "passages": passages.speed,
 }
 
 

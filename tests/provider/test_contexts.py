@@ -149,7 +149,7 @@ async def test_the_built_in_services_tell_their_state_of_this_session(asker: Ask
     prompt = await asker.provider.build_tool_prompt(asker.call)
     other = await asker.provider.service_contexts(replace(asker.call, session_id=SessionId("other")))
 
-    assert list(contexts) == ["playbook", "planning", "ui", "workspace"]
+    assert list(contexts) == ["playbook", "planning", "ui", "content", "workspace"]
     assert contexts["playbook"].structured_state["total"] == 1
     assert contexts["playbook"].structured_state["lastRun"]["playbookId"] == id
     assert contexts["planning"].structured_state == {

@@ -119,6 +119,7 @@ async def house() -> AsyncIterator[House]:
         await house.call("create_playbook", {"goal": f"goal {number}", "workflow": [step]})
         await house.call("add_todo", {"name": f"todo {number}"})
         await house.call("prompt_user", {"prompt": f"prompt {number}", "type": "text"})
+        await house.call("add_content", {"content": f"content {number}"})
     yield house
     await house.provider.close()
     await house.database.close()

@@ -155,7 +155,7 @@ class ContentTools:
     ) -> ToolResult[views.SearchResults]:
         """Find the passages of a store that fit a question or some words best, in any language."""
         wanted = options or SearchOptions()
-        store = await self._rows.find_store(call, store_id)
+        store, is_behind = await self._rows.find_searched(call, store_id)
         if not has_words(query):
             raise InvalidArguments(
                 say("query: holds no words to search for."),
@@ -163,7 +163,7 @@ class ContentTools:
             )
         terms = await self._terms(query)
         # A Korean query may be of particles alone; they are in every text, so they are in no index.
-        passages = await self._passages(store, terms, wanted) if store and terms else []
+        passages = await self._passages(store, terms, wanted, is_behind) if store and terms else []
         marks = needles(terms, query)
         return views.found(query, passages, [window(passage.chunk.text, marks) for passage in passages])
 
@@ -218,10 +218,12 @@ class ContentTools:
             return self._parts.tokenizer.terms(query)
         return await asyncio.to_thread(self._parts.tokenizer.terms, query)
 
-    async def _passages(self, store: StoreKey, terms: list[str], wanted: SearchOptions) -> list[Passage]:
+    async def _passages(
+        self, store: StoreKey, terms: list[str], wanted: SearchOptions, is_behind: bool
+    ) -> list[Passage]:
         passages: list[Passage] = []
         for _ in range(2):
-            if await self._rows.has_changes(store):
+            if is_behind:
                 await self._ranking.update(store)
             hits = await self._ranking.rank(store, terms, wanted.top_n + SPARE_HITS)
             hits = [hit for hit in hits if hit.relevance >= wanted.threshold]

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
 
-from madang.core.documents import Document
+from pydantic import ConfigDict
+
+from madang.core.documents import OF_DOCUMENTS, Document
 from madang.core.messages import Line, Message, Rows, Text, say
 from madang.core.results import ToolResult
 from madang.services.content.domain import Content, Passage, Store, StoreKey, chunk_id
@@ -62,7 +66,10 @@ class ContentRead(Document):
     total_lines: int
 
 
-class SearchResult(Document):
+@dataclass(slots=True)
+class SearchResult:
+    __pydantic_config__: ClassVar[ConfigDict] = OF_DOCUMENTS
+
     content_id: str
     chunk_id: str
     filename: str
@@ -243,7 +250,7 @@ def content_read(
 
 def found(query: str, passages: Sequence[Passage], contexts: Sequence[str]) -> ToolResult[SearchResults]:
     results = [
-        SearchResult.model_construct(
+        SearchResult(
             content_id=passage.content_id,
             chunk_id=chunk_id(passage.content_id, passage.chunk.number),
             filename=passage.filename,

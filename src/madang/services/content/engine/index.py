@@ -137,6 +137,7 @@ class StoreIndex:
         """Return the best chunks that hold any of the terms, best first."""
         import tantivy
 
+        self.open()
         index = self._index
         if index is None:
             raise BrokenIndex  # somebody has just found it broken
@@ -157,8 +158,8 @@ class StoreIndex:
             )
             found: Any = searcher.search(query, limit, count=False).hits
             numbers: Any = searcher.fast_field_values("chunk", [address for _, address in found])
-        # The best there could be: every word, without end. A word that is nowhere weighs like one that is there once;
-        # by its own rarity, "when" and "to" in a question would outweigh in a small store what it is about.
+        # The best there could be: every word, without end. A word that is nowhere weighs like one that is there once:
+        # by its own rarity, the "when" of a question would outweigh in a small store what the question is about.
         counts = [max(count, 1) for count in frequency.values()]
         best = sum(math.log(1 + (max(total - n, 0) + 0.5) / (n + 0.5)) for n in counts) * (BM25_K1 + 1)
         return [Hit(no, min(1.0, math.sqrt(score / best))) for (score, _), no in zip(found, numbers, strict=True)]

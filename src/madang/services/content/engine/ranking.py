@@ -69,7 +69,6 @@ class IndexRanking:
         for _ in range(2):
             opened = self._of(store)
             try:
-                await asyncio.to_thread(opened.index.open)
                 return await asyncio.to_thread(opened.index.search, terms, limit)
             except BrokenIndex as broken:
                 if broken.args:

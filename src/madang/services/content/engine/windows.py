@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 WIDTH = 250
-MOST_PLACES = 20
+MOST_PLACES = 6
 
 
 def window(text: str, needles: Sequence[str]) -> str:
@@ -38,7 +38,8 @@ def _best_start(text: str, needles: Sequence[str]) -> int:
     places.sort()
     best, best_weight = 0, 0
     for index, (at, _) in enumerate(places):
-        held = {needle for place, needle in places[index : index + 40] if place + len(needle) <= at + WIDTH - 40}
+        end = at + WIDTH - 40
+        held = {needle for place, needle in places[index : index + 20] if place < end}
         weight = sum(map(len, held)) + 2 * len(held)
         if weight > best_weight:
             best, best_weight = at, weight

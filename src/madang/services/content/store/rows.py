@@ -31,6 +31,7 @@ from madang.storage.watchers import topic
 
 # An empty id is the session's own store.
 _IS_STORE = "s.user_id = ?1 AND s.session_id = ?2 AND (s.id = ?3 OR (CAST(?3 AS TEXT) = '' AND s.is_own = 1))"
+_HAS_CHANGES = "EXISTS (SELECT 1 FROM content_change d WHERE d.store_no = s.no)"
 _FIELDS = (
     "c.no, c.id, c.filename, c.mime_type, c.size, c.line_count, c.chunk_count, c.preview, c.uploaded_at, c.page_lines"
 )
@@ -108,6 +109,15 @@ class ContentRows:
             f"SELECT s.no, s.id FROM content_store s WHERE {_IS_STORE}", *_owner(call), id, user_id=call.user_id
         )
         return _key(call, id, rows[0] if rows else None)
+
+    async def find_searched(self, call: Call, id: str) -> tuple[StoreKey | None, bool]:
+        """As `find_store`; also tell whether an index outside of the database has to be brought up first."""
+        if self._database.is_remote:
+            return await self.find_store(call, id), False
+        rows = await self._database.find(
+            f"SELECT s.no, s.id, {_HAS_CHANGES} FROM content_store s WHERE {_IS_STORE}", *_owner(call), id
+        )
+        return _key(call, id, rows[0] if rows else None), bool(rows and rows[0][2])
 
     async def find_duplicate(self, store: StoreKey, sha256: str) -> Content | None:
         """Return the content of the store that is the same file."""
@@ -250,24 +260,28 @@ class ContentRows:
         return Chunk(*rows[0]) if rows else None
 
     async def passages(self, store: StoreKey, hits: Sequence[Hit]) -> tuple[list[Passage], bool]:
-        """Return the hits that are rows of this store, and whether the index did not know everything."""
-        if not hits:
-            return [], await self.has_changes(store)
-        places = ", ".join(f"?{number}" for number in range(2, len(hits) + 2))
-        rows = await self._database.find(
+        """Return the hits that are rows of this store, and whether an index did not know everything."""
+        places = ", ".join(f"?{number}" for number in range(2, len(hits) + 2)) or "-1"
+        sql = (
             "SELECT k.no, c.id, c.filename, k.number, k.from_line, k.to_line, k.text FROM content_chunk k "
-            f"JOIN content c ON c.no = k.content_no WHERE c.store_no = ?1 AND k.no IN ({places})",
-            store.no,
-            *(hit.chunk_no for hit in hits),
-            user_id=store.user_id,
+            f"JOIN content c ON c.no = k.content_no WHERE c.store_no = ?1 AND k.no IN ({places})"
         )
+
+        async def work(tx: Transaction) -> tuple[list[Row], bool]:
+            rows = await tx.all(sql, store.no, *(hit.chunk_no for hit in hits))
+            if self._database.is_remote:
+                return rows, False
+            behind = await tx.one(f"SELECT {_HAS_CHANGES} FROM content_store s WHERE s.no = ?1", store.no)
+            return rows, bool(behind and behind[0])
+
+        rows, is_behind = await self._database.read(work, user_id=store.user_id, brief=True)
         by_no = {row[0]: row[1:] for row in rows}
         found = [
             Passage(by_no[no][0], by_no[no][1], Chunk(*by_no[no][2:]), relevance)
             for no, relevance in hits
             if no in by_no
         ]
-        return found, await self.has_changes(store)
+        return found, is_behind
 
     async def delete_content(self, call: Call, store_id: str, id: str) -> tuple[StoreKey, Content]:
         """Remove a content with its text.
@@ -307,12 +321,6 @@ class ContentRows:
             return _store(call, row)
 
         return await self._database.write(work, user_id=call.user_id)
-
-    async def has_changes(self, store: StoreKey) -> bool:
-        """Tell whether an index outside of the database has to be brought up first."""
-        if self._database.is_remote:
-            return False
-        return bool(await self._database.find("SELECT 1 FROM content_change WHERE store_no = ?1 LIMIT 1", store.no))
 
     async def changes(self, store: StoreKey) -> list[Change]:
         rows = await self._database.find(
