@@ -39,7 +39,9 @@ class Limits:
 # Base64 needs four characters for three bytes, and a data: URL has a head.
 LONGEST_URL = LARGEST_FILE // 3 * 4 + 1_024
 
-StoreId = Annotated[str, Field(max_length=100, description="left out: the session's own store")]
+StoreId = Annotated[str, Field(max_length=100)]
+"""A store; empty, or left out, it is the session's own."""
+
 ContentId = Annotated[str, Field(min_length=1, max_length=120)]
 ContentText = Annotated[str, Field(min_length=1, max_length=LARGEST_FILE), NOT_BLANK]
 FileUrl = Annotated[

@@ -93,7 +93,7 @@ class ContentTools:
         store_id: StoreId = "",
         metadata: ContentMetadata | None = None,
     ) -> ToolResult[views.ContentAdded]:
-        """Keep a text (content) or a file (fileUrl), one of the two, so that it can be searched and read by lines."""
+        """Keep a text (content) or a file (fileUrl) for searching and reading. Without storeId: the session's store."""
         given = metadata or ContentMetadata()
         source = await self._source(call, content, file_url)
         filename = shown_name(given.filename or source.filename, UNTITLED_CONTENT)

@@ -11,8 +11,7 @@ import re
 import threading
 import unicodedata
 from collections.abc import Iterator
-from functools import lru_cache
-from importlib.metadata import PackageNotFoundError, version
+from functools import cache, lru_cache
 from typing import Any
 
 VERSION = 1
@@ -22,7 +21,6 @@ KOREAN_PACKAGE = "lindera-python-ko-dic"
 
 _HANGUL = "\uac00-\ud7a3"
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
-_RUNS = re.compile(rf"(?P<hangul>[{_HANGUL}]+)|(?P<cjk>[{_CJK}]+)|(?P<word>[^\W{_HANGUL}{_CJK}]+)")
 _HAS_HANGUL = re.compile(f"[{_HANGUL}]")
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 # Nouns, numerals, pronouns, verbs, adjectives, roots, adverbs and calls carry meaning; particles and endings do not.
@@ -35,15 +33,13 @@ class Tokenizer:
     def __init__(self) -> None:
         self._loading = threading.Lock()
         self._korean: Any = None
-        try:
-            self._korean_version = version(KOREAN_PACKAGE)
-        except PackageNotFoundError:
-            self._korean_version = ""
+        self._is_loadable = True
 
     @property
     def name(self) -> str:
         """What makes these tokens; tokens of another name do not match them."""
-        korean = f"lindera-ko-dic-{self._korean_version}" if self._korean_version else "bigrams"
+        found = _package_version(KOREAN_PACKAGE) if self._is_loadable else ""
+        korean = f"lindera-ko-dic-{found}" if found else "bigrams"
         return f"{korean}+snowball-english/{VERSION}"
 
     def tokens(self, text: str) -> list[str]:
@@ -51,7 +47,7 @@ class Tokenizer:
         text = _composed(text)
         found: list[str] = []
         has_hangul = False
-        for run in _RUNS.finditer(text):
+        for run in _runs().finditer(text):
             if run.lastgroup == "word":
                 found += _word(run.group())
             elif run.lastgroup == "cjk":
@@ -72,7 +68,7 @@ class Tokenizer:
             if not _HAS_HANGUL.search(line):
                 continue
             if analyser is None:
-                for run in _RUNS.finditer(line):
+                for run in _runs().finditer(line):
                     if run.lastgroup == "hangul":
                         yield from _pairs(run.group())
                 continue
@@ -81,13 +77,16 @@ class Tokenizer:
                     yield from _meanings(morpheme.surface, morpheme.details or [""])
 
     def _analyser(self) -> Any:
-        if self._korean is None and self._korean_version:
+        if self._korean is None and self._is_loadable:
             with self._loading:
-                if self._korean is None and self._korean_version:
+                if self._korean is None and self._is_loadable:
                     self._load()
         return self._korean
 
     def _load(self) -> None:
+        if not _package_version(KOREAN_PACKAGE):
+            self._is_loadable = False
+            return
         try:
             import lindera  # type: ignore[import-untyped]  # it ships no types
 
@@ -96,18 +95,35 @@ class Tokenizer:
             builder.set_dictionary("embedded://ko-dic")
             self._korean = builder.build()
         except (ImportError, OSError, ValueError, RuntimeError):
-            self._korean_version = ""  # from now on it is pairs, and the name says so
+            self._is_loadable = False  # from now on it is pairs, and the name says so
+
+
+@cache
+def _package_version(name: str) -> str:
+    # Imported here: it costs more than all the rest of this module, and most sessions never search.
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return ""
+
+
+@cache
+def _runs() -> re.Pattern[str]:
+    # Not at import: it takes milliseconds, and most sessions never search.
+    return re.compile(rf"(?P<hangul>[{_HANGUL}]+)|(?P<cjk>[{_CJK}]+)|(?P<word>[^\W{_HANGUL}{_CJK}]+)")
 
 
 def has_words(text: str) -> bool:
     """Tell whether there is anything in `text` that could be searched for."""
-    return _RUNS.search(text) is not None
+    return _runs().search(text) is not None
 
 
 def needles(terms: list[str], query: str) -> list[str]:
     """Return what to look for in a text to see where `terms` stand in it: in lower case, and without endings."""
     found = dict.fromkeys(term for term in terms if not term.isascii())
-    for run in _RUNS.finditer(_composed(query)):
+    for run in _runs().finditer(_composed(query)):
         if run.lastgroup == "word":
             word = run.group().casefold()
             for token in _word(run.group()):
