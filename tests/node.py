@@ -1,4 +1,4 @@
-"""The Node programs that scripts/node-packages installs, as commands."""
+"""What scripts/node-packages installs: the Node programs as commands, and the script that judges accessibility."""
 
 from pathlib import Path
 
@@ -6,6 +6,7 @@ ROOT = Path(__file__).parent.parent
 PACKAGES = ROOT / ".node" / "node_modules"
 CONFORMANCE = PACKAGES / "@modelcontextprotocol" / "conformance"
 INSPECTOR = PACKAGES / "@modelcontextprotocol" / "inspector"
+AXE = PACKAGES / "axe-core" / "axe.min.js"
 
 
 def conformance_command(*arguments: str) -> list[str]:

@@ -1,0 +1,128 @@
+"""Every page of the product judged by axe-core in real Chromium, in either language and theme."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+from playwright.async_api import Browser, expect
+
+from madang.core.calls import Locale
+from madang.core.messages import Message
+from madang.core.results import UiPage
+from madang.rendering.catalogue import translator
+from madang.rendering.pages import render_fragment
+from madang.services.ui import views
+from madang.services.ui.domain import Prompt
+from madang.services.ui.engine import CHART_TYPES
+from tests.browser.embedding import EmbeddingHost
+from tests.browser.serving import APPS, ServedMadang, open_served
+from tests.browser.test_look import PLAYBOOKS
+from tests.node import AXE
+
+Findings = list[tuple[str, str, list[str]]]
+
+QUESTIONS: dict[str, dict[str, Any]] = {
+    "text": {"prompt": "What is it called?", "placeholder": "A short name"},
+    "select": {"prompt": "어떤 색으로 할까요?", "options": ["Blue", "초록"]},
+    "multiselect": {"prompt": "Which of these?\nTake your time.", "options": ["Blue", "초록", "red"]},
+}
+ANSWERS: dict[str, Any] = {"text": "마당", "select": "Blue", "multiselect": ["Blue", "red"]}
+SERIES = [
+    {"name": name, "data": [{"label": label, "value": value * factor} for label, value in (("1", 3), ("2", 5))]}
+    for name, factor in (("North", 1), ("남쪽", 2), ("West", 7))
+]
+
+
+async def pages_of(madang: ServedMadang, locale: Locale) -> dict[str, str]:
+    """Return every page there is, in each of its states, as the fragments that a host is given."""
+
+    async def shown(tool: str, **arguments: Any) -> dict[str, Any]:
+        return await madang.call_tool(tool, arguments)
+
+    results: dict[str, dict[str, Any]] = {}
+    for kept in PLAYBOOKS:
+        await madang.keep(**kept)
+    results["playbooks"] = await shown("show_playbooks", pageSize=3)
+    results["playbooks, last page"] = await shown("get_playbook_page", page=3, pageSize=3)
+    for type, question in QUESTIONS.items():
+        results[f"{type}, pending"] = asked = await shown("prompt_user", type=type, **question)
+        id = asked["structuredContent"]["messageId"]
+        results[f"{type}, answered"] = await shown("reply_prompt", messageId=id, answer=ANSWERS[type])
+    asked = await shown("prompt_user", type="select", **QUESTIONS["select"])
+    id = asked["structuredContent"]["messageId"]
+    results["cancelled"] = await shown("reply_prompt", messageId=id, cancelled=True)
+    asked = await shown("prompt_user", type="multiselect", **QUESTIONS["multiselect"])
+    id = asked["structuredContent"]["messageId"]
+    results["none chosen"] = await shown("reply_prompt", messageId=id, answer=[])
+    results["wait"] = waiting = await shown("wait_for_user", message="Plug it in", resumeInstruction="Then I print.")
+    results["wait, resumed"] = await shown("resume_from_wait", waitId=waiting["structuredContent"]["waitId"])
+    for chart in CHART_TYPES:
+        data = {"data": SERIES[0]["data"]} if chart == "pie" else {"series": SERIES}
+        results[chart] = await shown("visualize_data", type=chart, title="Orders", xLabel="x", yLabel="y", **data)
+        results[f"{chart}, bare"] = await shown("visualize_data", type=chart, data=SERIES[1]["data"])
+    fragments: dict[str, str] = {name: result["_meta"]["madang/html"] for name, result in results.items()}
+    expired = Prompt(
+        message_id="q1", type="text", prompt="Late?", status="expired", created_at="2026-01-01", expires_at="2026-01-02"
+    )
+    page = views.replied(expired).page
+    assert page is not None
+    return {**fragments, "expired": drawn(page, locale)}
+
+
+def drawn(page: UiPage, locale: Locale) -> str:
+    def fill(template: str, **values: object) -> str:
+        return Message(template, values).render(translator(locale))
+
+    return render_fragment(page.template, page.context, fill)
+
+
+async def findings(host: EmbeddingHost) -> Findings:
+    """Return what axe-core finds serious or critical in the view as it is now."""
+    found: Findings = await host.view.evaluate(
+        """async () => {
+            const { violations } = await axe.run(document, { resultTypes: ['violations'] });
+            return violations
+                .filter(({ impact }) => ['serious', 'critical'].includes(impact))
+                .map(({ id, help, nodes }) => [id, help, nodes.map((node) => node.html + node.failureSummary)]);
+        }"""
+    )
+    return found
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("locale", ["en", "ko"])
+async def test_no_page_has_a_serious_finding(
+    browser: Browser, locale: Locale, theme: Literal["light", "dark"], tmp_path: Path
+) -> None:
+    """All in one frame, as a host shows one result after the other; with the table of a chart opened too."""
+    async with open_served(browser, tmp_path, APPS, locale=locale) as madang:
+        pages = await pages_of(madang, locale)
+        async with madang.showing(madang.host(width=600), color_scheme=theme) as host:
+            await host.view.evaluate(AXE.read_text(encoding="utf-8"))
+            found: dict[str, Findings] = {}
+            for name, html in pages.items():
+                await host.notify("ui/notifications/tool-result", {"_meta": {"madang/html": html}})
+                await expect(host.frame.locator("h1")).to_have_count(1)
+                await host.settle()
+                found[name] = await findings(host)
+                if await host.frame.locator("summary").count():
+                    await host.frame.locator("summary").click()
+                    found[f"{name}, with its data"] = await findings(host)
+            await host.notify("ui/notifications/tool-result", await madang.call_tool("get_prompt", {"messageId": "?"}))
+            await expect(host.frame.locator("#madang-status.error")).to_be_visible()
+            found["an error"] = await findings(host)
+
+    assert {name: serious for name, serious in found.items() if serious} == {}
+
+
+async def test_what_is_hard_to_use_is_found(browser: Browser, tmp_path: Path) -> None:
+    """The judge itself is judged: a page with faults does not pass."""
+    faults = '<h1>Faults</h1><button></button><p style="color: #bbb; background: #fff">Pale</p><input name="x">'
+    async with open_served(browser, tmp_path, APPS) as madang, madang.showing(result={}) as host:
+        await host.view.evaluate(AXE.read_text(encoding="utf-8"))
+        await host.notify("ui/notifications/tool-result", {"_meta": {"madang/html": faults}})
+        await expect(host.frame.locator("h1")).to_have_text("Faults")
+
+        assert {id for id, *_ in await findings(host)} == {"button-name", "color-contrast", "label"}
