@@ -1,121 +1,33 @@
-"""The Inspector's web page as a host of ours: an independent implementation of MCP Apps, driven as a person would.
-
-The view runs where the Inspector puts it: in a frame with an opaque origin inside the frame of its sandbox.
-"""
+"""Our pages in the Inspector's own web host: every button, form and chart, by mouse and by keyboard."""
 
 from __future__ import annotations
 
-import json
-import os
 import re
-import shutil
-import socket
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
-from playwright.async_api import Browser, FrameLocator, Page, async_playwright, expect
+from playwright.async_api import FrameLocator, expect
 
-from tests.doors import PROVIDER, Door, Doors
-from tests.hosts.programs import MADANG, TOKEN, environment, madang_over_http, running
-from tests.node import ROOT, inspector_command
+from tests.doors import Door
+from tests.hosts.inspector import PATIENCE_MS, Host
+from tests.node import ROOT
 
-ARTEFACTS = ROOT / ".artefacts"
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-FLAGS = (
-    "--headless",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-)
-PATIENCE_MS = 30_000
-API_TOKEN = "for-the-page-of-the-inspector"
+COLOURS: dict[str, Any] = {"prompt": "Which colour?", "type": "select", "options": ["Blue", "Green", "빨강"]}
+NAME: dict[str, Any] = {"prompt": "What is it called?", "type": "text", "placeholder": "A short name"}
+SEVERAL: dict[str, Any] = {**COLOURS, "prompt": "Which colours?", "type": "multiselect"}
 
 
-@pytest.fixture(scope="module")
-async def browser() -> AsyncIterator[Browser]:
-    program = next(filter(None, map(shutil.which, BROWSERS)))
-    # Chromium's own sandbox does not work for root, as whom containers run.
-    flags = [*FLAGS, "--no-sandbox"] if os.geteuid() == 0 else list(FLAGS)
-    async with async_playwright() as playwright:
-        browser = await playwright.chromium.launch(executable_path=program, args=flags)
-        yield browser
-        await browser.close()
-
-
-@dataclass(frozen=True)
-class Host:
-    """The Inspector's page, connected to a Madang."""
-
-    page: Page
-    era: str
-
-    async def open_view(self, title: str, **fields: str) -> FrameLocator:
-        """Open the view of a tool with these arguments."""
-        await self.page.get_by_text("Apps", exact=True).click()
-        await self.page.get_by_text(title, exact=True).first.click()
-        for name, value in fields.items():
-            await self.page.get_by_label(name, exact=True).fill(value)
-        await self.page.get_by_test_id("open-app").click()
-        return self.page.frame_locator("iframe").frame_locator("iframe")
-
-
-@pytest.fixture
-async def door(tmp_path: Path) -> AsyncIterator[Door]:
-    """The store behind the server, by another process's eyes; with twelve playbooks in it."""
-    async with Doors(PROVIDER, tmp_path / "data").open() as door:
-        for number in range(1, 13):
-            await door.done("create_playbook", goal=f"Playbook {number}", workflow=[{"description": "Do it"}])
-        yield door
-
-
-@pytest.fixture(params=["http-auto", "stdio-legacy"])
-async def host(request: pytest.FixtureRequest, tmp_path: Path, browser: Browser, door: Door) -> AsyncIterator[Host]:
-    transport, era = request.param.split("-")
-    data_dir = tmp_path / "data"
-    async with AsyncExitStack() as stack:
-        if transport == "http":
-            url = await stack.enter_async_context(madang_over_http(data_dir))
-            server = ["--transport", "http", "--server-url", url, "--header", f"Authorization: Bearer {TOKEN}"]
-            target = ["--protocol-era", era, *server]
-        else:
-            entry = {"command": str(MADANG), "args": ["mcp", "--data-dir", str(data_dir)], "protocolEra": era}
-            config = tmp_path / "mcp.json"
-            config.write_text(json.dumps({"mcpServers": {"madang": entry}}), encoding="utf-8")
-            target = ["--config", str(config)]
-        variables = environment(
-            tmp_path,
-            CLIENT_PORT=str(_free_port()),
-            MCP_SANDBOX_PORT="0",
-            MCP_APP_ORIGIN_PORT="0",
-            MCP_AUTO_OPEN_ENABLED="false",
-            MCP_INSPECTOR_API_TOKEN=API_TOKEN,
-        )
-        command = inspector_command("--web", *target)
-        await stack.enter_async_context(running(command, variables, until="Auth token:"))
-        context = await browser.new_context(viewport={"width": 1280, "height": 900})
-        stack.push_async_callback(context.close)
-        context.set_default_timeout(PATIENCE_MS)
-        page = await context.new_page()
-        await page.goto(f"http://127.0.0.1:{variables['CLIENT_PORT']}?MCP_INSPECTOR_API_TOKEN={API_TOKEN}")
-        await page.get_by_label("Connect or disconnect").click(force=True)
-        await expect(page.get_by_text("Connected", exact=True)).to_be_visible(timeout=PATIENCE_MS)
-        yield Host(page, request.param)
-
-
-def _free_port() -> int:
-    """Return a port that was free a moment ago: the Inspector has to be told one."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return int(server.getsockname()[1])
+def artefacts() -> Path:
+    folder = ROOT / ".artefacts"
+    folder.mkdir(exist_ok=True)
+    return folder
 
 
 async def test_the_buttons_of_the_playbook_page_work_in_a_foreign_host(host: Host, door: Door) -> None:
-    view = await host.open_view("Show playbooks", pageSize="5")
+    for number in range(1, 13):
+        await door.done("create_playbook", goal=f"Playbook {number}", workflow=[{"description": "Do it"}])
+    view = await host.open_view("Show playbooks", pageSize=5)
     rows = view.locator("li h2")
     await expect(rows).to_have_text([f"Playbook {number}" for number in range(1, 6)], timeout=PATIENCE_MS)
     await expect(view.locator(".page-info")).to_have_text("Page 1 of 3 (12 total)")
@@ -131,10 +43,88 @@ async def test_the_buttons_of_the_playbook_page_work_in_a_foreign_host(host: Hos
     await view.get_by_role("button", name="Select: Playbook 9").click()
     await expect(view.locator("#madang-status")).to_contain_text("Selected: ", timeout=PATIENCE_MS)
     await expect(host.page.get_by_text(re.compile("^error$", re.IGNORECASE))).to_have_count(0)
-    ARTEFACTS.mkdir(exist_ok=True)
-    await host.page.screenshot(path=ARTEFACTS / f"inspector-{host.era}.png")
+    await host.page.screenshot(path=artefacts() / f"inspector-{host.era}.png")
 
     kept = (await door.done("list_playbooks")).data["page"]["items"]
     assert [item["goal"] for item in kept] == [f"Playbook {number}" for number in range(1, 13) if number != 7]
     runs = (await door.done("list_playbook_runs")).data["page"]["items"]
     assert [run["playbookId"] for run in runs] == [item["id"] for item in kept if item["goal"] == "Playbook 9"]
+
+
+async def test_each_kind_of_question_is_answered_with_the_mouse(host: Host, door: Door) -> None:
+    view = await asked(host, NAME)
+    await view.get_by_role("textbox", name="What is it called?").fill("마당")
+    await sent(view, "마당")
+    await host.page.screenshot(path=artefacts() / f"inspector-prompt-{host.era}.png")
+    await host.close_view()
+
+    view = await asked(host, COLOURS)
+    await view.get_by_text("빨강").click()
+    await sent(view, "빨강")
+    await host.close_view()
+
+    view = await asked(host, SEVERAL)
+    await view.get_by_text("Blue").click()
+    await view.get_by_text("빨강").click()
+    await sent(view, "Blue", "빨강")
+    await host.close_view()
+
+    view = await asked(host, NAME)
+    await view.get_by_role("button", name="Cancel").click()
+    await expect(view.get_by_text("You cancelled this question.")).to_be_visible()
+
+    assert await answers(door) == ["마당", "빨강", ["Blue", "빨강"]]
+    assert (await door.done("list_prompts", status="cancelled")).data["total"] == 1
+
+
+@pytest.mark.parametrize(
+    ("question", "keys", "answer"),
+    [
+        (NAME, ["Tab", "H", "i", "Tab", "Enter"], "Hi"),
+        (COLOURS, ["Tab", "Space", "ArrowDown", "Tab", "Space"], "Green"),
+        (SEVERAL, ["Tab", "Space", "Tab", "Tab", "Space", "Tab", "Enter"], ["Blue", "빨강"]),
+    ],
+    ids=["text", "select", "multiselect"],
+)
+async def test_each_kind_of_question_is_answered_with_the_keyboard_alone(
+    host: Host, door: Door, question: dict[str, Any], keys: list[str], answer: Any
+) -> None:
+    view = await asked(host, question)
+    await view.locator("h1").focus()
+    for key in keys:
+        await host.page.keyboard.press(key)
+
+    await expect(view.locator(".answer").first).to_be_visible(timeout=PATIENCE_MS)
+    await expect(view.locator("h1")).to_be_focused()
+    assert await answers(door) == [answer]
+
+
+async def test_waits_and_charts_work_in_a_foreign_host(host: Host, door: Door) -> None:
+    view = await host.open_view("Wait for user", message="Plug it in", resumeInstruction="Then I print.")
+    await view.get_by_role("button", name="Continue").click()
+    await expect(view.get_by_text("Continued.")).to_be_visible(timeout=PATIENCE_MS)
+    await host.close_view()
+
+    data = [{"label": "May", "value": 3}, {"label": "June", "value": 7}]
+    view = await host.open_view("Visualize data", type="bar", data=data, title="Orders")
+    await expect(view.get_by_role("img", name="Orders")).to_be_visible(timeout=PATIENCE_MS)
+    await view.get_by_text("Data", exact=True).click()
+    await expect(view.get_by_role("row")).to_have_count(3)
+    await host.page.screenshot(path=artefacts() / f"inspector-chart-{host.era}.png")
+
+
+async def asked(host: Host, question: dict[str, Any]) -> FrameLocator:
+    view = await host.open_view("Prompt user", **question)
+    await expect(view.locator("h1")).to_have_text(question["prompt"], timeout=PATIENCE_MS)
+    return view
+
+
+async def sent(view: FrameLocator, *answer: str) -> None:
+    await view.get_by_role("button", name="Send").click()
+    await expect(view.locator(".answer")).to_have_text(list(answer), timeout=PATIENCE_MS)
+
+
+async def answers(door: Door) -> list[Any]:
+    """Return what was answered, oldest first, as another process sees it."""
+    prompts = (await door.done("list_prompts", status="answered")).data["prompts"]
+    return [prompt["answer"] for prompt in reversed(prompts)]
