@@ -63,6 +63,10 @@ class ServedMadang:
         result = await self._door.client.call_tool(name, arguments)
         return result.model_dump(mode="json", by_alias=True, exclude_none=True)
 
+    async def listed_tool(self, name: str) -> dict[str, Any]:
+        """Return a tool as the host sees it in the list."""
+        return (await self._door.tools())[name]
+
     async def linked_view(self, tool: str = "show_playbooks") -> str:
         """Return the page a tool is linked to, as a host reads it before the tool is called."""
         uri = (await self._door.tools())[tool]["_meta"]["ui"]["resourceUri"]

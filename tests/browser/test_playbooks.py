@@ -101,9 +101,12 @@ async def test_deleting_from_the_page_refreshes_the_list_and_stays_on_its_page(m
 async def test_deleting_the_last_one_leaves_no_row_behind(madang: ServedMadang) -> None:
     await madang.given(goals(1))
     async with madang.showing() as host:
-        await host.frame.get_by_role("button", name="Delete").click()
+        await host.frame.get_by_role("button", name="Delete").focus()
+        await host.page.keyboard.press("Enter")
 
-        await expect(host.frame.locator("main")).to_have_text(re.compile("^No playbooks found for agent default."))
+        await expect(host.frame.locator("h1")).to_have_text("No playbooks found for agent default.")
+        await expect(host.frame.locator("h1")).to_be_focused()
+        await expect(host.frame.locator("h2")).to_have_count(0)
         await expect(host.frame.get_by_role("button")).to_have_count(0)
 
     assert await madang.kept_goals() == []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -13,6 +12,7 @@ from anyio import Event
 from playwright.async_api import Browser, expect
 
 from madang.core.calls import Locale
+from madang.services.ui import store
 from tests.browser.embedding import EmbeddingHost
 from tests.browser.serving import APPS, ServedMadang, open_served
 from tests.browser.test_look import fits
@@ -164,19 +164,100 @@ async def test_a_form_cannot_be_sent_twice(madang: ServedMadang) -> None:
         assert host.calls == [("reply_prompt", {"messageId": id, "answer": "Blue"})]
 
 
-async def test_a_stale_form_says_so_and_changes_nothing(madang: ServedMadang) -> None:
+@pytest.mark.parametrize(
+    ("became", "press", "shown"),
+    [
+        ("answered", "Send", "You answered: Green"),
+        ("answered", "Cancel", "You answered: Green"),
+        ("cancelled", "Send", "You cancelled this question."),
+        ("expired", "Send", "This question has expired."),
+        ("expired", "Cancel", "This question has expired."),
+    ],
+)
+async def test_a_stale_form_gives_way_to_what_became_of_the_question(
+    madang: ServedMadang, monkeypatch: pytest.MonkeyPatch, became: str, press: str, shown: str
+) -> None:
     async with asking(madang, COLOURS) as (host, id):
-        async with madang.another_door() as door:
-            await door.done("reply_prompt", messageId=id, answer="Green")
+        if became == "expired":
+            monkeypatch.setattr(store, "_now", lambda: "2999-01-01T00:00:00.000Z")
+        else:
+            async with madang.another_door() as door:
+                given = {"answer": "Green"} if became == "answered" else {"cancelled": True}
+                await door.done("reply_prompt", messageId=id, **given)
         await host.frame.get_by_text("Blue").click()
-        await host.frame.get_by_role("button", name="Send").click()
+        await host.frame.get_by_role("button", name=press).click()
 
         status = host.frame.get_by_role("status")
-        await expect(status).to_have_text(re.compile(f"Prompt {id} was answered already. Nothing was changed."))
+        await expect(status).to_have_text("This question was closed before your answer came. Nothing was changed.")
         await expect(status).to_have_class("error")
+        await expect(host.frame.locator("main")).to_have_text(f"Which colour? {shown}", use_inner_text=True)
+        await expect(host.frame.locator("form, button")).to_have_count(0)
+        await expect(host.frame.locator("h1")).to_be_focused()
+        assert [name for name, _ in host.calls] == ["reply_prompt", "get_prompt"]
         assert host.messages == []
 
-    assert await answer_of(madang, id) == ("answered", "Green")
+        assert (await kept(madang, id))["status"] == became
+
+
+async def test_a_refused_answer_leaves_the_form_and_what_was_typed(madang: ServedMadang) -> None:
+    async with asking(madang, NAME) as (host, id):
+        long = "x" * 20_001
+        await host.frame.get_by_role("textbox").fill(long)
+        await host.frame.get_by_role("button", name="Send").click()
+
+        await expect(host.frame.get_by_role("status")).to_contain_text("answer: must be a string or a list of strings")
+        await expect(host.frame.get_by_role("textbox")).to_have_value(long)
+        await expect(host.frame.get_by_role("button", name="Send")).to_be_enabled()
+
+    assert (await kept(madang, id))["status"] == "pending"
+
+
+async def test_a_question_whose_page_was_stripped_off_is_fetched(linked: ServedMadang) -> None:
+    """Some hosts hand on the data of a result and not its `_meta`."""
+    result = await linked.call_tool("prompt_user", COLOURS)
+    id = result["structuredContent"]["messageId"]
+    del result["_meta"]
+    async with linked.showing(tool="prompt_user", result=result, tool_input=COLOURS) as host:
+        await host.frame.get_by_text("Green").click()
+        await host.frame.get_by_role("button", name="Send").click()
+
+        await expect(host.frame.locator(".answer")).to_have_text("Green")
+        assert host.calls == [
+            ("get_prompt", {"messageId": id}),
+            ("reply_prompt", {"messageId": id, "answer": "Green"}),
+        ]
+
+    async with linked.showing(tool="prompt_user", result={}, tool_input=COLOURS) as host:
+        await host.settle()
+        assert host.calls == []
+
+
+async def test_a_chart_whose_page_was_stripped_off_is_drawn_again(linked: ServedMadang) -> None:
+    chart = {"type": "bar", "title": "Orders", "data": [{"label": "May", "value": 3}]}
+    result = await linked.call_tool("visualize_data", chart)
+    del result["_meta"]
+    async with linked.showing(tool="visualize_data", result=result, tool_input=chart) as host:
+        await expect(host.frame.get_by_role("img", name="Orders")).to_be_visible()
+
+        assert host.calls == [("visualize_data", chart)]
+
+
+async def test_a_wait_whose_page_was_stripped_off_is_told_in_words(linked: ServedMadang) -> None:
+    """No tool only reads a wait; the words are more than an empty page."""
+    result = await linked.call_tool("wait_for_user", {"message": "Plug it in"})
+    del result["_meta"]
+    async with linked.showing(tool="wait_for_user", result=result) as host:
+        await expect(host.frame.locator("h1")).to_have_text("Waiting for the person: Plug it in")
+        assert host.calls == []
+
+
+async def test_reading_a_question_shows_no_page_by_itself(madang: ServedMadang) -> None:
+    """A model that looks for the answer again and again must not fill the chat with forms."""
+    asked = await madang.call_tool("prompt_user", COLOURS)
+    read = await madang.call_tool("get_prompt", {"messageId": asked["structuredContent"]["messageId"]})
+
+    assert [part["type"] for part in read["content"]] == ["text"]
+    assert "ui/resourceUri" not in (await madang.listed_tool("get_prompt")).get("_meta", {})
 
 
 async def test_sending_what_somebody_else_sent_before_shows_the_answer(madang: ServedMadang) -> None:
@@ -233,7 +314,7 @@ async def test_an_answer_that_failed_is_not_told_to_the_model(linked: ServedMada
             await door.done("reply_prompt", messageId=id, cancelled=True)
         await host.frame.get_by_text("Blue").click()
         await host.frame.get_by_role("button", name="Send").click()
-        await expect(host.frame.get_by_role("status")).to_have_text(re.compile("was cancelled already"))
+        await expect(host.frame.get_by_text("You cancelled this question.")).to_be_visible()
         await host.settle()
 
         assert host.messages == []

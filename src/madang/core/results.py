@@ -55,12 +55,17 @@ class Pause:
 
 @dataclass(frozen=True, slots=True)
 class ToolResult(Generic[DataT]):
-    """What a tool returns, before anybody's language or client is known; compare it by value in tests."""
+    """What a tool returns, before anybody's language or client is known; compare it by value in tests.
+
+    `page` is shown to the person. `refill` shows nothing by itself: a page that is open already takes it when it calls
+    the tool, because it lacks its content or holds what is out of date.
+    """
 
     text: Text
     data: DataT
     page: UiPage | None = None
     pause: Pause | None = None
+    refill: UiPage | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +88,7 @@ class Reply:
     page: ShownPage | None = None
     pause: PauseKind | None = None
     form: Form | None = None
+    refill: str = ""
     error_code: str = ""
 
     @property

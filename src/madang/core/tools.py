@@ -35,6 +35,7 @@ class _Mark:
     audience: Audience
     idempotent: bool
     page: str
+    refills: str
     answers_pause: bool
     answered_by: str
 
@@ -45,17 +46,19 @@ def tool(
     audience: Audience = "model",
     idempotent: bool = False,
     page: str = "",
+    refills: str = "",
     answers_pause: bool = False,
     answered_by: str = "",
 ) -> Callable[[MethodT], MethodT]:
     """Declare a method to be a tool.
 
-    `page` names the page the tool shows, if any; `answers_pause` marks the tools that wake a paused agent;
+    `page` names the page the tool shows, if any, and `refills` one that it draws anew only where it is open already;
+    `answers_pause` marks the tools that wake a paused agent;
     `answered_by` names the tool that takes the answer to what this one asks.
     """
 
     def mark(method: MethodT) -> MethodT:
-        setattr(method, _MARK, _Mark(effect, audience, idempotent, page, answers_pause, answered_by))
+        setattr(method, _MARK, _Mark(effect, audience, idempotent, page, refills, answers_pause, answered_by))
         return method
 
     return mark
@@ -72,6 +75,7 @@ class Tool:
     audience: Audience
     idempotent: bool
     page: str
+    refills: str
     answers_pause: bool
     answered_by: str
 
@@ -140,6 +144,7 @@ def tools_of(holder: object) -> tuple[Tool, ...]:
                 audience=mark.audience,
                 idempotent=mark.idempotent or mark.effect == "read",
                 page=mark.page,
+                refills=mark.refills,
                 answers_pause=mark.answers_pause,
                 answered_by=mark.answered_by,
             )

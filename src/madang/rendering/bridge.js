@@ -4,10 +4,13 @@
 //   data-then, data-then-args    the tool called after that, whose page is shown
 //   data-message                 what the person has said thereby, for the host's model
 //   data-done                    what to tell the person when it is done
+//   data-stale, data-stale-args  the tool called after a refusal, whose page is shown unless it still is a
+//                                form; and then data-late is told instead of the refusal
 //   data-download, data-failed   the file that a click saves, and what to say if the host did not; the file
 //                                is the text of template[data-file], with data-uri and data-type; such
 //                                a button is hidden as long as no host has said that it saves files
-//   body[data-refresh-tool]      the tool that fetches what a page opened without data lacks
+//   body[data-refresh-tool]      the tool that fetches what a page opened without data lacks; with the
+//                                names of its arguments in data-refresh-args, optional ones with a ?
 // Arguments may stand on an ancestor. It speaks MCP Apps (2026-01-26), and the older mcp-ui messages
 // to a host that does not answer. pages.py drops whole-line comments and indentation, so no string
 // may go over several lines.
@@ -16,8 +19,8 @@
   const main = document.getElementById('madang');
   const status = document.getElementById('madang-status');
   const answers = [];
-  let { refreshTool, noAnswer } = document.body.dataset;
-  let apps, lastHeight = 0;
+  let { refreshTool, refreshArgs, noAnswer } = document.body.dataset;
+  let apps, toolInput, lastHeight = 0;
 
   // A frame with an opaque origin cannot learn its host's origin, so '*' it has to be: whoever embeds
   // the page reads what it sends. Therefore nothing secret is sent, no token and no credentials: only
@@ -38,7 +41,7 @@
     const result = await (apps
       ? request('tools/call', { name, arguments: args })
       : ask((id) => post({ type: 'tool', messageId: `${id}`, payload: { toolName: name, params: args } })));
-    if (result.isError) throw Error(textOf(result) || noAnswer);
+    if (result.isError) throw Object.assign(Error(textOf(result) || noAnswer), { isRefusal: true });
     return result;
   }
 
@@ -63,9 +66,17 @@
     const html = fragmentOf(result);
     const text = orText && textOf(result);
     if (html != null) main.innerHTML = html;
-    else if (text) main.textContent = text;
+    else if (text) showText(text);
     offerFiles();
     return html != null;
+  }
+
+  // Its first line is a heading, because every page has one and the focus needs a place to go.
+  function showText(text) {
+    const [first, ...rest] = text.split('\n');
+    main.innerHTML = '<h1 tabindex="-1" dir="auto"></h1><p class="lines" dir="auto"></p>';
+    main.firstChild.textContent = first;
+    main.lastChild.textContent = rest.join('\n').trim();
   }
 
   function offerFiles() {
@@ -96,13 +107,25 @@
 
   const act = (el, by, fields) => run(async () => {
     const { tool, then, message, done } = el.dataset;
-    const result = await call(tool, { ...argsOf(el, 'data-args'), ...fields });
+    const result = await call(tool, { ...argsOf(el, 'data-args'), ...fields }).catch((error) => refused(el, error));
+    if (!result) return;
     const shown = show(result);
     if (then) show(await call(then, argsOf(el, 'data-then-args')), true);
     if (done || !(shown || then)) say(done || textOf(result));
     if (!message || !apps?.hostCapabilities?.message) return;
     request('ui/message', { role: 'user', content: [{ type: 'text', text: message }] }).catch(() => {});
   }, by);
+
+  // A refusal may mean that what is on screen is out of date. A form that is still open stays as it is, or
+  // what the person typed would be gone.
+  async function refused(el, error) {
+    const { stale, late } = el.closest('[data-stale]')?.dataset || {};
+    if (!stale || !error.isRefusal) throw error;
+    const html = fragmentOf(await call(stale, argsOf(el, 'data-stale-args')).catch(() => ({})));
+    if (html == null || html.includes('<form')) throw error;
+    main.innerHTML = html;
+    say(late, 'error');
+  }
 
   // The sandbox blocks downloads, so the host saves the file. That it did not may be the person's own wish.
   const download = (by) => run(async () => {
@@ -146,11 +169,24 @@
   function onToolResult(result) {
     const tool = refreshTool;
     refreshTool = '';
+    const data = result.structuredContent;
     if (result.isError) say(textOf(result), 'error');
-    else if (!show(result) && tool) {
-      const { page, pageSize } = result.structuredContent?.page || {};
-      run(async () => show(await call(tool, page ? { page, pageSize } : { page: 1 }), true));
+    else if (!show(result)) {
+      const args = tool && (argsFrom(toolInput) || argsFrom({ page: 1, ...data, ...data?.page }));
+      if (args) run(async () => show(await call(tool, args), true));
+      else if (!main.firstElementChild) show(result, true);
     }
+  }
+
+  // What the refresh tool takes, or nothing when something is missing that it needs.
+  function argsFrom(facts) {
+    const args = {};
+    for (const name of refreshArgs.split(' ')) {
+      const key = name.replace('?', '');
+      if (facts?.[key] != null) args[key] = facts[key];
+      else if (key === name) return;
+    }
+    return args;
   }
 
   // Any window can post to this one; only the embedder may change what the person sees.
@@ -160,6 +196,7 @@
     if (type === 'ui-message-response') answers[messageId - 1]?.(error, response);
     else if (!jsonrpc) return;
     else if (!method) answers[id - 1]?.(error, result);
+    else if (method === 'ui/notifications/tool-input') toolInput = params.arguments;
     else if (method === 'ui/notifications/tool-result') onToolResult(params);
     else if (method === 'ui/notifications/host-context-changed') applyContext(params);
     else if (method === 'ping' || method === 'ui/resource-teardown') rpc({ id, result: {} });

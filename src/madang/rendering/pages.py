@@ -35,11 +35,13 @@ def render_page(
     title: str,
     lang: str,
     refresh_tool: str = "",
+    refresh_args: str = "",
     no_answer: str = "The host did not answer.",
 ) -> str:
     """Put a fragment made by `render_fragment` into the shell with style and script.
 
-    `refresh_tool` is what the page calls when its host opens it without data;
+    `refresh_tool` is what the page calls when its host opens it without data, and
+    `refresh_args` names its arguments, those that may be left out with a `?`;
     `no_answer` is the one text the script has of its own, in the page's language.
     """
     from markupsafe import Markup
@@ -52,6 +54,7 @@ def render_page(
             lang=lang,
             title=title,
             refresh_tool=refresh_tool,
+            refresh_args=refresh_args,
             no_answer=no_answer,
             css=Markup(_compact("style.css")),
             script=Markup(script),

@@ -36,6 +36,7 @@ def reply(service: str, tool: str, call: Call, result: ToolResult[Any]) -> Reply
         page=_shown(result.page, call, translate),
         pause=result.pause.kind if result.pause else None,
         form=result.pause.form if result.pause else None,
+        refill=_fragment(result.refill, translate) if result.refill and call.pages != "off" else "",
     )
 
 
@@ -56,7 +57,9 @@ def error_reply(service: str, tool: str, call: Call, error: MadangError) -> Repl
     )
 
 
-def page_document(call: Call, fragment: str = "", *, title: Message | None = None, refresh_tool: str = "") -> str:
+def page_document(
+    call: Call, fragment: str = "", *, title: Message | None = None, refresh_tool: str = "", refresh_args: str = ""
+) -> str:
     """Return a whole page around `fragment`, or around nothing when the page is to be filled by its host."""
     translate = translator(call.locale)
     return pages.render_page(
@@ -64,6 +67,7 @@ def page_document(call: Call, fragment: str = "", *, title: Message | None = Non
         title=title.render(translate) if title else "Madang",
         lang=call.locale,
         refresh_tool=refresh_tool,
+        refresh_args=refresh_args,
         no_answer=say("The host did not answer.").render(translate),
     )
 
@@ -147,10 +151,14 @@ def _shown(page: UiPage | None, call: Call, translate: Translate) -> ShownPage |
     if page is None or call.pages == "off":
         return None
 
-    def fill(template: str, **values: object) -> str:
-        return Message(template, values).render(translate)
-
-    fragment = pages.render_fragment(page.template, page.context, fill)
+    fragment = _fragment(page, translate)
     if call.pages == "linked":
         return ShownPage(page.name, fragment)
     return ShownPage(page.name, fragment, page_document(call, fragment, title=page.title))
+
+
+def _fragment(page: UiPage, translate: Translate) -> str:
+    def fill(template: str, **values: object) -> str:
+        return Message(template, values).render(translate)
+
+    return pages.render_fragment(page.template, page.context, fill)

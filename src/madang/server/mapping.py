@@ -62,6 +62,12 @@ def _answer_or_error(schema: dict[str, Any]) -> dict[str, Any]:
     return {**kept, "properties": {**kept["properties"], "error": {"type": "object"}}}
 
 
+def arguments_of(tool: Tool) -> str:
+    """Return the names of a tool's arguments for a page that calls it, those that may be left out with a `?`."""
+    required = tool.input_schema.get("required", ())
+    return " ".join(name if name in required else f"{name}?" for name in tool.input_schema["properties"])
+
+
 def listed_tools(tools: Iterable[Tool], pages: PageMode) -> list[dict[str, Any]]:
     """Return the tools this client should see.
 
@@ -82,6 +88,8 @@ def call_result(reply: Reply) -> dict[str, Any]:
             content.append(_embedded(reply, reply.page))
         else:
             meta[FRAGMENT_KEY] = reply.page.fragment
+    elif reply.refill:
+        meta[FRAGMENT_KEY] = reply.refill
     result: dict[str, Any] = {
         "resultType": "complete",
         "content": content,

@@ -19,6 +19,7 @@ from madang.core.errors import RequestError, UnknownTool
 from madang.core.ids import AssistantId, SessionId, is_name
 from madang.core.messages import say
 from madang.core.resources import Resource, ResourceList
+from madang.core.tools import Tool
 from madang.provider.provider import Provider
 from madang.rendering.catalogue import translator
 from madang.rendering.replies import document, page_document
@@ -157,9 +158,10 @@ class McpServer:
 
     async def _read_resource(self, context: Context, params: types.ReadResourceRequestParams) -> dict[str, Any]:
         call = self._call_of(context)
-        for name, refresh_tool in (await self._page_names(call)).items():
+        for name, tool in (await self._page_names(call)).items():
             if params.uri == mapping.page_uri(name):
-                html = page_document(call, refresh_tool=refresh_tool)
+                name_of_tool, arguments = (tool.name, mapping.arguments_of(tool)) if tool else ("", "")
+                html = page_document(call, refresh_tool=name_of_tool, refresh_args=arguments)
                 return mapping.cacheable({"contents": [mapping.page_contents(name, html)]})
         resource = await self._resource(call, params.uri)
         text = {"uri": resource.uri, "mimeType": resource.mime_type, "text": document(resource, call)}
@@ -196,11 +198,17 @@ class McpServer:
             raise MCPError(code=types.INVALID_PARAMS, message="Resource not found", data={"uri": uri[:200]})
         return resource
 
-    async def _page_names(self, call: Call) -> dict[str, str]:
-        """Return the pages there are, each with the tool that fills it again when a host replays it empty."""
-        tools = [tool for tool in await self._provider.available_tools(call) if tool.page]
-        names = {tool.page: "" for tool in tools}
-        names.update({tool.page: tool.name for tool in tools if tool.audience == "person" and tool.effect == "read"})
+    async def _page_names(self, call: Call) -> dict[str, Tool | None]:
+        """Return the pages there are, each with the tool that fills it again when a host replays it empty.
+
+        One that changes nothing: best one that is there for it, then one for the person, then the one that showed it.
+        """
+        tools = await self._provider.available_tools(call)
+        names: dict[str, Tool | None] = {tool.page: None for tool in tools if tool.page}
+        readers = [tool for tool in tools if tool.effect == "read"]
+        names.update({tool.page: tool for tool in readers if tool.page and tool.audience == "model"})
+        names.update({tool.page: tool for tool in readers if tool.page and tool.audience == "person"})
+        names.update({tool.refills: tool for tool in readers if tool.refills})
         return names
 
     def _call_of(self, context: Context) -> Call:

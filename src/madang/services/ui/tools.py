@@ -86,7 +86,7 @@ class UiTools:
         """Give the person's answer to a prompt, or cancel it. Only with what the person really said."""
         return views.replied(await self._store.reply(call, message_id, answer, cancelled=cancelled))
 
-    @tool(effect="read")
+    @tool(effect="read", refills=views.PROMPT_PAGE)
     async def get_prompt(self, call: Call, message_id: Id, wait_s: WaitS = 0) -> ToolResult[Prompt]:
         """Read a prompt's status and answer; with waitS, wait so many seconds for the person."""
         return views.found(await self._answered(call, message_id, wait_s))

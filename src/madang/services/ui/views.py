@@ -103,7 +103,7 @@ def found(prompt: Prompt) -> ToolResult[Prompt]:
     else:
         text.append(_outcome(prompt))
         text.append(say("Note: You may now go on. Use 'prompt_user' to ask something else."))
-    return ToolResult(text, prompt)
+    return ToolResult(text, prompt, refill=_prompt_page(prompt))
 
 
 def listed(prompts: Sequence[Prompt], status: Status, total: int) -> ToolResult[PromptList]:
