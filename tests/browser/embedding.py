@@ -32,8 +32,8 @@ _BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-sta
 
 
 @asynccontextmanager
-async def chromium() -> AsyncIterator[Browser]:
-    """Start the installed Chromium for as long as the block runs."""
+async def chromium(*flags: str) -> AsyncIterator[Browser]:
+    """Start the installed Chromium for as long as the block runs, maybe with more flags."""
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(
             executable_path=_installed_browser(),
@@ -46,6 +46,7 @@ async def chromium() -> AsyncIterator[Browser]:
                 "--disable-background-networking",
                 "--disable-component-update",
                 "--disable-sync",
+                *flags,
             ],
         )
         try:
@@ -68,6 +69,7 @@ class EmbeddingHost:
     With `legacy=True` it is a host from before MCP Apps: it answers no JSON-RPC at all.
     With `answers_late=True` it answers `ui/initialize` only at `introduce`, so wait for
     "unexpected": the view has given it up by then and tries the older messages.
+    With `lets_through`, requests that begin so really go out.
     """
 
     def __init__(
@@ -80,6 +82,7 @@ class EmbeddingHost:
         host_capabilities: Mapping[str, Any] | None = None,
         answers_late: bool = False,
         refuses_files: bool = False,
+        lets_through: str = "",
         width: int = 800,
     ) -> None:
         self._call_tool = call_tool
@@ -92,6 +95,7 @@ class EmbeddingHost:
             "refusesFiles": refuses_files,
         }
         self._width = width
+        self._lets_through = lets_through
         self._page: Page | None = None
         self._view: Frame | None = None
         self._records: dict[str, list[Any]] = {}
@@ -229,7 +233,10 @@ class EmbeddingHost:
             await route.fulfill(content_type="text/html", body=_HOST_PAGE.read_text(encoding="utf-8"))
         else:
             self.requests.append(route.request.url)
-            await route.abort()
+            if self._lets_through and route.request.url.startswith(self._lets_through):
+                await route.continue_()
+            else:
+                await route.abort()
 
     async def _on_call(self, source: Any, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
         self.calls.append((name, arguments))

@@ -99,9 +99,9 @@ class ServedMadang:
         async with shown:
             yield host
 
-    def another_door(self) -> AbstractAsyncContextManager[Door]:
+    def another_door(self, session: str = "default") -> AbstractAsyncContextManager[Door]:
         """Open the provider on the same data folder, past the host and its server."""
-        return Doors(PROVIDER, self._data_dir).open()
+        return Doors(PROVIDER, self._data_dir).open(session=session)
 
     async def kept_goals(self) -> list[str]:
         """Return the goals that are in the store, as another door sees them."""

@@ -10,7 +10,6 @@ from typing import Any
 import mcp_types as types
 import pytest
 from mcp import Client
-from mcp.shared.exceptions import MCPError
 
 from madang.app import Madang, open_madang
 from madang.server.mcp import McpServer
@@ -112,37 +111,3 @@ async def test_other_clients_get_the_page_or_the_text(tmp_path: Path, era: str, 
     assert result.structured_content is not None
     assert result.structured_content["status"] == "awaiting_response"
     assert [part.type for part in result.content] == ["text", "resource"]
-
-
-async def test_t34_the_state_of_a_question_is_bound_to_its_session_and_tool_and_survives_a_restart(
-    tmp_path: Path,
-) -> None:
-    async with asking(tmp_path, "auto", None) as client:
-        asked = await client.call_tool("prompt_user", SELECT)
-    assert asked.structured_content is not None
-    state = asked.structured_content["messageId"]
-    answer = {"answer": types.ElicitResult(action="accept", content={"answer": "부산"})}
-
-    async with asking(tmp_path, "auto", None) as client:
-        flipped = await _resume(client, "prompt_user", state[:-1] + ("0" if state[-1] != "0" else "1"), answer)
-        other = await _resume(client, "prompt_user", state, answer, {"madang/sessionId": "another"})
-        with pytest.raises(MCPError, match="no question"):
-            await _resume(client, "add_todo", state, answer)
-        kept = await _resume(client, "prompt_user", state, answer)
-        again = await _resume(client, "prompt_user", state, answer)
-
-    assert [result["structuredContent"]["error"]["code"] for result in (flipped, other)] == ["not_found"] * 2
-    assert kept["structuredContent"]["answer"] == "부산"
-    assert again["structuredContent"] == kept["structuredContent"]
-
-
-async def _resume(
-    client: Client, tool: str, state: str, answer: dict[str, Any], meta: dict[str, Any] | None = None
-) -> dict[str, Any]:
-    """Repeat a call with an answer, as a client does, also one that was never asked."""
-    request_meta: Any = meta
-    params = types.CallToolRequestParams(
-        name=tool, arguments=SELECT, input_responses=answer, request_state=state, _meta=request_meta
-    )
-    result = await client.session.send_request(types.CallToolRequest(params=params), types.CallToolResult)
-    return result.model_dump(mode="json", by_alias=True)

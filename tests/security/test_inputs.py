@@ -267,6 +267,16 @@ async def test_t36_wrong_pages_and_page_sizes_are_refused_by_name(house: House, 
             assert "items" not in json.dumps(reply.data), "never all rows"
 
 
+@pytest.mark.parametrize(
+    ("name", "field", "least", "most"),
+    [("prompt_user", "timeoutS", 1, 30 * 24 * 60 * 60), ("get_prompt", "waitS", 0, 25)],
+)
+async def test_t36_wrong_times_are_refused_by_name(house: House, name: str, field: str, least: int, most: int) -> None:
+    wrong = [value for value in WRONG_NUMBERS if type(value) is not int or not least <= value <= most]
+    for value in [*wrong, least - 1, most + 1]:
+        await check_refused(house, name, {**a_valid(TOOLS[name]), field: value}, field)
+
+
 @pytest.mark.parametrize("name", PAGED)
 async def test_t36_a_page_past_the_end_is_not_everything(house: House, name: str) -> None:
     for page in (100, 10**9):
