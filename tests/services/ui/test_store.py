@@ -16,8 +16,8 @@ from madang.core.calls import Call
 from madang.core.errors import Conflict, ContextMissing, Expired, InvalidArguments, MadangError, NotFound
 from madang.core.ids import AssistantId, SessionId, UserId
 from madang.services.ui import store as store_module
-from madang.services.ui.domain import Answer, Prompt
-from madang.services.ui.store import MOST_LISTED, UiStore
+from madang.services.ui.domain import LONGEST_TIMEOUT_S, Answer, Prompt
+from madang.services.ui.store import MOST_FORGOTTEN, MOST_LISTED, UiStore
 from madang.storage.database import Database
 from tests.storage.backends import BACK_ENDS
 
@@ -293,3 +293,44 @@ async def test_of_two_answers_at_once_exactly_one_wins(tmp_path: Path, back_end:
         _, cancelled = await first.list_prompts(CALL, "cancelled")
 
     assert answered + cancelled == RACES
+
+
+async def test_what_was_settled_a_month_ago_is_removed_when_something_new_is_asked(
+    store: UiStore, set_clock: SetClock
+) -> None:
+    answered, cancelled = await ask(store), await ask(store)
+    expired, open_still = await ask(store, timeout_s=60), await ask(store, timeout_s=LONGEST_TIMEOUT_S)
+    await store.reply(CALL, answered.message_id, "Blue", cancelled=False)
+    await store.reply(CALL, cancelled.message_id, None, cancelled=True)
+    over, waiting = await store.wait(CALL, "Over", ""), await store.wait(CALL, "Waiting", "")
+    await store.resume(CALL, over.wait_id)
+    theirs = await store.wait(STRANGERS[1], "Theirs", "")
+    await store.resume(STRANGERS[1], theirs.wait_id)
+
+    set_clock(days=29)
+    await ask(store)
+    for kept in (answered, cancelled, expired, open_still):
+        await store.get(CALL, kept.message_id)
+
+    set_clock(days=30, minutes=2)
+    await store.wait(CALL, "Once more", "")
+    for gone in (answered, cancelled, expired):
+        with pytest.raises(NotFound):
+            await store.get(CALL, gone.message_id)
+    with pytest.raises(NotFound):
+        await store.resume(CALL, over.wait_id)
+    assert (await store.get(CALL, open_still.message_id)).status == "expired"
+    assert (await store.resume(CALL, waiting.wait_id)).message == "Waiting"
+    assert (await store.resume(STRANGERS[1], theirs.wait_id)).message == "Theirs"
+
+
+async def test_much_that_is_old_is_removed_a_little_at_a_time(store: UiStore, set_clock: SetClock) -> None:
+    for _ in range(MOST_FORGOTTEN + 5):
+        asked = await ask(store)
+        await store.reply(CALL, asked.message_id, None, cancelled=True)
+
+    set_clock(days=31)
+    await ask(store)
+    assert (await store.list_prompts(CALL, "cancelled"))[1] == 5
+    await ask(store)
+    assert (await store.list_prompts(CALL, "cancelled"))[1] == 0

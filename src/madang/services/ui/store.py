@@ -1,7 +1,8 @@
 """What the ui service keeps: questions and waits, each a row before anybody is asked, so that an answer finds it later.
 
 A row is settled by one statement that asks for its being pending: of two answers at once exactly one wins. That the
-time of a question is over is seen at each look and never written: a clock that was wrong ends nothing for good.
+time of a question is over is seen at each look and never written: a clock that was wrong ends nothing for good,
+unless it was wrong by more than the month for which settled rows are kept.
 """
 
 from __future__ import annotations
@@ -32,8 +33,17 @@ CREATE TABLE wait (
 );
 """
 
-MIGRATIONS = MigrationSet("ui", sqlite=(_TABLES,), postgresql=(_TABLES + private_rows("prompt", "wait"),))
+_BY_AGE = """
+CREATE INDEX prompt_by_age ON prompt (user_id, settled_at, expires_at);
+CREATE INDEX wait_by_age ON wait (user_id, resumed_at);
+"""
 
+MIGRATIONS = MigrationSet(
+    "ui", sqlite=(_TABLES, _BY_AGE), postgresql=(_TABLES + private_rows("prompt", "wait"), _BY_AGE)
+)
+
+KEPT_DAYS = 30
+MOST_FORGOTTEN = 50
 MOST_LISTED = 100
 _FIELDS = "id, type, prompt, options, placeholder, status, answer, created_at, expires_at, settled_at"
 
@@ -65,6 +75,7 @@ class UiStore:
         )
 
         async def work(tx: Transaction) -> None:
+            await _forget(tx, call)
             await tx.run(
                 "INSERT INTO prompt (id, user_id, session_id, type, prompt, options, placeholder, status, answer, "
                 "created_at, expires_at, settled_at) "
@@ -132,6 +143,7 @@ class UiStore:
         )
 
         async def work(tx: Transaction) -> None:
+            await _forget(tx, call)
             await tx.run(
                 "INSERT INTO wait (id, user_id, session_id, message, resume_instruction, created_at, resumed_at) "
                 "VALUES (?1, ?2, ?3, ?4, ?5, ?6, '')",
@@ -221,6 +233,22 @@ def ui_topic(call: Call, *id: str) -> str:
 
 def _owner(call: Call) -> tuple[str, str]:
     return call.user_id, call.session
+
+
+async def _forget(tx: Transaction, call: Call) -> None:
+    """Remove some of what the user's sessions settled long ago; what is still open stays, however old.
+
+    A few at a time: more than one new question can add, so that they never pile up, and too few to be noticed. A
+    question that nobody answered counts from the end of its time.
+    """
+    before = _stamp(datetime.fromisoformat(_now()) - timedelta(days=KEPT_DAYS))
+    for table, is_old in (
+        ("prompt", "settled_at > '' AND settled_at < ?2"),
+        ("prompt", "settled_at = '' AND expires_at < ?2"),
+        ("wait", "resumed_at > '' AND resumed_at < ?2"),
+    ):
+        old = f"SELECT id FROM {table} WHERE user_id = ?1 AND {is_old} LIMIT {MOST_FORGOTTEN}"
+        await tx.run(f"DELETE FROM {table} WHERE user_id = ?1 AND id IN ({old})", call.user_id, before)
 
 
 async def _get(tx: Transaction, call: Call, id: str, now: str) -> Prompt:
