@@ -37,7 +37,7 @@ async def calls(effort: Effort) -> list[Finding]:
         ours = McpServer(madang.provider, madang.call("python")).server
         # What `MCPServer` is built on; it has no other way to serve streams of our own.
         bare = bare_server()._lowlevel_server
-        async with _streams(ours) as ask_ours, _streams(bare) as ask_bare:
+        async with streams(ours) as ask_ours, streams(bare) as ask_bare:
             of_server = await _compared("in memory", effort, ask_ours, ask_bare, promised=True)
         async with Client(ours) as of_ours, Client(bare) as of_bare:
             through_client = await _compared(
@@ -70,7 +70,7 @@ async def _compared(how: str, effort: Effort, ours: Ask, bare: Ask, *, promised:
 
 
 @asynccontextmanager
-async def _streams(server: Server[Any]) -> AsyncIterator[Ask]:
+async def streams(server: Server[Any]) -> AsyncIterator[Ask]:
     """Serve a client that writes requests into one stream and takes the answers from another."""
     requests, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](1)
     outgoing, answers = anyio.create_memory_object_stream[SessionMessage](1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Annotated, Literal, get_args
 
 from pydantic import Field
@@ -53,6 +54,11 @@ class Chart(Document):
     @property
     def count(self) -> int:
         return sum(len(series.data) for series in self.series)
+
+    @cached_property
+    def aligned(self) -> Aligned:
+        """The series side by side; both pictures, the table and the files need it."""
+        return align(self)
 
 
 def check(chart: Chart) -> None:

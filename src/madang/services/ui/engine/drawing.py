@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from madang.core.messages import Translate
 from madang.services.ui.engine import look, marks
 from madang.services.ui.engine.canvas import TURN, WIDE, Canvas, Plot, Size, short
-from madang.services.ui.engine.chart import CHART_NAMES, Chart, align
+from madang.services.ui.engine.chart import CHART_NAMES, Chart
 from madang.services.ui.engine.facts import describe
 from madang.services.ui.engine.numbers import Scale, number, scale
 from madang.services.ui.engine.pies import draw_pie
@@ -98,7 +98,7 @@ def lay_out(chart: Chart, translate: Translate, size: Size) -> Drawing:
 def _draw_axes(canvas: Canvas, chart: Chart) -> float:
     """Draw legend, axes and what stands between them; return the height of it all."""
     size = canvas.size
-    aligned = align(chart)
+    aligned = chart.aligned
     values = [value for column in aligned.columns for value in column.values()]
     vertical = scale(values, most_steps=size.steps, from_zero=chart.type in ("bar", "area"))
     places = _numeric_places(chart)

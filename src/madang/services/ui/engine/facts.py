@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from madang.core.documents import Document
 from madang.core.messages import Line, Message, say
-from madang.services.ui.engine.chart import CHART_NAMES, Chart, Point, Series, align
+from madang.services.ui.engine.chart import CHART_NAMES, Chart, Point, Series
 from madang.services.ui.engine.numbers import number, plain
 from madang.services.ui.engine.words import one_line
 
@@ -162,7 +162,7 @@ def _told(series: SeriesSummary) -> Message:
 
 
 def _table(chart: Chart, most_rows: int) -> Table:
-    aligned = align(chart)
+    aligned = chart.aligned
     value_name: Line = chart.y_label or say("value")
     label_name: Line = chart.x_label or say("label")
     # Series that share few labels, as two clouds of points do, would be a table of empty cells.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from bisect import bisect_right
+from functools import lru_cache
 from html import escape
 from itertools import accumulate
 
@@ -30,7 +31,7 @@ def one_line(text: str) -> str:
 
 def width(text: str, font: float) -> float:
     """Return about how wide `text` is, rather too much than too little."""
-    return font * sum(_width(sign) for sign in text)
+    return font * sum(map(_width, text))
 
 
 def fitted(text: str, room: float, font: float) -> str:
@@ -38,12 +39,13 @@ def fitted(text: str, room: float, font: float) -> str:
     line = one_line(text)
     if width(line, font) <= room:
         return line
-    widths = accumulate((_width(sign) for sign in line), initial=_width("…"))
+    widths = accumulate(map(_width, line), initial=_width("…"))
     # Accents have no width, so they stay with their letter.
     kept = bisect_right(list(widths), room / font) - 1
     return line[: max(0, kept)].rstrip() + "…"
 
 
+@lru_cache(maxsize=4096)  # ten thousand labels are made of few signs
 def _width(sign: str) -> float:
     if sign.isascii():
         return _WIDTHS.get(sign) or (0.74 if sign.isupper() else 0.61)
