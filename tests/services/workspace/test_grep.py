@@ -52,7 +52,25 @@ async def test_the_lines_around_a_hit_come_with_it(asker: Asker) -> None:
         {"path": "a.txt", "line": 3, "text": "3 needle", "before": ["2"], "after": ["4"]},
         {"path": "b.txt", "line": 1, "text": "needle", "before": [], "after": []},
     ]
-    assert "a.txt-2- 2\na.txt:3: 3 needle\na.txt-4- 4\n--" in reply.text
+    assert "a.txt-2- 2\na.txt:3: 3 needle\na.txt-4- 4\n--\nb.txt:1: needle\n\n" in reply.text
+
+
+async def test_a_line_between_two_hits_is_told_once(asker: Asker) -> None:
+    await asker.done("write_file", path="a.txt", content="needle 1\n2\nneedle 3\nneedle 4\n5\n6\n7\nneedle 8\n")
+
+    reply = await asker.done("grep", pattern="needle", context=1)
+
+    told = [line for line in reply.text.splitlines() if line.startswith(("a.txt", "--"))]
+    assert told == [
+        "a.txt:1: needle 1",
+        "a.txt-2- 2",
+        "a.txt:3: needle 3",
+        "a.txt:4: needle 4",
+        "a.txt-5- 5",
+        "--",
+        "a.txt-7- 7",
+        "a.txt:8: needle 8",
+    ]
 
 
 @pytest.mark.parametrize(

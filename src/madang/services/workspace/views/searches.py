@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import zip_longest
+
 from madang.core.documents import Document
 from madang.core.messages import Line, Rows, say
 from madang.core.results import ToolResult
@@ -102,7 +105,7 @@ def grepped(search: Search) -> ToolResult[GrepResult]:
     text: list[Line | Rows] = [heading]
     if search.hits:
         rest = say("… {left_out} more are in the structured result; or narrow the search with path or glob.")
-        text.append(Rows([_hit_text(hit) for hit in search.hits], rest))
+        text.append(Rows(_hit_texts(search.hits), rest))
     text.append("")
     if search.stopped == "limit":
         text.append(say("Note: Stopped at the limit: there are more. Narrow it with path or glob, or raise limit."))
@@ -117,12 +120,25 @@ def grepped(search: Search) -> ToolResult[GrepResult]:
     return ToolResult(text, data)
 
 
-def _hit_text(hit: Hit) -> str:
-    name = shown(hit.path)
-    if not hit.before and not hit.after:
-        return f"{name}:{hit.line}: {hit.text}"
-    first = hit.line - len(hit.before)
-    lines = [f"{name}-{first + number}- {text}" for number, text in enumerate(hit.before)]
-    lines.append(f"{name}:{hit.line}: {hit.text}")
-    lines += [f"{name}-{hit.line + number}- {text}" for number, text in enumerate(hit.after, start=1)]
-    return "\n".join([*lines, "--"])
+def _hit_texts(hits: Sequence[Hit]) -> list[str]:
+    """Return a text for each hit, with the lines around it; a line between two hits is told once, as grep does."""
+    texts: list[str] = []
+    told_path, told_to = "", 0
+    has_context = any(hit.before or hit.after for hit in hits)
+    for hit, following in zip_longest(hits, hits[1:]):
+        name = shown(hit.path)
+        first = hit.line - len(hit.before)
+        is_near = hit.path == told_path and first <= told_to + 1
+        lines = ["--"] if texts and has_context and not is_near else []
+        for number, text in enumerate(hit.before, start=first):
+            if not is_near or number > told_to:
+                lines.append(f"{name}-{number}- {text}")
+        lines.append(f"{name}:{hit.line}: {hit.text}")
+        told_path, told_to = hit.path, hit.line
+        until = following.line if following is not None and following.path == hit.path else None
+        for number, text in enumerate(hit.after, start=hit.line + 1):
+            if until is None or number < until:
+                lines.append(f"{name}-{number}- {text}")
+                told_to = number
+        texts.append("\n".join(lines))
+    return texts
