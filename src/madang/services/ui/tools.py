@@ -47,13 +47,19 @@ GivenAnswer = Annotated[
     Annotated[str, Field(max_length=LONGEST_ANSWER)]
     | Annotated[list[Annotated[str, Field(max_length=LONGEST_OPTION)]], Field(max_length=MOST_OPTIONS)],
     WrapValidator(_text_or_options),
-    # Several clients refuse `anyOf`, others a list of types. Without a type, each bound holds for its own.
+    # The one `anyOf` there is: clients refuse it at the top of a schema, and lists of types everywhere. Without any type
+    # a model would have to guess, and clients that translate schemas drop the field or the tool.
     WithJsonSchema(
         {
             "description": "a string, or for multiselect a list of options",
-            "maxLength": LONGEST_ANSWER,
-            "items": {"type": "string", "maxLength": LONGEST_OPTION},
-            "maxItems": MOST_OPTIONS,
+            "anyOf": [
+                {"type": "string", "maxLength": LONGEST_ANSWER},
+                {
+                    "type": "array",
+                    "items": {"type": "string", "maxLength": LONGEST_OPTION},
+                    "maxItems": MOST_OPTIONS,
+                },
+            ],
         }
     ),
 ]
