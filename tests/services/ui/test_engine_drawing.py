@@ -418,8 +418,8 @@ def test_a_small_chart_as_it_is_written() -> None:
             '<text x="110" y="16.8" text-anchor="middle">1</text>',
             '<text x="268.7" y="254.8" text-anchor="middle">−2</text>',
             '<path class="axis" d="M30.7 94.1h317.3"/>',
-            '<text x="110" y="274.8" text-anchor="middle" class="soft">A</text>',
-            '<text x="268.7" y="274.8" text-anchor="middle" class="soft">B &amp; C</text>',
+            '<text x="110" y="278.8" text-anchor="middle" class="soft">A</text>',
+            '<text x="268.7" y="278.8" text-anchor="middle" class="soft">B &amp; C</text>',
             "</svg>",
         ]
     )

@@ -47,8 +47,8 @@ GivenAnswer = Annotated[
     Annotated[str, Field(max_length=LONGEST_ANSWER)]
     | Annotated[list[Annotated[str, Field(max_length=LONGEST_OPTION)]], Field(max_length=MOST_OPTIONS)],
     WrapValidator(_text_or_options),
-    # The one `anyOf` there is: clients refuse it at the top of a schema, and lists of types everywhere. Without any type
-    # a model would have to guess, and clients that translate schemas drop the field or the tool.
+    # The one `anyOf` there is: clients refuse it at the top of a schema, and lists of types anywhere. Without a type a
+    # model would have to guess, and clients that translate schemas drop the field or the tool.
     WithJsonSchema(
         {
             "description": "a string, or for multiselect a list of options",

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 LONGEST_DESCRIPTION = 1500
 _LONGEST_TURNED = 120
+# The first name of the axis below often reaches under the last number of the axis on the left.
+_BELOW = 10
 _LONGEST_THINNED = 110
 _LONGEST_MEASURED = 60
 _MOST_OF_A_COURSE = 12
@@ -169,10 +171,10 @@ def _number_labels(canvas: Canvas, plot: Plot, across: Scale) -> float:
     widest = max(width(label, canvas.size.font) for label in across.labels)
     every = math.ceil((widest + 10) * (len(across.ticks) - 1) / plot.width)
     for tick, label in list(zip(across.ticks, across.labels, strict=True))[::every]:
-        x, y = plot.x(across.share(tick)), plot.bottom + canvas.size.font + 6
+        x, y = plot.x(across.share(tick)), plot.bottom + canvas.size.font + _BELOW
         canvas.add(f'<path class="axis" d="M{short(x)} {short(plot.bottom)}v4"/>')
         canvas.text(label, x, y, room=math.inf, anchor="middle", soft=True)
-    return plot.bottom + canvas.size.font + 6
+    return plot.bottom + canvas.size.font + _BELOW
 
 
 def _are_turned(chart: Chart, labels: Sequence[str], room: float, font: int) -> bool:
@@ -199,7 +201,7 @@ def _level_labels(canvas: Canvas, plot: Plot, labels: Sequence[str]) -> float:
     if widest > band - 6:
         every = math.ceil((min(widest, _LONGEST_THINNED) + 14) / band)
         room = every * band - 10
-    y = plot.bottom + font + 6
+    y = plot.bottom + font + _BELOW
     for place in range(0, len(labels), every):
         canvas.text(labels[place], plot.x((place + 0.5) / len(labels)), y, room=room, anchor="middle", soft=True)
     return y
