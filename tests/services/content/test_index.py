@@ -137,6 +137,7 @@ async def test_the_folder_of_a_deleted_store_goes_and_one_that_was_left_behind_t
         store = (await asker.done("create_store")).data["storeId"]
         await add(asker, "needle", storeId=store)
         assert (tmp_path / "index" / store).is_dir()
+        assert (tmp_path / "index").stat().st_mode & 0o777 == 0o700
         await asker.done("delete_store", storeId=store)
         assert list((tmp_path / "index").iterdir()) == []
     (tmp_path / "index" / "left-behind" / "words").mkdir(parents=True)

@@ -39,7 +39,8 @@ async def fetch(call: Call, url: str, folders: Folders | None, limit: int) -> So
     scheme = _SCHEME.match(url)
     kind = scheme.group().lower() if scheme else ""
     if kind == "data:":
-        return _inline(url, limit)
+        # A large one takes a while to decode, and others wait on the event loop.
+        return await asyncio.to_thread(_inline, url, limit)
     # An allow-list: whatever else there is (http, ftp, smb, jar) would let a text that the model read send it away.
     if (kind and kind != "file:") or url.startswith("//"):
         raise InvalidArguments(

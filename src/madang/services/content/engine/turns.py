@@ -65,7 +65,9 @@ class Turn:
             os.close(held)
 
     async def _lock(self, name: str) -> int:
-        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        # One by one: with `parents`, the mode would be that of the last alone.
+        for folder in (self._folder.parent, self._folder):
+            folder.mkdir(mode=0o700, exist_ok=True)
         file = os.open(self._folder / name, os.O_RDWR | os.O_CREAT, 0o600)
         try:
             while True:
