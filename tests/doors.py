@@ -134,6 +134,8 @@ class McpDoor(Door):
         result_meta = result.meta or {}
         resource: dict[str, Any] = {}
         for part in result.content[1:]:
+            if isinstance(part, types.ResourceLink):
+                continue
             assert isinstance(part, types.EmbeddedResource)
             resource = part.model_dump(mode="json", by_alias=True, exclude_none=True)
         pause = result_meta.get(PAUSE_KEY)

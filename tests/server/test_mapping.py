@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from madang.core.results import Reply, ShownPage
+from madang.core.results import Link, Reply, ShownPage
 from madang.server import mapping
 from madang.services import builtin_services
 from madang.storage.sqlite import SqliteDatabase
@@ -47,6 +47,19 @@ def test_an_embedded_page_names_the_exact_tool_and_is_for_the_person() -> None:
     assert resource["uri"].startswith("ui://playbooks/")
     assert resource["uri"] != second["content"][1]["resource"]["uri"]
     assert first["_meta"] == {mapping.PAUSE_KEY: {"kind": "choice"}}
+
+
+def test_links_come_after_the_text_and_the_page() -> None:
+    page = ShownPage("card", "<p>", "<!doctype html><p>")
+    link = Link("madang://exports/1/a.txt", "a.txt", mime_type="text/plain", size=0, description="Figures")
+
+    result = mapping.call_result(Reply("export_file", "workspace", "text", page=page, links=(link,)))
+
+    assert [part["type"] for part in result["content"]] == ["text", "resource", "resource_link"]
+    assert result["content"][2] == {
+        "type": "resource_link", "uri": "madang://exports/1/a.txt", "name": "a.txt", "title": "a.txt",
+        "mimeType": "text/plain", "size": 0, "description": "Figures",
+    }  # fmt: skip
 
 
 def test_a_linked_page_puts_no_html_into_the_content() -> None:

@@ -40,6 +40,18 @@ class Form:
 
 
 @dataclass(frozen=True, slots=True)
+class Link:
+    """Something that a result made and that can be read by its address: for clients that keep or fetch it."""
+
+    uri: str
+    name: str
+    title: str = ""
+    mime_type: str = "application/octet-stream"
+    size: int | None = None
+    description: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Pause:
     """A declaration that the agent now waits for the person.
 
@@ -66,6 +78,7 @@ class ToolResult(Generic[DataT]):
     page: UiPage | None = None
     pause: Pause | None = None
     refill: UiPage | None = None
+    links: tuple[Link, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +102,7 @@ class Reply:
     pause: PauseKind | None = None
     form: Form | None = None
     refill: str = ""
+    links: tuple[Link, ...] = ()
     error_code: str = ""
 
     @property

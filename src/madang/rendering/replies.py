@@ -37,6 +37,7 @@ def reply(service: str, tool: str, call: Call, result: ToolResult[Any]) -> Reply
         pause=result.pause.kind if result.pause else None,
         form=result.pause.form if result.pause else None,
         refill=_fragment(result.refill, translate) if result.refill and call.pages != "off" else "",
+        links=result.links,
     )
 
 

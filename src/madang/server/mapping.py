@@ -9,7 +9,7 @@ from typing import Any
 from madang.core.calls import PageMode
 from madang.core.ids import new_id
 from madang.core.resources import Resource, ResourceTemplate
-from madang.core.results import Reply, ShownPage
+from madang.core.results import Link, Reply, ShownPage
 from madang.core.tools import Tool
 
 UI_EXTENSION = "io.modelcontextprotocol/ui"
@@ -90,6 +90,7 @@ def call_result(reply: Reply) -> dict[str, Any]:
             meta[FRAGMENT_KEY] = reply.page.fragment
     elif reply.refill:
         meta[FRAGMENT_KEY] = reply.refill
+    content += [_link(link) for link in reply.links]
     result: dict[str, Any] = {
         "resultType": "complete",
         "content": content,
@@ -145,6 +146,21 @@ def page_contents(name: str, html: str) -> dict[str, Any]:
     """Return a page as `resources/read` gives it: it needs no network at all, and says so."""
     ui = {"csp": {"connectDomains": [], "resourceDomains": []}, "prefersBorder": True}
     return {"uri": page_uri(name), "mimeType": APP_MIME_TYPE, "text": html, "_meta": {"ui": ui}}
+
+
+def _link(link: Link) -> dict[str, Any]:
+    shown: dict[str, Any] = {
+        "type": "resource_link",
+        "uri": link.uri,
+        "name": link.name,
+        "title": link.title or link.name,
+        "mimeType": link.mime_type,
+    }
+    if link.size is not None:
+        shown["size"] = link.size
+    if link.description:
+        shown["description"] = link.description
+    return shown
 
 
 def _embedded(reply: Reply, page: ShownPage) -> dict[str, Any]:
