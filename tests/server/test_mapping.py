@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from madang.core.resources import Resource
 from madang.core.results import Link, Reply, ShownPage
 from madang.server import mapping
 from madang.services import builtin_services
@@ -67,6 +68,13 @@ def test_a_linked_page_puts_no_html_into_the_content() -> None:
 
     assert [part["type"] for part in result["content"]] == ["text"]
     assert result["_meta"] == {mapping.FRAGMENT_KEY: "<p>hi"}
+
+
+def test_a_file_is_read_as_its_bytes() -> None:
+    file = Resource("madang://exports/1/a.bin", "a.bin", "a.bin", b"\xff\x00", "application/octet-stream", size=2)
+
+    assert mapping.file_contents(file, b"\xff\x00")["blob"] == "/wA="
+    assert mapping.listed_resource(file)["size"] == 2
 
 
 def test_tools_for_the_person_are_kept_from_the_model_wherever_the_page_is_shown() -> None:

@@ -11,7 +11,7 @@ from madang.core.messages import Text
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """A document with an address.
+    """A document with an address: a text, or the bytes of a file.
 
     One with `frontmatter` is a skill: a client that knows skills offers it to its model by name and description, and
     reads the rest only when it is wanted.
@@ -20,9 +20,10 @@ class Resource:
     uri: str
     name: str
     title: str
-    body: Text
+    body: Text | bytes
     mime_type: str = "text/markdown"
     frontmatter: Mapping[str, Any] = field(default_factory=dict)
+    size: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -109,7 +109,11 @@ class OffersResources(Service, Protocol):
         """Return up to `limit` resources, beginning after the place that an earlier list named."""
 
     async def read_resource(self, call: Call, uri: str) -> Resource | None:
-        """Return one resource, or None when the address is none of this service's or nothing is there."""
+        """Return one resource, or None when the address is none of this service's or nothing is there.
+
+        Raises:
+            ToolError: it is there, and cannot be read this way.
+        """
 
     def resource_changes(self, call: Call) -> AsyncIterator[frozenset[str]]:
         """Yield an empty set once watching has begun, then the addresses of what changed."""

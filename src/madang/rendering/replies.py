@@ -75,6 +75,7 @@ def page_document(
 
 def document(resource: Resource, call: Call) -> str:
     """Return the whole text of a resource, with its frontmatter; documents are read on purpose, so they are not cut."""
+    assert not isinstance(resource.body, bytes), "the bytes of a file are no text"
     translate = translator(call.locale)
     lines = [line for block in resource.body for line in _lines(block, translate)]
     if resource.frontmatter:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 from collections.abc import Iterable
 from typing import Any
@@ -110,10 +111,23 @@ def cacheable(result: dict[str, Any], cursor: str = "", *, ttl_ms: int = 60_000)
 
 def listed_resource(resource: Resource) -> dict[str, Any]:
     """Return a document as `resources/list` shows it."""
-    shown = {"uri": resource.uri, "name": resource.name, "title": resource.title, "mimeType": resource.mime_type}
+    shown: dict[str, Any] = {
+        "uri": resource.uri,
+        "name": resource.name,
+        "title": resource.title,
+        "mimeType": resource.mime_type,
+    }
     if "description" in resource.frontmatter:
         shown["description"] = resource.frontmatter["description"]
+    if resource.size is not None:
+        shown["size"] = resource.size
     return shown
+
+
+def file_contents(resource: Resource, data: bytes) -> dict[str, Any]:
+    """Return a file as `resources/read` gives it: always as bytes, so that what arrives is exactly what was kept."""
+    blob = base64.b64encode(data).decode("ascii")
+    return {"uri": resource.uri, "mimeType": resource.mime_type, "blob": blob}
 
 
 def listed_template(template: ResourceTemplate) -> dict[str, Any]:

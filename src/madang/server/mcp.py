@@ -15,14 +15,14 @@ from mcp.shared.exceptions import MCPError
 
 from madang import __version__
 from madang.core.calls import Call, PageMode
-from madang.core.errors import RequestError, UnknownTool
+from madang.core.errors import RequestError, ToolError, UnknownTool
 from madang.core.ids import AssistantId, SessionId, is_name
 from madang.core.messages import say
 from madang.core.resources import Resource, ResourceList
 from madang.core.tools import Tool
 from madang.provider.provider import Provider
 from madang.rendering.catalogue import translator
-from madang.rendering.replies import document, page_document
+from madang.rendering.replies import document, error_reply, page_document
 from madang.server import mapping
 from madang.server.asking import Asking
 from madang.server.clients import page_mode
@@ -164,8 +164,11 @@ class McpServer:
                 html = page_document(call, refresh_tool=name_of_tool, refresh_args=arguments)
                 return mapping.cacheable({"contents": [mapping.page_contents(name, html)]})
         resource = await self._resource(call, params.uri)
-        text = {"uri": resource.uri, "mimeType": resource.mime_type, "text": document(resource, call)}
-        return mapping.cacheable({"contents": [text]}, ttl_ms=0)
+        if isinstance(resource.body, bytes):
+            contents = mapping.file_contents(resource, resource.body)
+        else:
+            contents = {"uri": resource.uri, "mimeType": resource.mime_type, "text": document(resource, call)}
+        return mapping.cacheable({"contents": [contents]}, ttl_ms=0)
 
     async def _list_skills(self, context: Context, params: types.PaginatedRequestParams) -> dict[str, Any]:
         call = self._call_of(context)
@@ -193,7 +196,13 @@ class McpServer:
             raise self._protocol_error(error) from None
 
     async def _resource(self, call: Call, uri: str, *, is_skill: bool = False) -> Resource:
-        resource = await self._provider.read_resource(call, uri)
+        try:
+            resource = await self._provider.read_resource(call, uri)
+        except ToolError as error:
+            # There is no result to put it into; the client shows the message, so it holds the way out too.
+            reason = error_reply("", "", call, error).data["error"]
+            message = " ".join(part for part in (reason["message"], reason["hint"]) if part)
+            raise MCPError(code=types.INVALID_PARAMS, message=message, data={"code": error.code}) from None
         if resource is None or (is_skill and not resource.frontmatter):
             raise MCPError(code=types.INVALID_PARAMS, message="Resource not found", data={"uri": uri[:200]})
         return resource
