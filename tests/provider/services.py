@@ -48,6 +48,16 @@ class EchoTools:
         raise RuntimeError("secret detail in /home/somebody/file.py")
 
 
+class PatientTools:
+    """A tool that says itself how long it may take."""
+
+    @tool(effect="write", time_limit_s=0.01)
+    async def wait_briefly(self, call: Call) -> ToolResult[Echoed]:
+        """Never answer."""
+        await asyncio.Event().wait()
+        raise AssertionError
+
+
 class Plain:
     """A service with metadata and tools and nothing else."""
 

@@ -12,12 +12,13 @@ from anyio import fail_after
 
 from madang.core.errors import NotGranted, UnknownTool
 from madang.core.ids import AssistantId, SessionId
+from madang.core.tools import tools_of
 from madang.provider.provider import Provider
 from madang.storage.audit import AuditEntry, AuditLog
 from madang.storage.database import MigrationSet, Row, Transaction
 from madang.storage.sqlite import SqliteDatabase
 from tests.asking import CALL, Asker
-from tests.provider.services import Echo, Plain
+from tests.provider.services import Echo, PatientTools, Plain
 
 PROVIDER_LOG = "madang.provider.provider"
 
@@ -82,6 +83,15 @@ async def test_a_call_that_takes_too_long_is_given_up(database: SqliteDatabase) 
     )
     assert reply.error_code == "timed_out"
     await provider.close()
+
+
+async def test_a_tool_can_have_a_time_limit_of_its_own(provider: Provider) -> None:
+    provider.register(Plain("patient", tools_of(PatientTools())))
+
+    with fail_after(5):
+        reply = await provider.execute_tool(CALL, "wait_briefly", {})
+
+    assert "The call took longer than 0.01 s" in reply.text
 
 
 async def test_a_cancelled_call_is_cancelled_and_not_answered(provider: Provider) -> None:

@@ -38,6 +38,7 @@ class _Mark:
     refills: str
     answers_pause: bool
     answered_by: str
+    time_limit_s: float | None
 
 
 def tool(
@@ -49,16 +50,19 @@ def tool(
     refills: str = "",
     answers_pause: bool = False,
     answered_by: str = "",
+    time_limit_s: float | None = None,
 ) -> Callable[[MethodT], MethodT]:
     """Declare a method to be a tool.
 
     `page` names the page the tool shows, if any, and `refills` one that it draws anew only where it is open already;
-    `answers_pause` marks the tools that wake a paused agent;
-    `answered_by` names the tool that takes the answer to what this one asks.
+    `answers_pause` marks the tools that wake a paused agent; `answered_by` names the tool that takes the answer to what
+    this one asks; `time_limit_s` is for tools that may take longer than the provider gives to others, and stop when
+    they are cancelled.
     """
 
     def mark(method: MethodT) -> MethodT:
-        setattr(method, _MARK, _Mark(effect, audience, idempotent, page, refills, answers_pause, answered_by))
+        marked = _Mark(effect, audience, idempotent, page, refills, answers_pause, answered_by, time_limit_s)
+        setattr(method, _MARK, marked)
         return method
 
     return mark
@@ -78,6 +82,7 @@ class Tool:
     refills: str
     answers_pause: bool
     answered_by: str
+    time_limit_s: float | None = None
 
     @property
     def title(self) -> str:
@@ -147,6 +152,7 @@ def tools_of(holder: object) -> tuple[Tool, ...]:
                 refills=mark.refills,
                 answers_pause=mark.answers_pause,
                 answered_by=mark.answered_by,
+                time_limit_s=mark.time_limit_s,
             )
         )
     return tuple(found)

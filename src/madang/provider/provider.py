@@ -269,13 +269,14 @@ class Provider:
 
     async def _run(self, call: Call, service: Service, tool: Tool, arguments: Mapping[str, Any]) -> ToolResult[Any]:
         _ = call.assistant
+        limit_s = tool.time_limit_s or self._time_limit_s
         try:
-            async with asyncio.timeout(self._time_limit_s):
+            async with asyncio.timeout(limit_s):
                 await self._lifecycle.open(service)
                 return await tool.run(call, arguments)
         except TimeoutError:
             raise TimedOut(
-                say("The call took longer than {limit:g} s and was given up.", limit=self._time_limit_s),
+                say("The call took longer than {limit:g} s and was given up.", limit=limit_s),
                 hint=say("It may still have been done: look before you call again."),
             ) from None
 
