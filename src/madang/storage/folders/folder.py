@@ -21,7 +21,7 @@ from madang.core.ids import new_id
 from madang.core.messages import say
 from madang.storage.folders.failures import translated
 from madang.storage.folders.kernel import open_beneath, rename_new
-from madang.storage.folders.paths import parse_path
+from madang.storage.folders.paths import LONGEST_NAME, parse_path
 
 Kind = Literal["file", "folder", "link", "other"]
 WriteMode = Literal["overwrite", "create", "append"]
@@ -336,9 +336,14 @@ def _spelled(fd: int, name: str) -> str:
     """Return the spelling under which a name is there, or the name itself when it is not."""
     for form in ("NFC", "NFD"):
         other = unicodedata.normalize(form, name)
-        if other != name and _stat(fd, name) is None and _stat(fd, other) is not None:
+        if other != name and _fits(other) and _stat(fd, name) is None and _stat(fd, other) is not None:
             return other
     return name
+
+
+def _fits(name: str) -> bool:
+    """Tell whether a name can be one: Hangul in parts is two or three times as long, and then nothing is there."""
+    return len(os.fsencode(name)) <= LONGEST_NAME
 
 
 def _stat(fd: int, name: str) -> os.stat_result | None:
