@@ -7,8 +7,10 @@
 //   data-stale, data-stale-args  the tool called after a refusal, whose page is shown unless it still is a
 //                                form; and then data-late is told instead of the refusal
 //   data-download, data-failed   the file that a click saves, and what to say if the host did not; the file
-//                                is the text of template[data-file], with data-uri and data-type; such
-//                                a button is hidden as long as no host has said that it saves files
+//                                is the text of template[data-file], with data-uri and data-type, or what
+//                                its data-read names at the server; such a button is hidden as long as no
+//                                host has said that it saves files
+//   a[href]                      a link, which the host opens outside of the frame
 //   body[data-refresh-tool]      the tool that fetches what a page opened without data lacks; with the
 //                                names of its arguments in data-refresh-args, optional ones with a ?
 // Arguments may stand on an ancestor. It speaks MCP Apps (2026-01-26), and the older mcp-ui messages
@@ -129,14 +131,27 @@
 
   // The sandbox blocks downloads, so the host saves the file. That it did not may be the person's own wish.
   const download = (by) => run(async () => {
-    const { content, dataset: { uri, type } } = main.querySelector(`template[data-file="${by.dataset.download}"]`);
-    let text = content.textContent;
-    // HTML knows one line end, CSV another.
-    if (type === 'text/csv') text = text.replaceAll('\n', '\r\n');
-    const resource = { uri, mimeType: type, text };
-    const { isError } = await request('ui/download-file', { contents: [{ type: 'resource', resource }] });
+    const { content, dataset: { uri, type, read } } = main.querySelector(`template[data-file="${by.dataset.download}"]`);
+    const resource = { uri, mimeType: type };
+    let file = { type: 'resource', resource };
+    if (!read) {
+      // HTML knows one line end, CSV another.
+      resource.text = content.textContent.replaceAll('\n', type === 'text/csv' ? '\r\n' : '\n');
+    } else if (apps.hostCapabilities.serverResources) {
+      resource.blob = (await request('resources/read', { uri: read })).contents[0].blob;
+    } else {
+      // A host that does not let pages read may still read for itself.
+      file = { type: 'resource_link', uri: read, name: uri.split('/').pop(), mimeType: type };
+    }
+    const { isError } = await request('ui/download-file', { contents: [file] });
     if (isError) say(by.dataset.failed);
   }, by);
+
+  const follow = ({ href: url }) => run(async () => {
+    await ready;
+    if (apps) await request('ui/open-link', { url });
+    else post({ type: 'link', payload: { url } });
+  });
 
   // A group of checkboxes is a list, also when one or none of them is ticked.
   function fieldsOf(form, by) {
@@ -149,8 +164,12 @@
   // No submit event: it does not come in a sandbox without allow-forms. The click on the form's
   // button does, also when the person pressed Enter in a field.
   addEventListener('click', (event) => {
-    const by = event.target.closest('button, [data-tool]');
+    const by = event.target.closest('button, a, [data-tool]');
     if (by?.dataset.download) return download(by);
+    if (by?.href) {
+      event.preventDefault();
+      return follow(by);
+    }
     const el = by?.closest('[data-tool]');
     const isForm = el?.localName === 'form';
     if (!el || (isForm && by.type !== 'submit')) return;
