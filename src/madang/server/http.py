@@ -19,6 +19,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from madang.core.errors import SetupError
 from madang.core.messages import say
+from madang.server.downloads import DownloadRoute, is_download
+from madang.storage.downloads import Downloads
 
 LARGEST_BODY = 4 * 1024 * 1024
 LARGE_BODY = 64 * 1024
@@ -35,11 +37,13 @@ class Gate:
     origins: frozenset[str]
 
 
-def http_app(server: Server[Any], gate: Gate) -> ASGIApp:
-    """Return the ASGI app that serves MCP at /mcp behind the gate."""
+def http_app(server: Server[Any], gate: Gate, downloads: Downloads | None = None) -> ASGIApp:
+    """Return the ASGI app that serves MCP at /mcp, and downloads if there are any, behind the gate."""
     security = TransportSecuritySettings(allowed_hosts=sorted(gate.hosts), allowed_origins=sorted(gate.origins))
-    app = server.streamable_http_app(transport_security=security, max_request_body_size=LARGEST_BODY)
-    return GateMiddleware(app, gate)
+    app: ASGIApp = server.streamable_http_app(transport_security=security, max_request_body_size=LARGEST_BODY)
+    if downloads is not None:
+        app = DownloadRoute(app, downloads)
+    return GateMiddleware(app, gate, has_downloads=downloads is not None)
 
 
 def local_gate(token: str, host: str, port: int) -> Gate:
@@ -105,19 +109,23 @@ class GateMiddleware:
     A web page in the person's browser can reach every port of this machine. What keeps it out, in this order: the Host
     header must be one of ours (a rebound DNS name brings its own), an Origin must be ours if there is one, a browser
     must not call this a cross-site request, and the token must be in a header, which no page can set without a
-    preflight that we never answer. All routes and all kinds of connection pass here; an unknown kind is refused.
+    preflight that we never answer. A download brings its permission in its address instead of the token, and a browser
+    may follow a link to it from another site, for a whole new page and nothing else. All routes and all kinds of
+    connection pass here; an unknown kind is refused.
     """
 
-    def __init__(self, app: ASGIApp, gate: Gate) -> None:
+    def __init__(self, app: ASGIApp, gate: Gate, *, has_downloads: bool = False) -> None:
         self._app = app
         self._gate = gate
+        self._has_downloads = has_downloads
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
             return await self._app(scope, receive, send)
         if scope["type"] != "http":
             return None
-        refusal = self._refusal(Headers(scope=scope), scope["method"])
+        by_address = self._has_downloads and is_download(scope)
+        refusal = self._refusal(Headers(scope=scope), scope["method"], by_address=by_address)
         if not scope["path"].startswith("/"):
             # A target that names a host of its own overrules the Host header, which then says nothing.
             refusal = _Refusal(400, "The request target must be a path.")
@@ -137,15 +145,19 @@ class GateMiddleware:
             receive = _replay(body, receive)
         return await self._app(scope, receive, send)
 
-    def _refusal(self, headers: Headers, method: str) -> _Refusal | None:
+    def _refusal(self, headers: Headers, method: str, *, by_address: bool) -> _Refusal | None:
         hosts = headers.getlist("host")
         if len(hosts) != 1 or hosts[0].lower() not in self._gate.hosts:
             return _Refusal(421, "This server does not answer under that Host.")
         origins = headers.getlist("origin")
         if origins and (len(origins) != 1 or origins[0] not in self._gate.origins):
             return _Refusal(403, "This Origin is not allowed.")
-        if headers.get("sec-fetch-site", "none") not in ("same-origin", "none"):
+        follows_link = headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document"
+        is_ours = headers.get("sec-fetch-site", "none") in ("same-origin", "none")
+        if not is_ours and not (by_address and follows_link):
             return _Refusal(403, "Cross-site requests are not allowed.")
+        if by_address:
+            return None
         scheme, _, token = headers.get("authorization", "").partition(" ")
         if scheme.lower() != "bearer" or not hmac.compare_digest(token.encode(), self._gate.token.encode()):
             return _Refusal(401, "A bearer token is needed: the one printed when the server was started.")
