@@ -41,6 +41,11 @@ class Asker:
     async def ask(self, tool: str, /, **arguments: Any) -> Reply:
         return await self.provider.execute_tool(self.call, tool, arguments)
 
+    def keep_file(self, path: str, content: bytes = b"") -> None:
+        """Put a file into the workspace, past the tools."""
+        with self.folders.of(self.call) as session:
+            session.files.write(path, [content])
+
     async def done(self, tool: str, /, **arguments: Any) -> Reply:
         """Call a tool that has to succeed."""
         reply = await self.ask(tool, **arguments)

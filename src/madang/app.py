@@ -15,6 +15,7 @@ from madang.services import builtin_services
 from madang.settings import Settings, prepare_data_dir
 from madang.storage.audit import AuditLog
 from madang.storage.database import Database
+from madang.storage.downloads import Downloads
 from madang.storage.folders import Folders
 from madang.storage.postgresql.address import parse_address
 from madang.storage.sqlite import SqliteDatabase
@@ -27,6 +28,8 @@ class Madang:
     settings: Settings
     database: Database
     provider: Provider
+    downloads: Downloads | None = None
+    """Where files can be fetched over HTTP, if that is served."""
 
     def call(self, door: Door, pages: PageMode = "off") -> Call:
         """Return the context of a call that names none of its own."""
@@ -42,8 +45,10 @@ class Madang:
 
 
 @asynccontextmanager
-async def open_madang(settings: Settings) -> AsyncIterator[Madang]:
+async def open_madang(settings: Settings, base_url: str = "") -> AsyncIterator[Madang]:
     """Build everything, and close it in reverse order at the end. Nothing on disk is opened before it is needed.
+
+    `base_url` is where HTTP is served, if it is: then exports can be downloaded there.
 
     Raises:
         SetupError: the data folder cannot be used, or a service is asked for that there is not.
@@ -52,13 +57,14 @@ async def open_madang(settings: Settings) -> AsyncIterator[Madang]:
     database = _database(settings)
     provider = Provider(AuditLog(database), grants=settings.grants)
     folders = Folders(settings.data_dir / "workspaces", settings.allow_folders)
-    services = builtin_services(database, folders, settings.data_dir / "index")
+    downloads = Downloads(folders, base_url) if base_url else None
+    services = builtin_services(database, folders, downloads, index_dir=settings.data_dir / "index")
     _check_names(services, [*settings.services, *(name for names in settings.grants.values() for name in names)])
     for service in services:
         if not settings.services or service.metadata.name in settings.services:
             provider.register(service)
     try:
-        yield Madang(settings, database, provider)
+        yield Madang(settings, database, provider, downloads)
     finally:
         await provider.close()
         await database.close()

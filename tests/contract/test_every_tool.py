@@ -23,7 +23,7 @@ TOOLS = {tool.name: tool for service in builtin_services(SqliteDatabase(None), N
 
 PAUSING = {"show_playbooks", "get_playbook_page", "prompt_user", "wait_for_user"}
 PERSON = {"get_playbook_page", "reply_prompt", "resume_from_wait"}
-SHOWING = PAUSING | {"reply_prompt", "resume_from_wait", "visualize_data"}
+SHOWING = PAUSING | {"reply_prompt", "resume_from_wait", "visualize_data", "export_file", "export_zip"}
 
 READING = ("list", "show", "get", "export", "visualize", "read", "search", "grep", "keyword")
 """The verbs of tools that change nothing."""
@@ -94,6 +94,8 @@ GOOD: dict[str, Arguments] = {
     "move_file": lambda _: {"source": FILE, "target": "moved.md"},
     "delete_file": lambda _: {"path": FILE},
     "import_file": lambda ids: {"source": ids.outside},
+    "export_file": lambda _: {"path": FILE, "displayName": "보고서", "description": "Figures"},
+    "export_zip": lambda _: {"files": ["notes", "missing.txt"]},
 }
 """Arguments that work, given what there is. A new tool needs a line here: see the first test."""
 
@@ -196,7 +198,7 @@ def test_schemas_are_flat_and_closed(name: str) -> None:
         assert "anyOf" not in schema
     assert tool.input_schema["additionalProperties"] is False
     assert all(re.fullmatch(r"[a-z][A-Za-z]*", field) for field in fields(tool.input_schema))
-    assert all(re.fullmatch(r"[a-z][A-Za-z]*", field) for field in fields(tool.output_schema))
+    assert all(re.fullmatch(r"[a-z][A-Za-z0-9]*", field) for field in fields(tool.output_schema))
 
 
 @pytest.mark.parametrize("name", TOOLS)
@@ -211,7 +213,8 @@ def test_annotations_follow_from_the_effect(name: str) -> None:
     }
     assert tool.idempotent or tool.effect != "read"
     assert (tool.effect == "destroy") == (name.split("_")[0] in ("delete", "clear"))
-    assert (tool.effect == "read") == (name.split("_")[0] in READING)
+    reads = name.split("_")[0] in READING and name not in ("export_file", "export_zip")
+    assert (tool.effect == "read") == reads
 
 
 def test_only_the_tools_of_the_contract_pause_show_and_are_for_the_person() -> None:
@@ -335,6 +338,9 @@ async def test_the_largest_answer_is_still_about_eight_kilobytes(name: str) -> N
             await asker.done("add_observation", observation="관" * 2000)
             await asker.done("add_todo", name="할" * 1000)
             await asker.done("mark_todo", id=number, summary="요" * 2000)
+        asker.keep_file(FILE)
+        for number in range(60 if name == "export_zip" else 0):
+            asker.keep_file("notes/" + "긴" * 80 + str(number))
         for goal in ("옛" * 2000, "새" * 2000):
             await asker.done("create_goal", goal=goal)
         large_arguments: dict[str, dict[str, Any]] = {
@@ -348,6 +354,8 @@ async def test_the_largest_answer_is_still_about_eight_kilobytes(name: str) -> N
             "prompt_user": {"prompt": "질" * 4000, "type": "select", "options": options},
             "reply_prompt": {"messageId": ids.prompt, "answer": options},
             "wait_for_user": {"message": "기" * 4000, "resumeInstruction": "다" * 4000},
+            "export_file": {"path": FILE, "displayName": "이" * 500, "description": "설" * 2000},
+            "export_zip": {"files": ["notes", *("없" * 80 + str(n) for n in range(500))], "description": "설" * 2000},
             "visualize_data": {
                 "type": "line",
                 "title": "제" * 200,

@@ -126,7 +126,7 @@ async def test_the_prompt_is_the_same_each_time_and_in_the_order_of_registration
     (prompt,) = {await asker.provider.build_tool_prompt(asker.call) for _ in range(5)}
 
     assert prompt == snapshot("""\
-# Available tools: 43
+# Available tools: 45
 
 # Playbooks: none yet
 

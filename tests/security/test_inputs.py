@@ -156,7 +156,7 @@ def a_valid(tool: Tool) -> dict[str, Any]:
         "prompt": "p", "type": "bar" if tool.name == "visualize_data" else "text", "messageId": "x", "message": "m",
         "waitId": "x", "storeId": "x", "contentId": "x", "query": "q",
         "path": "notes.txt", "content": "c", "edits": [{"oldText": "a", "newText": "b"}],
-        "pattern": "p", "source": "a.txt", "target": "b.txt",
+        "files": ["x"], "pattern": "p", "source": "a.txt", "target": "b.txt",
     }  # fmt: skip
     return {name: wanted[name] for name in tool.input_schema.get("required", [])}
 

@@ -111,17 +111,21 @@ async def _serve_http(settings: Settings, host: str, port: int) -> None:
         sockets = [opened.enter_context(socket) for socket in loopback_sockets(port)]
         port = sockets[0].getsockname()[1]
         token = settings.token or secrets.token_urlsafe(32)
-        async with open_madang(settings) as madang:
+        async with open_madang(settings, base_url(host, port)) as madang:
             server = McpServer(
                 madang.provider, madang.call("mcp-http"), settings.page_override, always_elicit=settings.ask == "elicit"
             )
-            app = http_app(server.server, local_gate(token, host, port))
+            app = http_app(server.server, local_gate(token, host, port), madang.downloads)
             print(how_to_connect(settings, host, port, token), flush=True)
             # h11 by name: another parser that happens to be installed would hide from the gate what was asked for.
             config = uvicorn.Config(
                 app, http="h11", ws="none", log_level="warning", access_log=False, server_header=False
             )
             await uvicorn.Server(config).serve(sockets=sockets)
+
+
+def base_url(host: str, port: int) -> str:
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def own_command() -> str:
@@ -131,7 +135,7 @@ def own_command() -> str:
 
 def how_to_connect(settings: Settings, host: str, port: int, token: str) -> str:
     """Return what the person who started the server needs to connect to it."""
-    url = f"http://[{host}]:{port}/mcp" if ":" in host else f"http://{host}:{port}/mcp"
+    url = f"{base_url(host, port)}/mcp"
     authorization = f"Bearer {token}"
     entry = {"type": "http", "url": url, "headers": {"Authorization": authorization}}
     kept = "" if settings.token else " (new at each start; set MADANG_TOKEN to keep one)"

@@ -11,19 +11,22 @@ from madang.services.playbook.service import PlaybookService
 from madang.services.ui.service import UiService
 from madang.services.workspace.service import WorkspaceService
 from madang.storage.database import Database
+from madang.storage.downloads import Downloads
 from madang.storage.folders import Folders
 
 
-def builtin_services(database: Database, folders: Folders, index_dir: Path | None = None) -> list[Service]:
+def builtin_services(
+    database: Database, folders: Folders, downloads: Downloads | None = None, *, index_dir: Path | None = None
+) -> list[Service]:
     """Return the built-in services, in the order in which their tools are listed.
 
-    `folders` hold the files of sessions. `index_dir` is where search indexes are kept beside an embedded database;
-    without it they are in memory.
+    `folders` hold the files of sessions; `downloads` gives addresses to exports where there is HTTP. `index_dir` is
+    where search indexes are kept beside an embedded database; without it they are in memory.
     """
     return [
         PlaybookService(database),
         PlanningService(database),
         UiService(database),
         ContentService(database, index_dir, folders),
-        WorkspaceService(database, folders),
+        WorkspaceService(database, folders, downloads),
     ]

@@ -12,7 +12,7 @@ import pytest
 from anyio import create_task_group, fail_after, to_thread
 
 from madang.core.errors import Unavailable
-from madang.services.workspace.domain import Hit
+from madang.services.workspace.domain.files import Hit
 from madang.services.workspace.engine import searching
 from madang.services.workspace.engine.checking import Place, checked
 from madang.services.workspace.engine.confinement import start_confined

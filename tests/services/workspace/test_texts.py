@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from madang.core.calls import Call
 from madang.core.errors import ToolError
 from madang.core.ids import AssistantId, SessionId
-from madang.services.workspace.domain import Edit, EncodingName
+from madang.services.workspace.domain.files import Edit, EncodingName
 from madang.services.workspace.engine import texts
 from madang.services.workspace.engine.files import FileEngine
 from madang.services.workspace.engine.globs import Glob

@@ -6,31 +6,42 @@ from collections.abc import AsyncIterator
 
 from madang.core.calls import Call
 from madang.core.messages import say
+from madang.core.resources import Resource, ResourceList
 from madang.core.service import ServiceContext, ServiceMetadata
 from madang.core.tools import tools_of
 from madang.services.workspace.context import workspace_context
+from madang.services.workspace.engine.exports import Exports
 from madang.services.workspace.engine.files import FileEngine
 from madang.services.workspace.engine.searching import Searcher
 from madang.services.workspace.store import FileNotices
+from madang.services.workspace.tools.exports import ExportResources, ExportTools
 from madang.services.workspace.tools.files import FileTools
+from madang.services.workspace.views import exports as views
 from madang.storage.database import Database
+from madang.storage.downloads import Downloads
 from madang.storage.folders import Folders
 
 
 class WorkspaceService:
-    """Keeps the files of each session in a folder of its own."""
+    """Keeps the files of each session in a folder of its own, and hands them to the person."""
 
     metadata = ServiceMetadata(
         name="workspace",
         title=say("Workspace"),
-        description=say("The files of a session: read, write, edit, find and search them."),
+        description=say("The files of a session: read, write, edit, find, search and export them."),
         version="1",
     )
+    resource_templates = (views.EXPORT_TEMPLATE,)
 
-    def __init__(self, database: Database, folders: Folders) -> None:
+    def __init__(self, database: Database, folders: Folders, downloads: Downloads | None = None) -> None:
         self._notices = FileNotices(database)
         self._files = FileEngine(folders)
-        self.tools = tools_of(FileTools(self._files, Searcher(folders), self._notices))
+        exports = Exports(folders)
+        self._export_resources = ExportResources(exports, database, downloads)
+        self.tools = (
+            *tools_of(FileTools(self._files, Searcher(folders), self._notices)),
+            *tools_of(ExportTools(exports, database, downloads)),
+        )
 
     async def load(self) -> None:
         await self._notices.open()
@@ -43,3 +54,12 @@ class WorkspaceService:
 
     def changes(self, call: Call) -> AsyncIterator[object]:
         return self._notices.changes(call)
+
+    async def list_resources(self, call: Call, after: str, limit: int) -> ResourceList:
+        return await self._export_resources.list(call, after, limit)
+
+    async def read_resource(self, call: Call, uri: str) -> Resource | None:
+        return await self._export_resources.read(call, uri)
+
+    def resource_changes(self, call: Call) -> AsyncIterator[frozenset[str]]:
+        return self._export_resources.changes(call)

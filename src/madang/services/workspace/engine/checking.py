@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import IO
 
 from madang.core.errors import ToolError
-from madang.services.workspace.domain import LONGEST_MATCH, EncodingName, Hit
+from madang.services.workspace.domain.files import LONGEST_MATCH, EncodingName, Hit
 from madang.services.workspace.engine import texts
 from madang.storage.folders import Folder
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from madang.core.errors import Conflict, InvalidArguments, NotFound
 from madang.core.messages import Message, say
-from madang.services.workspace.domain import Edit, shown
+from madang.services.workspace.domain.files import Edit, shown
 
 NEAREST_FOR_S = 0.5
 MOST_COMPARED_LINES = 20_000

@@ -14,7 +14,7 @@ from typing import IO
 from madang.core.calls import Call
 from madang.core.errors import InvalidArguments, InvalidPath, LimitExceeded, NotFound, NotRegular, OutOfRange
 from madang.core.messages import say
-from madang.services.workspace.domain import (
+from madang.services.workspace.domain.files import (
     CONTENT_BYTES,
     GIT,
     LARGEST_EDITED,

@@ -11,7 +11,7 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from itertools import islice
 
-from madang.services.workspace.domain import EncodingName, TextLine
+from madang.services.workspace.domain.files import EncodingName, TextLine
 from madang.services.workspace.engine.texts import decode_piece, mark_of
 
 BLOCK = 64 * 1024

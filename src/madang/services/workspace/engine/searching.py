@@ -22,7 +22,7 @@ from pathlib import Path
 from madang.core.calls import Call
 from madang.core.errors import InvalidArguments, NotRegular, Unavailable
 from madang.core.messages import say
-from madang.services.workspace.domain import GIT, LONGEST_MATCH, Hit, Search, StopReason
+from madang.services.workspace.domain.files import GIT, LONGEST_MATCH, Hit, Search, StopReason
 from madang.services.workspace.engine.checking import Place, checked
 from madang.services.workspace.engine.confinement import start_confined
 from madang.services.workspace.engine.patterns import in_both_encodings

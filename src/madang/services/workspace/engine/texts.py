@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 import re
 
-from madang.services.workspace.domain import EncodingName, Form, LineEnding
+from madang.services.workspace.domain.files import EncodingName, Form, LineEnding
 
 # The mark at the start of a file, what Python calls its encoding, and how what cannot be decoded is kept.
 _MARKS: dict[EncodingName, bytes] = {

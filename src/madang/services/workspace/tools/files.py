@@ -13,7 +13,7 @@ from madang.core.errors import InvalidArguments
 from madang.core.messages import say
 from madang.core.results import ToolResult
 from madang.core.tools import tool
-from madang.services.workspace.domain import (
+from madang.services.workspace.domain.files import (
     LONGEST_CONTENT,
     MOST_EDITS,
     MOST_ENTRIES,

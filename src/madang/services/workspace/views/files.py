@@ -7,7 +7,7 @@ from pydantic import Field
 from madang.core.documents import Document
 from madang.core.messages import Line, Message, Rows, say
 from madang.core.results import ToolResult
-from madang.services.workspace.domain import (
+from madang.services.workspace.domain.files import (
     Edited,
     EncodingName,
     Kind,

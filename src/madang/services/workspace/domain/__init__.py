@@ -1,0 +1,1 @@
+"""What the workspace is about: names, addresses and what was done. Pure."""

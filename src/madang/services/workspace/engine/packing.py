@@ -1,0 +1,196 @@
+"""Packs files of a folder into a ZIP archive, part by part, without ever holding a whole file.
+
+Links are never followed nor packed; what is left out is written down with its reason.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import time
+import unicodedata
+import zipfile
+from collections.abc import Callable, Generator, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import IO
+
+from madang.core.errors import InvalidPath, LimitExceeded, NotFound, NotRegular, ToolError
+from madang.core.messages import say
+from madang.services.workspace.domain.exports import PackedFile, SkippedFile, SkipReason
+from madang.storage.folders import Entry, Folder, parse_path
+from madang.storage.folders.folder import DEEPEST
+
+CHUNK = 256 * 1024
+MOST_FILES = 100_000
+
+_FIRST_DATE = (1980, 1, 1, 0, 0, 0)
+_LAST_DATE = (2107, 12, 31, 23, 59, 58)
+
+
+@dataclass(slots=True)
+class Manifest:
+    """What went into an archive, with as many bytes as went in, and what did not."""
+
+    files: list[PackedFile] = field(default_factory=list)
+    skipped: dict[str, SkippedFile] = field(default_factory=dict)
+
+    def skip(self, path: str, reason: SkipReason) -> None:
+        self.skipped.setdefault(path, SkippedFile(path=path, reason=reason))
+
+
+def packed(folder: Folder, paths: Iterable[str], manifest: Manifest, check: Callable[[], None]) -> Iterator[bytes]:
+    """Yield the parts of the archive. `check` is called now and then, and raises when nobody waits any more.
+
+    Raises:
+        InvalidPath: a path cannot be one, whatever is there.
+        NotFound, NotRegular: nothing of all this could be packed.
+        LimitExceeded: there are too many files.
+    """
+    wanted = ["/".join(parse_path(path, may_be_root=True)) for path in paths]
+    sink = _Sink()
+    # To a stream that cannot go back: sizes then come after the data, and a file may shrink while it is read.
+    with zipfile.ZipFile(sink, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path in _files(folder, wanted, manifest):
+            check()
+            try:
+                with folder.open_file(path) as file:
+                    size = yield from _pack(archive, sink, path, file, check)
+            except ToolError as error:
+                manifest.skip(path, _reason(error))
+                continue
+            manifest.files.append(PackedFile(path=path, size=size))
+            if len(manifest.files) > MOST_FILES:
+                raise LimitExceeded(
+                    say("There are more than {most} files.", most=MOST_FILES),
+                    hint=say("Pack some of the folders by themselves: call 'export_zip' once for each."),
+                )
+        if not manifest.files:
+            raise _nothing(manifest)
+    yield sink.take()
+
+
+class _Sink:
+    """Takes what the archive writes until it is taken away."""
+
+    def __init__(self) -> None:
+        self._parts: list[bytes] = []
+        self._size = 0
+
+    def write(self, data: bytes, /) -> int:
+        self._parts.append(data)
+        self._size += len(data)
+        return len(data)
+
+    def flush(self) -> None:
+        """Nothing waits here that is not taken anyway."""
+
+    def close(self) -> None:
+        """Nothing to close."""
+
+    @property
+    def is_full(self) -> bool:
+        return self._size >= CHUNK
+
+    def take(self) -> bytes:
+        data = b"".join(self._parts)
+        self._parts.clear()
+        self._size = 0
+        return data
+
+
+def _files(folder: Folder, paths: list[str], manifest: Manifest) -> Iterator[str]:
+    """Yield the files to pack, each once, whichever way it was named."""
+    taken: dict[str, str] = {}
+    for path in paths:
+        try:
+            entry = folder.entry(path)
+        except ToolError as error:
+            manifest.skip(path, _reason(error))
+            continue
+        for found in [entry] if entry.kind != "folder" else folder.walk(path, depth=DEEPEST):
+            if found.kind == "folder":
+                _check_folder(folder, path, found, manifest)
+                continue
+            if found.kind != "file":
+                manifest.skip(found.path, "link" if found.kind == "link" else "not_regular")
+                continue
+            # Two spellings of the same Hangul are one file to whoever unpacks it on a Mac.
+            key = unicodedata.normalize("NFC", found.path)
+            before = taken.setdefault(key, found.path)
+            if before is found.path:
+                yield found.path
+            elif before != found.path:
+                manifest.skip(found.path, "duplicate")
+            elif "\N{REPLACEMENT CHARACTER}" in found.path:
+                manifest.skip(found.path, "name")  # two names that are not Unicode look the same
+
+
+def _check_folder(folder: Folder, top: str, found: Entry, manifest: Manifest) -> None:
+    """Write down a folder that the walk does not look into."""
+    below = found.path.removeprefix(f"{top}/" if top else "")
+    if below.count("/") + 1 >= DEEPEST:
+        manifest.skip(found.path, "too_deep")
+        return
+    try:
+        with folder.open_folder(found.path):
+            pass
+    except ToolError as error:
+        manifest.skip(found.path, _reason(error))
+
+
+def _pack(
+    archive: zipfile.ZipFile, sink: _Sink, path: str, file: IO[bytes], check: Callable[[], None]
+) -> Generator[bytes, None, int]:
+    """Put one file in, yield what is ready to be written, and return how many bytes of the file are in.
+
+    It is read up to the size it had when it was opened: what is appended meanwhile does not belong to it yet.
+    """
+    status = os.fstat(file.fileno())
+    info = zipfile.ZipInfo(path, _date(status.st_mtime))
+    info.compress_type = zipfile.ZIP_DEFLATED
+    info.external_attr = (stat.S_IFREG | stat.S_IMODE(status.st_mode) & 0o777) << 16
+    info.create_system = 3
+    info.file_size = status.st_size  # so that large ones get the headers of ZIP64
+    done = 0
+    with archive.open(info, "w") as entry:
+        while done < status.st_size and (part := file.read(min(CHUNK, status.st_size - done))):
+            entry.write(part)
+            done += len(part)
+            check()
+            if sink.is_full:
+                yield sink.take()
+    return done
+
+
+def _date(modified_s: float) -> tuple[int, int, int, int, int, int]:
+    """Return a time as archives have it: local, and between 1980 and 2107."""
+    try:
+        date = time.localtime(modified_s)[:6]
+    except (OverflowError, ValueError, OSError):
+        return _FIRST_DATE if modified_s < 0 else _LAST_DATE
+    return min(max(date, _FIRST_DATE), _LAST_DATE)
+
+
+def _reason(error: ToolError) -> SkipReason:
+    cause = error.__cause__
+    number = cause.errno if isinstance(cause, OSError) else None
+    if number in (errno.ELOOP, errno.EXDEV):
+        return "link"
+    if isinstance(error, NotFound) or number == errno.ENOTDIR:
+        return "missing"
+    if isinstance(error, NotRegular):
+        return "not_regular"
+    return "name" if isinstance(error, InvalidPath) else "unreadable"
+
+
+def _nothing(manifest: Manifest) -> ToolError:
+    names = ", ".join(f"'{path}'" for path in list(manifest.skipped)[:10])
+    look = say("Use 'list_directory' to see what there is.")
+    if all(skipped.reason == "missing" for skipped in manifest.skipped.values()):
+        if not manifest.skipped:
+            return NotFound(say("There are no files there. Nothing was exported."), hint=look)
+        return NotFound(say("None of the files is there: {names}. Nothing was exported.", names=names), hint=look)
+    return NotRegular(
+        say("Nothing there can be packed: {names}. Links and special files are never packed.", names=names), hint=look
+    )

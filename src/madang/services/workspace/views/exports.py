@@ -1,0 +1,164 @@
+"""An export as a result: what the model says about it, and the card from which the person saves it. Pure."""
+
+from __future__ import annotations
+
+import mimetypes
+
+from madang.core.documents import Document
+from madang.core.errors import LimitExceeded
+from madang.core.messages import Line, Message, Rows, Text, say
+from madang.core.resources import Resource, ResourceTemplate
+from madang.core.results import Link, ToolResult, UiPage
+from madang.services.workspace.domain.exports import (
+    LARGEST_READ,
+    Export,
+    KeptExport,
+    PackedFile,
+    SkippedFile,
+    SkipReason,
+    export_uri,
+)
+
+EXPORT_PAGE = "workspace/export"
+EXPORT_TEMPLATE = ResourceTemplate(
+    "madang://exports/{id}", "export", "A file that was exported", "application/octet-stream"
+)
+
+MOST_LISTED = 5_000
+"""How many files the data names; an archive may hold more, and then says how many."""
+
+MOST_ON_PAGE = 100
+
+
+class Exported(Document):
+    name: str
+    path: str
+    size: int
+    sha256: str
+    mime_type: str
+    uri: str
+    download_url: str
+    file_count: int
+    files: list[PackedFile]
+    skipped_count: int
+    skipped: list[SkippedFile]
+
+
+def exported(export: Export, description: str, download_url: str) -> ToolResult[Exported]:
+    """Return a finished export. It never pauses."""
+    uri, mime_type = export_uri(export.id, export.name), mime_type_of(export.name)
+    data = Exported(
+        name=export.name,
+        path=export.path,
+        size=export.size,
+        sha256=export.sha256,
+        mime_type=mime_type,
+        uri=uri,
+        download_url=download_url,
+        file_count=len(export.files),
+        files=list(export.files[:MOST_LISTED]),
+        skipped_count=len(export.skipped),
+        skipped=list(export.skipped[:MOST_LISTED]),
+    )
+    link = Link(uri, export.name, mime_type=mime_type, size=export.size, description=description)
+    return ToolResult(_text(export, data, description), data, page=_page(export, data, description), links=(link,))
+
+
+def export_resource(kept: KeptExport, body: bytes = b"") -> Resource:
+    """Return an export as a resource; lists do without its bytes."""
+    uri = export_uri(kept.id, kept.name)
+    return Resource(uri, kept.name, kept.name, body, mime_type_of(kept.name), size=kept.size)
+
+
+def too_large(kept: KeptExport, most: int, download_url: str) -> LimitExceeded:
+    """Return why an export cannot be read as a resource, and where it can be had."""
+    message = say(
+        "'{name}' has {size}; a resource is read up to {most}.",
+        name=kept.name,
+        size=size_text(kept.size),
+        most=size_text(most),
+    )
+    if download_url:
+        return LimitExceeded(message, hint=say("It can be downloaded at {address}", address=download_url))
+    return LimitExceeded(message, hint=say("Take it from the folder that the export named as its path."))
+
+
+def mime_type_of(name: str) -> str:
+    return mimetypes.guess_type(name)[0] or "application/octet-stream"
+
+
+def size_text(size: int) -> str:
+    """Return a size for people."""
+    if size < 1024:
+        return f"{size} B"
+    amount = float(size)
+    for unit in ("KB", "MB", "GB"):
+        amount /= 1024
+        if amount < 1024 or unit == "GB":
+            break
+    return f"{amount:.1f} {unit}"
+
+
+def _text(export: Export, data: Exported, description: str) -> Text:
+    if export.kind == "zip":
+        done = say(
+            "ZIP package '{name}' was created with {count} file(s). It can be downloaded from the link below.",
+            name=export.name,
+            count=data.file_count,
+        )
+    else:
+        done = say(
+            "File '{name}' was exported successfully. It can be downloaded from the link below.", name=export.name
+        )
+    text: list[Line | Rows] = [done]
+    if description:
+        text.append(say("Description: {description}", description=description))
+    text += [
+        say("Size: {size} ({bytes} bytes)", size=size_text(export.size), bytes=export.size),
+        f"SHA-256: {export.sha256}",
+        say("Path: {path}", path=export.path),
+        say("Link: {uri}", uri=data.uri),
+    ]
+    if data.download_url:
+        text.append(say("Download (for an hour): {address}", address=data.download_url))
+    if export.kind == "zip":
+        rest = say("  … {left_out} more. They are all in the archive.")
+        rows = [f"  {file.path} ({size_text(file.size)})" for file in export.files[:MOST_LISTED]]
+        text += ["", say("Files:"), Rows(rows, rest)]
+    if export.skipped:
+        rest = say("  … {left_out} more. They are in the structured result.")
+        skipped: list[Line] = [
+            say("  {path}: {reason}", path=one.path, reason=_WHY[one.reason]) for one in export.skipped[:MOST_LISTED]
+        ]
+        text += ["", say("Skipped, and not in the package ({count}):", count=data.skipped_count), Rows(skipped, rest)]
+    if export.kind == "zip":
+        note = say("Note: Tell the person what the package holds. Use 'export_file' to export one file by itself.")
+    else:
+        note = say("Note: Tell the person that the file is there. Use 'export_zip' to export several files as one.")
+    return [*text, "", note]
+
+
+_WHY: dict[SkipReason, Message] = {
+    "missing": say("there is no such file"),
+    "link": say("it is or leads through a symbolic link, which is never followed"),
+    "not_regular": say("it is not a regular file"),
+    "name": say("its name cannot be used in an archive"),
+    "unreadable": say("the system does not let it be read"),
+    "too_deep": say("it lies too many folders deep"),
+    "duplicate": say("another file has the same name in another spelling"),
+}
+
+
+def _page(export: Export, data: Exported, description: str) -> UiPage:
+    context = {
+        "export": data,
+        "kind": export.kind,
+        "description": description,
+        "size": size_text(export.size),
+        "is_small": export.size <= LARGEST_READ,
+        "files": [(file.path, size_text(file.size)) for file in export.files[:MOST_ON_PAGE]],
+        "more_files": max(0, data.file_count - MOST_ON_PAGE),
+        "skipped": [(one.path, _WHY[one.reason]) for one in export.skipped[:MOST_ON_PAGE]],
+        "more_skipped": max(0, data.skipped_count - MOST_ON_PAGE),
+    }
+    return UiPage(name=EXPORT_PAGE, title=say("Export"), template="workspace/export.html", context=context)
