@@ -7,7 +7,7 @@ import asyncio
 import sys
 from collections.abc import Awaitable, Callable
 
-from benchmarks import files, http, memory, parsing, passages, postgresql, report, search, stdio, store, tokens, ui
+from benchmarks import exports, files, http, memory, parsing, passages, postgresql, report, search, stdio, store, tokens, ui
 from benchmarks.harness import FULL, QUICK, Effort, Finding
 
 BENCHMARKS: dict[str, Callable[[Effort], Awaitable[list[Finding]]]] = {
@@ -27,6 +27,7 @@ BENCHMARKS: dict[str, Callable[[Effort], Awaitable[list[Finding]]]] = {
     "files": files.files,
     "passages": passages.speed,
     "ui": ui.calls,
+    "exports": exports.exports,
 }
 
 

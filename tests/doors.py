@@ -234,11 +234,11 @@ async def _http(settings: Settings) -> AsyncIterator[Any]:
 @asynccontextmanager
 async def serving_http(settings: Settings) -> AsyncIterator[str]:
     """The ASGI app behind uvicorn on a free port: its address."""
-    async with open_madang(settings) as madang:
-        with listening_socket("127.0.0.1", 0) as socket:
-            port = socket.getsockname()[1]
+    with listening_socket("127.0.0.1", 0) as socket:
+        port = socket.getsockname()[1]
+        async with open_madang(settings, f"http://127.0.0.1:{port}") as madang:
             server = McpServer(madang.provider, madang.call("mcp-http"), settings.page_override)
-            app = http_app(server.server, local_gate(settings.token, "127.0.0.1", port))
+            app = http_app(server.server, local_gate(settings.token, "127.0.0.1", port), madang.downloads)
             uvicorn_server = uvicorn.Server(uvicorn.Config(app, log_level="error", access_log=False, ws="none"))
             serving = asyncio.create_task(uvicorn_server.serve(sockets=[socket]))
             try:

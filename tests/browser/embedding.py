@@ -25,6 +25,7 @@ from playwright.async_api import (
 )
 
 CallTool = Callable[[str, dict[str, Any]], Awaitable[dict[str, Any]]]
+ReadResource = Callable[[str], Awaitable[dict[str, Any]]]
 
 _HOST_URL = "http://host.example/"
 _HOST_PAGE = Path(__file__).with_name("host.html")
@@ -76,6 +77,7 @@ class EmbeddingHost:
         self,
         call_tool: CallTool,
         *,
+        read_resource: ReadResource | None = None,
         legacy: bool = False,
         flat_answers: bool = False,
         host_context: Mapping[str, Any] | None = None,
@@ -86,6 +88,7 @@ class EmbeddingHost:
         width: int = 800,
     ) -> None:
         self._call_tool = call_tool
+        self._read_resource = read_resource
         self._config = {
             "legacy": legacy,
             "flatAnswers": flat_answers,
@@ -132,6 +135,7 @@ class EmbeddingHost:
             page.on("pageerror", lambda error: self.page_errors.append(str(error)))
             await page.route("**/*", self._serve)
             await page.expose_binding("madangCallTool", self._on_call)
+            await page.expose_binding("madangReadResource", self._on_read)
             await page.expose_binding("madangRecord", self._on_record)
             await page.goto(_HOST_URL)
             config = {
@@ -241,6 +245,10 @@ class EmbeddingHost:
     async def _on_call(self, source: Any, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
         self.calls.append((name, arguments))
         return await self._call_tool(name, arguments)
+
+    async def _on_read(self, source: Any, uri: str) -> dict[str, Any]:
+        assert self._read_resource is not None, "this host reads nothing"
+        return await self._read_resource(uri)
 
     def _on_record(self, source: Any, kind: str, value: Any) -> None:
         self._records.setdefault(kind, []).append(value)

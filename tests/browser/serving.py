@@ -15,7 +15,9 @@ import mcp_types as types
 from anyio import Event
 from playwright.async_api import Browser
 
-from madang.core.calls import Locale
+from madang.core.calls import Call, Locale
+from madang.core.ids import AssistantId, SessionId
+from madang.storage.folders import Folders
 from tests.browser.embedding import CallTool, EmbeddingHost
 from tests.doors import PROVIDER, Door, DoorKind, Doors, Era, Kind, McpDoor
 
@@ -67,6 +69,17 @@ class ServedMadang:
         """Return a tool as the host sees it in the list."""
         return (await self._door.tools())[name]
 
+    async def read_resource(self, uri: str) -> dict[str, Any]:
+        """Read a resource for the page, and return it as it is on the wire."""
+        result = await self._door.client.read_resource(uri)
+        return result.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+    def keep_file(self, path: str, content: bytes) -> None:
+        """Put a file into the workspace of the session."""
+        call = Call(AssistantId("default"), SessionId("default"))
+        with Folders(self._data_dir / "workspaces").of(call) as session:
+            session.files.write(path, [content])
+
     async def linked_view(self, tool: str = "show_playbooks") -> str:
         """Return the page a tool is linked to, as a host reads it before the tool is called."""
         uri = (await self._door.tools())[tool]["_meta"]["ui"]["resourceUri"]
@@ -76,7 +89,8 @@ class ServedMadang:
 
     def host(self, call_tool: CallTool | None = None, **options: Any) -> EmbeddingHost:
         """Return a host of this kind, with some other options or something in the way of its calls."""
-        return EmbeddingHost(call_tool or self.call_tool, **{"legacy": self._kind is OLD_MCP_UI, **options})
+        own = {"legacy": self._kind is OLD_MCP_UI, "read_resource": self.read_resource}
+        return EmbeddingHost(call_tool or self.call_tool, **{**own, **options})
 
     @asynccontextmanager
     async def showing(

@@ -5,14 +5,18 @@ from __future__ import annotations
 import re
 import unicodedata
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 from urllib.parse import quote
 
-from madang.core.documents import Document
+from pydantic import ConfigDict
+
+from madang.core.documents import OF_DOCUMENTS
 
 LONGEST_NAME_BYTES = 150
 LARGEST_READ = 16 * 1024 * 1024
 """How many bytes one message carries; what is larger is fetched over HTTP, or taken from the disk."""
+MOST_LISTED = 5_000
+"""How many files of an export are named; a package may hold more, and then says how many."""
 
 ExportKind = Literal["file", "zip"]
 SkipReason = Literal["missing", "link", "not_regular", "name", "unreadable", "too_deep", "duplicate"]
@@ -28,15 +32,21 @@ _EXTENSION = re.compile(r"\.(?=[0-9]*[A-Za-z])[A-Za-z0-9]{1,10}")
 _DEVICES = re.compile(r"(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\..*)?", re.IGNORECASE)
 
 
-class PackedFile(Document):
+@dataclass(frozen=True, slots=True)
+class PackedFile:
     """A file that went into an export, and how much of it."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = OF_DOCUMENTS
 
     path: str
     size: int
 
 
-class SkippedFile(Document):
+@dataclass(frozen=True, slots=True)
+class SkippedFile:
     """Something that was asked for, or lies in a folder that was, and did not go in."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = OF_DOCUMENTS
 
     path: str
     reason: SkipReason
@@ -53,7 +63,9 @@ class Export:
     size: int
     sha256: str
     files: tuple[PackedFile, ...]
+    file_count: int
     skipped: tuple[SkippedFile, ...] = ()
+    skipped_count: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +105,7 @@ def clean_name(text: str) -> str:
     visible = "".join(
         character
         for character in unicodedata.normalize("NFC", text)
-        if character in _JOINERS or unicodedata.category(character) not in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
+        if character in _JOINERS or unicodedata.category(character) not in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
     )
     name = " ".join(_UNSAFE.sub("_", visible).split()).strip(". ")
     return f"_{name}" if _DEVICES.fullmatch(name) else name

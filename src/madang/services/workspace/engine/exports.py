@@ -56,7 +56,7 @@ class Exports:
                 made = session.exports.write(target, digest.seen(_parts(file)), mode="create")
                 files = (PackedFile(path="/".join(_names(path)), size=made.size),)
                 where = str(session.path / "exports" / target)
-                return Export(id, "file", shown, where, made.size, digest.sha256, files)
+                return Export(id, "file", shown, where, made.size, digest.sha256, files, 1)
 
         return await self._made(call, make)
 
@@ -75,8 +75,18 @@ class Exports:
                 parts = packed(session.files, paths, manifest, digest.check)
                 made = session.exports.write(target, digest.seen(parts), mode="create")
                 where = str(session.path / "exports" / target)
-                files, skipped = tuple(manifest.files), tuple(manifest.skipped.values())
-                return Export(id, "zip", shown, where, made.size, digest.sha256, files, skipped)
+                return Export(
+                    id,
+                    "zip",
+                    shown,
+                    where,
+                    made.size,
+                    digest.sha256,
+                    tuple(manifest.files),
+                    manifest.file_count,
+                    tuple(manifest.skipped.values()),
+                    manifest.skipped_count,
+                )
 
         return await self._made(call, make)
 

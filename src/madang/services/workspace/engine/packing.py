@@ -12,12 +12,14 @@ import time
 import unicodedata
 import zipfile
 from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import IO
 
 from madang.core.errors import InvalidPath, LimitExceeded, NotFound, NotRegular, ToolError
 from madang.core.messages import say
-from madang.services.workspace.domain.exports import PackedFile, SkippedFile, SkipReason
+from madang.services.workspace.domain.exports import MOST_LISTED, PackedFile, SkippedFile, SkipReason
 from madang.storage.folders import Entry, Folder, parse_path
 from madang.storage.folders.folder import DEEPEST
 
@@ -30,13 +32,27 @@ _LAST_DATE = (2107, 12, 31, 23, 59, 58)
 
 @dataclass(slots=True)
 class Manifest:
-    """What went into an archive, with as many bytes as went in, and what did not."""
+    """What went into an archive, with as many bytes as went in, and what did not.
+
+    The first of them are named and the others counted: an archive of a gigabyte may hold very many.
+    """
 
     files: list[PackedFile] = field(default_factory=list)
     skipped: dict[str, SkippedFile] = field(default_factory=dict)
+    file_count: int = 0
+    skipped_count: int = 0
+
+    def take(self, path: str, size: int) -> None:
+        self.file_count += 1
+        if self.file_count <= MOST_LISTED:
+            self.files.append(PackedFile(path=path, size=size))
 
     def skip(self, path: str, reason: SkipReason) -> None:
-        self.skipped.setdefault(path, SkippedFile(path=path, reason=reason))
+        if path in self.skipped:
+            return  # it was named twice
+        self.skipped_count += 1
+        if self.skipped_count <= MOST_LISTED:
+            self.skipped[path] = SkippedFile(path=path, reason=reason)
 
 
 def packed(folder: Folder, paths: Iterable[str], manifest: Manifest, check: Callable[[], None]) -> Iterator[bytes]:
@@ -59,8 +75,8 @@ def packed(folder: Folder, paths: Iterable[str], manifest: Manifest, check: Call
             except ToolError as error:
                 manifest.skip(path, _reason(error))
                 continue
-            manifest.files.append(PackedFile(path=path, size=size))
-            if len(manifest.files) > MOST_FILES:
+            manifest.take(path, size)
+            if manifest.file_count > MOST_FILES:
                 raise LimitExceeded(
                     say("There are more than {most} files.", most=MOST_FILES),
                     hint=say("Pack some of the folders by themselves: call 'export_zip' once for each."),
@@ -74,12 +90,11 @@ class _Sink:
     """Takes what the archive writes until it is taken away."""
 
     def __init__(self) -> None:
-        self._parts: list[bytes] = []
-        self._size = 0
+        self._buffer = bytearray()
 
     def write(self, data: bytes, /) -> int:
-        self._parts.append(data)
-        self._size += len(data)
+        # One buffer: the directory at the end is written in two small parts for each file, all at once.
+        self._buffer += data
         return len(data)
 
     def flush(self) -> None:
@@ -90,12 +105,11 @@ class _Sink:
 
     @property
     def is_full(self) -> bool:
-        return self._size >= CHUNK
+        return len(self._buffer) >= CHUNK
 
     def take(self) -> bytes:
-        data = b"".join(self._parts)
-        self._parts.clear()
-        self._size = 0
+        data = bytes(self._buffer)
+        self._buffer.clear()
         return data
 
 
@@ -103,12 +117,7 @@ def _files(folder: Folder, paths: list[str], manifest: Manifest) -> Iterator[str
     """Yield the files to pack, each once, whichever way it was named."""
     taken: dict[str, str] = {}
     for path in paths:
-        try:
-            entry = folder.entry(path)
-        except ToolError as error:
-            manifest.skip(path, _reason(error))
-            continue
-        for found in [entry] if entry.kind != "folder" else folder.walk(path, depth=DEEPEST):
+        for found in _found(folder, path, manifest):
             if found.kind == "folder":
                 _check_folder(folder, path, found, manifest)
                 continue
@@ -124,6 +133,28 @@ def _files(folder: Folder, paths: list[str], manifest: Manifest) -> Iterator[str
                 manifest.skip(found.path, "duplicate")
             elif "\N{REPLACEMENT CHARACTER}" in found.path:
                 manifest.skip(found.path, "name")  # two names that are not Unicode look the same
+
+
+def _found(folder: Folder, path: str, manifest: Manifest) -> Iterator[Entry]:
+    """Yield what is at a path or below it; what is not there, or not any more, is written down."""
+    try:
+        entry = folder.entry(path)
+        if entry.kind == "folder":
+            yield from folder.walk(path, depth=DEEPEST)
+        else:
+            yield entry
+    except ToolError as error:
+        manifest.skip(path, "link" if _leads_through_link(folder, path) else _reason(error))
+
+
+def _leads_through_link(folder: Folder, path: str) -> bool:
+    """Tell whether a link stands on the way to a path; for the system that may be the same as nothing there."""
+    names = path.split("/")
+    with suppress(ToolError):
+        for end in range(1, len(names)):
+            if folder.entry("/".join(names[:end])).kind == "link":
+                return True
+    return False
 
 
 def _check_folder(folder: Folder, top: str, found: Entry, manifest: Manifest) -> None:
@@ -147,9 +178,9 @@ def _pack(
     It is read up to the size it had when it was opened: what is appended meanwhile does not belong to it yet.
     """
     status = os.fstat(file.fileno())
-    info = zipfile.ZipInfo(path, _date(status.st_mtime))
+    info = zipfile.ZipInfo(path, _date(int(status.st_mtime)))
     info.compress_type = zipfile.ZIP_DEFLATED
-    info.external_attr = (stat.S_IFREG | stat.S_IMODE(status.st_mode) & 0o777) << 16
+    info.external_attr = _attributes(status.st_mode)
     info.create_system = 3
     info.file_size = status.st_size  # so that large ones get the headers of ZIP64
     done = 0
@@ -163,7 +194,16 @@ def _pack(
     return done
 
 
-def _date(modified_s: float) -> tuple[int, int, int, int, int, int]:
+# The archive keeps these of every file up to its end, and most files have them in common.
+
+
+@lru_cache(maxsize=256)
+def _attributes(mode: int) -> int:
+    return (stat.S_IFREG | stat.S_IMODE(mode) & 0o777) << 16
+
+
+@lru_cache(maxsize=1024)
+def _date(modified_s: int) -> tuple[int, int, int, int, int, int]:
     """Return a time as archives have it: local, and between 1980 and 2107."""
     try:
         date = time.localtime(modified_s)[:6]

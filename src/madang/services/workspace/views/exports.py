@@ -24,9 +24,6 @@ EXPORT_TEMPLATE = ResourceTemplate(
     "madang://exports/{id}", "export", "A file that was exported", "application/octet-stream"
 )
 
-MOST_LISTED = 5_000
-"""How many files the data names; an archive may hold more, and then says how many."""
-
 MOST_ON_PAGE = 100
 
 
@@ -55,10 +52,10 @@ def exported(export: Export, description: str, download_url: str) -> ToolResult[
         mime_type=mime_type,
         uri=uri,
         download_url=download_url,
-        file_count=len(export.files),
-        files=list(export.files[:MOST_LISTED]),
-        skipped_count=len(export.skipped),
-        skipped=list(export.skipped[:MOST_LISTED]),
+        file_count=export.file_count,
+        files=list(export.files),
+        skipped_count=export.skipped_count,
+        skipped=list(export.skipped),
     )
     link = Link(uri, export.name, mime_type=mime_type, size=export.size, description=description)
     return ToolResult(_text(export, data, description), data, page=_page(export, data, description), links=(link,))
@@ -123,12 +120,12 @@ def _text(export: Export, data: Exported, description: str) -> Text:
         text.append(say("Download (for an hour): {address}", address=data.download_url))
     if export.kind == "zip":
         rest = say("  … {left_out} more. They are all in the archive.")
-        rows = [f"  {file.path} ({size_text(file.size)})" for file in export.files[:MOST_LISTED]]
+        rows = [f"  {file.path} ({size_text(file.size)})" for file in export.files]
         text += ["", say("Files:"), Rows(rows, rest)]
     if export.skipped:
         rest = say("  … {left_out} more. They are in the structured result.")
         skipped: list[Line] = [
-            say("  {path}: {reason}", path=one.path, reason=_WHY[one.reason]) for one in export.skipped[:MOST_LISTED]
+            say("  {path}: {reason}", path=one.path, reason=_WHY[one.reason]) for one in export.skipped
         ]
         text += ["", say("Skipped, and not in the package ({count}):", count=data.skipped_count), Rows(skipped, rest)]
     if export.kind == "zip":

@@ -1,0 +1,78 @@
+"""Names and addresses of exports."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from madang.core.ids import new_id
+from madang.services.workspace.domain.exports import (
+    LONGEST_NAME_BYTES,
+    clean_name,
+    export_id,
+    export_uri,
+    file_name,
+    kept_name,
+    package_name,
+    parse_kept_name,
+)
+from madang.storage.folders import parse_path
+
+
+@pytest.mark.parametrize(
+    ("wanted", "source", "name"),
+    [
+        ("", "notes/오늘.md", "오늘.md"),
+        ("보고서", "notes/오늘.md", "보고서.md"),
+        ("Report v1.2", "a/report.pdf", "Report v1.2.pdf"),
+        ("data.txt", "data.csv", "data.txt"),
+        ("../../etc/passwd", "a.txt", "_.._etc_passwd.txt"),
+        ("..", "a.txt", "a.txt"),
+        (".hidden", "a.txt", "hidden.txt"),
+        ('a"b\r\nSet-Cookie: x=1', "a.txt", "a_bSet-Cookie_ x=1.txt"),
+        ("photo\u202egpj.exe", "a.txt", "photogpj.exe"),
+        ("100%2e%2e done", "a.txt", "100_2e_2e done.txt"),
+        ("50 % off", "a.txt", "50 % off.txt"),
+        ("   ", "README", "README"),
+        ("nul", "a.txt", "_nul.txt"),
+        ("\u0000\u200b", "...", "export"),
+        ("👩\u200d💻.png", "a", "👩\u200d💻.png"),
+        ("각.txt", "a", "각.txt"),
+    ],
+)
+def test_the_name_of_a_file_is_safe_to_save_and_keeps_its_extension(wanted: str, source: str, name: str) -> None:
+    assert file_name(wanted, source) == name
+
+
+def test_a_package_ends_in_zip() -> None:
+    assert [package_name(wanted) for wanted in ("", "자료", "a.ZIP", "v1.2", "a.zip.")] == [
+        "export.zip", "자료.zip", "a.ZIP", "v1.2.zip", "a.zip",
+    ]  # fmt: skip
+
+
+def test_a_long_name_is_cut_before_its_extension() -> None:
+    name = file_name("가" * 200 + ".xlsx", "a.xlsx")
+
+    assert name == "가" * 48 + ".xlsx"
+
+
+@given(st.text(max_size=300), st.text(max_size=300))
+def test_any_text_becomes_a_name_that_can_be_kept(wanted: str, source: str) -> None:
+    id = new_id()
+    for name in (file_name(wanted, source), package_name(wanted)):
+        kept = kept_name(id, name)
+
+        assert len(name.encode()) <= LONGEST_NAME_BYTES
+        assert clean_name(name) == name
+        assert parse_path(kept) == (kept,)
+        assert parse_kept_name(kept) == (id, name)
+        assert export_id(export_uri(id, name)) == id
+
+
+def test_what_is_no_address_of_an_export_has_no_id() -> None:
+    uri = export_uri(new_id(), "a.txt")
+
+    assert [export_id(other) for other in (f"{uri}/b", uri.upper(), uri[:-6], f" {uri}", "madang://exports/")] == [
+        "", "", export_id(uri), "", "",
+    ]  # fmt: skip
