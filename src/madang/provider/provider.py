@@ -180,15 +180,17 @@ class Provider:
         names = [service.metadata.name for service in services]
         if cursor and name not in names:
             raise InvalidCursor(say("The cursor is not one of ours."))
+        # A list is filled from one service after the other: many clients never ask for a second one.
+        listed: list[Resource] = []
         for service in services[names.index(name) if cursor else 0 :]:
-            found = await service.list_resources(call, after, RESOURCES_IN_A_LIST)
+            if len(listed) >= RESOURCES_IN_A_LIST:
+                return ResourceList(listed, f"{service.metadata.name}:")
+            found = await service.list_resources(call, after, RESOURCES_IN_A_LIST - len(listed))
+            listed += found.resources
             if found.after:
-                return ResourceList(found.resources, f"{service.metadata.name}:{found.after}")
-            following = services[services.index(service) + 1 :]
-            if found.resources or not following:
-                return ResourceList(found.resources, f"{following[0].metadata.name}:" if following else "")
+                return ResourceList(listed, f"{service.metadata.name}:{found.after}")
             after = ""
-        return ResourceList([])
+        return ResourceList(listed)
 
     async def resource_templates(self, call: Call) -> list[ResourceTemplate]:
         return [template for service in await self._offering(call) for template in service.resource_templates]
