@@ -32,7 +32,7 @@ async def test_a_playbook_can_be_read_as_a_skill_by_its_address(mcp_doors: Doors
         (contents,) = (await door.client.read_resource(TEMPLATE.format(id=id))).contents
 
     assert [resource.uri for resource in listed if not _is_page(resource)] == [TEMPLATE.format(id=id)]
-    assert [template.uri_template for template in templates] == [TEMPLATE]
+    assert [template.uri_template for template in templates] == [TEMPLATE, "madang://exports/{id}"]
     assert isinstance(contents, types.TextResourceContents)
     _, frontmatter, body = contents.text.split("---\n", 2)
     assert yaml.safe_load(frontmatter) == {"name": f"playbook-{id}", "description": '배포: "서버" & <b>'}

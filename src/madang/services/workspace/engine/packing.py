@@ -10,18 +10,20 @@ import os
 import stat
 import time
 import unicodedata
-import zipfile
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 from madang.core.errors import InvalidPath, LimitExceeded, NotFound, NotRegular, ToolError
 from madang.core.messages import say
 from madang.services.workspace.domain.exports import MOST_LISTED, PackedFile, SkippedFile, SkipReason
 from madang.storage.folders import Entry, Folder, parse_path
 from madang.storage.folders.folder import DEEPEST
+
+if TYPE_CHECKING:
+    import zipfile
 
 CHUNK = 256 * 1024
 MOST_FILES = 100_000
@@ -63,6 +65,8 @@ def packed(folder: Folder, paths: Iterable[str], manifest: Manifest, check: Call
         NotFound, NotRegular: nothing of all this could be packed.
         LimitExceeded: there are too many files.
     """
+    import zipfile  # here, because a server that packs nothing should not start slower for it
+
     wanted = ["/".join(parse_path(path, may_be_root=True)) for path in paths]
     sink = _Sink()
     # To a stream that cannot go back: sizes then come after the data, and a file may shrink while it is read.
@@ -177,9 +181,11 @@ def _pack(
 
     It is read up to the size it had when it was opened: what is appended meanwhile does not belong to it yet.
     """
+    from zipfile import ZIP_DEFLATED, ZipInfo
+
     status = os.fstat(file.fileno())
-    info = zipfile.ZipInfo(path, _date(int(status.st_mtime)))
-    info.compress_type = zipfile.ZIP_DEFLATED
+    info = ZipInfo(path, _date(int(status.st_mtime)))
+    info.compress_type = ZIP_DEFLATED
     info.external_attr = _attributes(status.st_mode)
     info.create_system = 3
     info.file_size = status.st_size  # so that large ones get the headers of ZIP64
