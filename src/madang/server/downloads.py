@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator
 from typing import IO
 from urllib.parse import quote
 
+import anyio.to_thread
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -83,7 +84,9 @@ def _gone() -> Response:
 
 async def _parts(file: IO[bytes], size: int) -> AsyncIterator[bytes]:
     try:
-        while size > 0 and (part := await asyncio.to_thread(file.read, min(size, CHUNK))):
+        # Not left behind when the client goes away: a thread that still reads must not meet a descriptor that was
+        # closed and given to somebody else.
+        while size > 0 and (part := await anyio.to_thread.run_sync(file.read, min(size, CHUNK))):
             size -= len(part)
             yield part
     finally:

@@ -363,6 +363,21 @@ async def test_an_export_that_is_too_large_to_read_says_where_it_is(asker: Asker
     assert "data-download" not in reply.page.fragment
 
 
+@pytest.mark.parametrize("tool", ["export_file", "export_zip"])
+async def test_what_is_too_large_is_refused_before_it_is_copied(asker: Asker, tool: str) -> None:
+    asker.keep_file("a.txt", b"x")
+    with (workspace(asker) / "large.bin").open("wb") as large:
+        large.truncate(4 * 1024**3)
+    with (workspace(asker) / "larger.bin").open("wb") as larger:
+        larger.truncate(10 * 1024**3)
+    arguments: dict[str, Any] = {"path": "larger.bin"} if tool == "export_file" else {"files": ["a.txt", "large.bin"]}
+
+    reply = await asker.ask(tool, **arguments)
+
+    assert reply.error_code == "limit_exceeded"
+    assert left_behind(asker.folders) == []
+
+
 async def test_an_empty_file_is_a_file(asker: Asker) -> None:
     asker.keep_file("empty.txt")
 

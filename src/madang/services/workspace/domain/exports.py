@@ -15,6 +15,9 @@ from madang.core.documents import OF_DOCUMENTS
 LONGEST_NAME_BYTES = 150
 LARGEST_READ = 16 * 1024 * 1024
 """How many bytes one message carries; what is larger is fetched over HTTP, or taken from the disk."""
+LARGEST_EXPORT = 4 * 1024**3
+"""How many bytes one export takes in: a sparse file costs nothing until it is copied."""
+
 MOST_LISTED = 5_000
 """How many files of an export are named; a package may hold more, and then says how many."""
 

@@ -27,7 +27,7 @@ from madang.services.workspace.domain.exports import (
     package_name,
     parse_kept_name,
 )
-from madang.services.workspace.engine.packing import CHUNK, Manifest, packed
+from madang.services.workspace.engine.packing import CHUNK, Manifest, check_size, packed
 from madang.storage.folders import Folders
 
 MOST_AT_ONCE = 2
@@ -50,6 +50,7 @@ class Exports:
 
         def make(stop: threading.Event) -> Export:
             with self._folders.of(call) as session, session.files.open_file(path) as file:
+                check_size(os.fstat(file.fileno()).st_size)
                 id, shown = new_id(), file_name(name, path)
                 digest = _Digest(stop)
                 target = kept_name(id, shown)
@@ -128,6 +129,7 @@ class Exports:
         async with self._slots:
             stop = threading.Event()
             making = asyncio.ensure_future(asyncio.to_thread(make, stop))
+            making.add_done_callback(lambda made: made.cancelled() or made.exception())  # somebody has looked at it
             try:
                 return await asyncio.shield(making)
             except asyncio.CancelledError:

@@ -18,7 +18,7 @@ from typing import IO, TYPE_CHECKING
 
 from madang.core.errors import InvalidPath, LimitExceeded, NotFound, NotRegular, ToolError
 from madang.core.messages import say
-from madang.services.workspace.domain.exports import MOST_LISTED, PackedFile, SkippedFile, SkipReason
+from madang.services.workspace.domain.exports import LARGEST_EXPORT, MOST_LISTED, PackedFile, SkippedFile, SkipReason
 from madang.storage.folders import Entry, Folder, parse_path
 from madang.storage.folders.folder import DEEPEST
 
@@ -41,10 +41,12 @@ class Manifest:
 
     files: list[PackedFile] = field(default_factory=list)
     skipped: dict[str, SkippedFile] = field(default_factory=dict)
+    bytes: int = 0
     file_count: int = 0
     skipped_count: int = 0
 
     def take(self, path: str, size: int) -> None:
+        self.bytes += size
         self.file_count += 1
         if self.file_count <= MOST_LISTED:
             self.files.append(PackedFile(path=path, size=size))
@@ -75,7 +77,10 @@ def packed(folder: Folder, paths: Iterable[str], manifest: Manifest, check: Call
             check()
             try:
                 with folder.open_file(path) as file:
+                    check_size(manifest.bytes + os.fstat(file.fileno()).st_size)
                     size = yield from _pack(archive, sink, path, file, check)
+            except LimitExceeded:
+                raise
             except ToolError as error:
                 manifest.skip(path, _reason(error))
                 continue
@@ -88,6 +93,19 @@ def packed(folder: Folder, paths: Iterable[str], manifest: Manifest, check: Call
         if not manifest.files:
             raise _nothing(manifest)
     yield sink.take()
+
+
+def check_size(size: int) -> None:
+    """Refuse what would be too much for one export.
+
+    Raises:
+        LimitExceeded: it is.
+    """
+    if size > LARGEST_EXPORT:
+        raise LimitExceeded(
+            say("An export takes in at most {most} bytes, and this is more.", most=LARGEST_EXPORT),
+            hint=say("Export fewer files: call 'export_zip' once for each part."),
+        )
 
 
 class _Sink:
