@@ -7,8 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.async_api import FrameLocator, expect
+from playwright.async_api import Dialog, FrameLocator, expect
 
+from madang.core.calls import Call
+from madang.core.ids import AssistantId, SessionId
+from madang.storage.folders import Folders
 from tests.doors import Door
 from tests.hosts.inspector import PATIENCE_MS, Host
 from tests.node import ROOT
@@ -49,6 +52,31 @@ async def test_the_buttons_of_the_playbook_page_work_in_a_foreign_host(host: Hos
     assert [item["goal"] for item in kept] == [f"Playbook {number}" for number in range(1, 13) if number != 7]
     runs = (await door.done("list_playbook_runs")).data["page"]["items"]
     assert [run["playbookId"] for run in runs] == [item["id"] for item in kept if item["goal"] == "Playbook 9"]
+
+
+async def test_an_export_is_downloaded_in_a_foreign_host(host: Host, tmp_path: Path) -> None:
+    content = bytes(range(256)) * 1000
+    with Folders(tmp_path / "data" / "workspaces").of(Call(AssistantId("default"), SessionId("default"))) as session:
+        session.files.write("그림/하나.png", [content])
+    view = await host.open_view("Export file", path="그림/하나.png")
+    download = view.get_by_role("button", name="Download")
+    await expect(download).to_be_visible(timeout=PATIENCE_MS)
+
+    asked: list[str] = []
+
+    async def agree(dialog: Dialog) -> None:
+        asked.append(dialog.message)
+        await dialog.accept()
+
+    host.page.on("dialog", agree)
+    async with host.page.expect_download(timeout=PATIENCE_MS) as saving:
+        await download.click()
+
+    saved = await saving.value
+    await saved.save_as(tmp_path / "saved")
+    assert (tmp_path / "saved").read_bytes() == content
+    assert saved.suggested_filename == "하나.png"
+    assert "하나.png" in asked[0], "the host asks the person first, by the name"
 
 
 async def test_each_kind_of_question_is_answered_with_the_mouse(host: Host, door: Door) -> None:
