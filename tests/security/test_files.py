@@ -267,7 +267,8 @@ async def test_t07_huge_files_and_folders_are_paged_in_bounded_memory(asker: Ask
     assert (text["truncated"], text["startLine"]) == (True, 1)
     assert (line["truncated"], line["totalLines"], line["cutLines"]) == (True, 2, [1])
     assert last["content"] == "last needle"
-    assert (listed["total"], listed["hasMore"], len(listed["entries"])) == (200_000, True, 50)
+    assert (listed["truncated"], listed["hasMore"], len(listed["entries"])) == (True, True, 50)
+    assert listed["total"] in (200_000, -1), "-1 on a machine that is too busy to count them in time"
     assert middle["entries"][0]["path"] == "many/150000"
     assert len(down["entries"]) == 50
     assert found["truncated"], "the folders are deeper than a search goes"

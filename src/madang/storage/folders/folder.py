@@ -9,11 +9,13 @@ from __future__ import annotations
 import fcntl
 import os
 import stat
+import sys
 import time
 import unicodedata
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from itertools import count
 from typing import IO, Literal
 
 from madang.core.errors import InvalidPath, NotRegular, Unavailable
@@ -32,6 +34,8 @@ _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY
 _COPY_BYTES = 1 << 20
 DEEPEST = 64
 """How many folders deep a walk goes at most: each is a descriptor that is held open."""
+EVERY = range(sys.maxsize)
+"""All places of a walk."""
 LONGEST_WAIT_S = 10.0
 """How long a writer waits for another one, before it says so instead."""
 
@@ -95,15 +99,16 @@ class Folder:
         finally:
             os.close(fd)
 
-    def walk(self, path: str = "", *, depth: int, leave_out: str = "", with_status: bool = True) -> Generator[Entry]:
+    def walk(self, path: str = "", *, depth: int, leave_out: str = "", with_status: range = EVERY) -> Generator[Entry]:
         """Yield what is below a folder, each folder's names in order, a folder before what is in it.
 
         What disappears or may not be read meanwhile is left out; nothing is followed. Folders named `leave_out` are
-        told and not entered. Without `with_status` sizes and times are 0, and nothing is asked for each file.
+        told and not entered. `with_status` are the places in the walk for which sizes and times are looked up: to
+        ask the disk for each of two hundred thousand names takes longer than to list them.
         """
         top = "/".join(parse_path(path, may_be_root=True))
         with self.open_folder(path) as fd:
-            yield from _walk(fd, top, min(depth, DEEPEST), leave_out, with_status)
+            yield from _walk(fd, top, min(depth, DEEPEST), leave_out, with_status, count())
 
     def write(self, path: str, parts: Iterable[bytes], mode: WriteMode = "overwrite") -> Entry:
         """Write a regular file, making the folders above it; it is there whole or not at all.
@@ -295,7 +300,7 @@ def _lock(fd: int) -> None:
             time.sleep(0.002)
 
 
-def _walk(fd: int, top: str, depth: int, leave_out: str, with_status: bool) -> Generator[Entry]:
+def _walk(fd: int, top: str, depth: int, leave_out: str, with_status: range, places: Iterator[int]) -> Generator[Entry]:
     prefix = f"{top}/" if top else ""
     with os.scandir(fd) as found:
         # Names and kinds alone: two hundred thousand of them fit easily.
@@ -304,7 +309,7 @@ def _walk(fd: int, top: str, depth: int, leave_out: str, with_status: bool) -> G
         # A name that is not Unicode is shown with replacements, and cannot be used: no text could carry it.
         shown = prefix + (name if name.isascii() else os.fsencode(name).decode(errors="replace"))
         entry = Entry(shown, kind)
-        if with_status:
+        if next(places) in with_status:
             status = _stat(fd, name)
             if status is None:
                 continue
@@ -316,7 +321,7 @@ def _walk(fd: int, top: str, depth: int, leave_out: str, with_status: bool) -> G
             except OSError:
                 continue
             try:
-                yield from _walk(below, entry.path, depth - 1, leave_out, with_status)
+                yield from _walk(below, entry.path, depth - 1, leave_out, with_status, places)
             finally:
                 os.close(below)
 

@@ -40,7 +40,7 @@ from madang.services.workspace.engine.kinds import kind_of
 from madang.services.workspace.engine.lines import COUNT_FOR_S, LineIndexes, read_lines
 from madang.storage.folders import Entry, Folder, Folders, WriteMode, parse_path
 from madang.storage.folders.failures import translated
-from madang.storage.folders.folder import DEEPEST
+from madang.storage.folders.folder import DEEPEST, EVERY
 
 SAMPLE = 64 * 1024
 FIRST_BYTES = 32
@@ -130,7 +130,10 @@ class FileEngine:
         rows: list[Row] = []
         counted = 0
         is_complete = True
-        with self._folders.of(call) as session, closing(_walk(session.files, path, depth)) as entries:
+        with (
+            self._folders.of(call) as session,
+            closing(_walk(session.files, path, depth, range(offset, offset + limit))) as entries,
+        ):
             for entry in entries:
                 if offset <= counted < offset + limit:
                     rows.append(_row(entry))
@@ -156,7 +159,7 @@ class FileEngine:
         is_complete = True
         prefix = len("/".join(top)) + 1 if top else 0
         with self._folders.of(call) as session:
-            walk = session.files.walk(path, depth=DEEPEST, leave_out=GIT, with_status=False)
+            walk = session.files.walk(path, depth=DEEPEST, leave_out=GIT, with_status=range(0))
             with closing(walk) as entries:
                 for entry in entries:
                     searched += 1
@@ -308,9 +311,9 @@ def _ending_of(content: str) -> LineEnding:
     return texts.line_ending(content.encode(errors="replace"), "utf-8")
 
 
-def _walk(folder: Folder, path: str, depth: int) -> Generator[Entry]:
+def _walk(folder: Folder, path: str, depth: int, with_status: range = EVERY) -> Generator[Entry]:
     # A folder of Git has thousands of names in it that nobody asked for; one who names it gets them.
-    return folder.walk(path, depth=depth, leave_out=GIT)
+    return folder.walk(path, depth=depth, leave_out=GIT, with_status=with_status)
 
 
 def _row(entry: Entry) -> Row:
