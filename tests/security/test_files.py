@@ -10,7 +10,9 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import AsyncIterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -215,8 +217,17 @@ async def test_t06_files_that_lie_about_their_size_are_bounded(asker: Asker) -> 
 # T07: huge
 
 
-async def test_t07_huge_files_and_folders_are_paged_in_bounded_memory(asker: Asker) -> None:
-    folder = folder_of(asker)
+@pytest.fixture
+async def roomy() -> AsyncIterator[Asker]:
+    """Somebody whose files are in memory, where there is such a disk: 200,000 of them take a minute on others."""
+    memory = Path("/dev/shm")
+    with TemporaryDirectory(prefix="madang-", dir=memory if memory.is_dir() else None) as folder:
+        async with open_asker(Path(folder) / "madang.db") as asker:
+            yield asker
+
+
+async def test_t07_huge_files_and_folders_are_paged_in_bounded_memory(roomy: Asker) -> None:
+    asker, folder = roomy, folder_of(roomy)
     with (folder / "sparse.bin").open("wb") as file:
         file.truncate(10 * 1024**3)
     with (folder / "sparse.txt").open("wb") as file:

@@ -130,12 +130,10 @@ class FileEngine:
         rows: list[Row] = []
         counted = 0
         is_complete = True
-        with (
-            self._folders.of(call) as session,
-            closing(_walk(session.files, path, depth, range(offset, offset + limit))) as entries,
-        ):
+        wanted = range(offset, offset + limit)
+        with self._folders.of(call) as session, closing(_walk(session.files, path, depth, wanted)) as entries:
             for entry in entries:
-                if offset <= counted < offset + limit:
+                if counted in wanted:
                     rows.append(_row(entry))
                 counted += 1
                 if counted % 1000 == 0 and counted >= offset + limit and time.monotonic() > until:

@@ -28,7 +28,8 @@ from madang.services.workspace.engine.confinement import start_confined
 from madang.services.workspace.engine.patterns import in_both_encodings
 from madang.storage.folders import Folder, Folders, parse_path
 
-DEADLINE_S = 5.0
+DEADLINE_S = 4.8
+"""With what comes before and after it, five seconds."""
 LOOK_S = 0.05
 """How often a search that finds nothing looks whether it should stop."""
 KEPT_ERROR = 4_000
