@@ -7,7 +7,21 @@ import asyncio
 import sys
 from collections.abc import Awaitable, Callable
 
-from benchmarks import exports, files, http, memory, parsing, passages, postgresql, report, search, stdio, store, tokens, ui
+from benchmarks import (
+    exports,
+    files,
+    http,
+    memory,
+    parsing,
+    passages,
+    postgresql,
+    report,
+    search,
+    stdio,
+    store,
+    tokens,
+    ui,
+)
 from benchmarks.harness import FULL, QUICK, Effort, Finding
 
 BENCHMARKS: dict[str, Callable[[Effort], Awaitable[list[Finding]]]] = {
