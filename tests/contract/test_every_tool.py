@@ -21,6 +21,12 @@ from tests.asking import NO_FOLDERS, Asker, open_asker
 
 TOOLS = {tool.name: tool for service in builtin_services(SqliteDatabase(None), NO_FOLDERS) for tool in service.tools}
 
+SERVICE_OF = {
+    tool.name: service.metadata.name
+    for service in builtin_services(SqliteDatabase(None), NO_FOLDERS)
+    for tool in service.tools
+}
+
 PAUSING = {"show_playbooks", "get_playbook_page", "prompt_user", "wait_for_user"}
 PERSON = {"get_playbook_page", "reply_prompt", "resume_from_wait"}
 SHOWING = PAUSING | {"reply_prompt", "resume_from_wait", "visualize_data", "export_file", "export_zip"}
@@ -316,29 +322,31 @@ async def test_the_largest_answer_is_still_about_eight_kilobytes(name: str) -> N
         waiting = await asker.done("wait_for_user", message="기" * 4000, resumeInstruction="다" * 4000)
         for _ in range(20):
             await asker.done("prompt_user", prompt="문" * 4000, type="text")
-        for number in range(30):
+        store = content = ""
+        # The words of long texts take a while to find: only for the tools that have to do with them.
+        for number in range(30 if SERVICE_OF[name] == "content" else 0):
             added = await asker.done(
                 "add_content",
                 content=f"{number} " + "글월 " * 5_000 + "글월\n" * 5_000,
                 metadata={"filename": f"{number} " + "이" * 250},
             )
+            store, content = added.data["storeId"], added.data["contentId"]
             await asker.done("create_store", metadata={"name": "이" * 200, "description": "설" * 2000})
         ids = Ids(
             playbook=large.data["playbook"]["id"],
             prompt=asked.data["messageId"],
             wait=waiting.data["waitId"],
-            store=added.data["storeId"],
-            content=added.data["contentId"],
+            store=store,
+            content=content,
             outside=outside_file(asker, "밖" * 100_000),
         )
         await asker.done("write_file", path=FILE, content=("줄" * 900 + " needle\n") * 60)
-        for number in range(60):
+        for number in range(60 if SERVICE_OF[name] == "workspace" else 0):
             await asker.done("write_file", path=f"{number}{'긴' * 70}.md", content="x")
         for number in range(1, 11):
             await asker.done("add_observation", observation="관" * 2000)
             await asker.done("add_todo", name="할" * 1000)
             await asker.done("mark_todo", id=number, summary="요" * 2000)
-        asker.keep_file(FILE)
         for number in range(60 if name == "export_zip" else 0):
             asker.keep_file("notes/" + "긴" * 80 + str(number))
         for goal in ("옛" * 2000, "새" * 2000):
