@@ -10,7 +10,7 @@
 //                                is the text of template[data-file], with data-uri and data-type, or what
 //                                its data-read names at the server; such a button is hidden as long as no
 //                                host has said that it saves files
-//   a[href]                      a link, which the host opens outside of the frame
+//   a[href]                      a link without data-tool, which the host opens outside of the frame
 //   body[data-refresh-tool]      the tool that fetches what a page opened without data lacks; with the
 //                                names of its arguments in data-refresh-args, optional ones with a ?
 // Arguments may stand on an ancestor. It speaks MCP Apps (2026-01-26), and the older mcp-ui messages
@@ -166,7 +166,7 @@
   addEventListener('click', (event) => {
     const by = event.target.closest('button, a, [data-tool]');
     if (by?.dataset.download) return download(by);
-    if (by?.href) {
+    if (by?.href && !by.dataset.tool) {
       event.preventDefault();
       return follow(by);
     }

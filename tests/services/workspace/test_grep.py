@@ -97,10 +97,10 @@ async def test_texts_in_other_encodings_are_found_and_shown_as_text(asker: Asker
         ("홍길동", True),
         ("홍길동*!", True),
         ("길{1}동", True),
-        ("^홍.*동!$", True),
+        ("^홍길동!$", True),
         ("이름|홍길", True),
         ("(?i)홍길동", True),
-        (r"홍\w", False),  # what a letter is depends on the encoding
+        ("홍.*동", False),  # what a letter is depends on the encoding
         ("[가-힣]길동", False),
         ("홍동", False),
         ("길+길", False),
