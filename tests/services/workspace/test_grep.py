@@ -229,6 +229,36 @@ async def test_without_ripgrep_the_answer_says_what_to_install(
         find_ripgrep()
 
 
+async def test_a_ripgrep_that_does_not_start_is_said(
+    asker: Asker, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "rg").write_text("no program")
+    monkeypatch.setattr(searching, "find_ripgrep", lambda: str(tmp_path / "rg"))
+
+    reply = await asker.ask("grep", pattern="a")
+
+    assert reply.error_code == "unavailable"
+    assert "cannot be started" in reply.text
+
+
+async def test_many_searches_at_once_are_all_answered_and_reading_goes_on(asker: Asker) -> None:
+    await asker.done("write_file", path="a.txt", content="needle\n")
+    totals: list[int] = []
+
+    async def search() -> None:
+        totals.append((await asker.done("grep", pattern="needle")).data["total"])
+
+    with fail_after(30):
+        async with create_task_group() as tasks:
+            for _ in range(30):
+                tasks.start_soon(search)
+            await asker.done("read_file", path="a.txt")
+            begun = len(totals)
+
+    assert totals == [1] * 30
+    assert begun < 30
+
+
 # Limits
 
 

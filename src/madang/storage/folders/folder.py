@@ -36,7 +36,7 @@ DEEPEST = 64
 """How many folders deep a walk goes at most: each is a descriptor that is held open."""
 EVERY = range(sys.maxsize)
 """All places of a walk."""
-LONGEST_WAIT_S = 10.0
+LONGEST_WAIT_S = 10
 """How long a writer waits for another one, before it says so instead."""
 
 
@@ -294,7 +294,10 @@ def _lock(fd: int) -> None:
         except BlockingIOError:
             if time.monotonic() > until:
                 raise Unavailable(
-                    say("Somebody else has been writing in this workspace for {seconds} s.", seconds=LONGEST_WAIT_S),
+                    say(
+                        "Somebody else has been writing in this workspace for {seconds} s.",
+                        seconds=round(LONGEST_WAIT_S),
+                    ),
                     hint=say("Nothing was changed. Call again in a moment."),
                 ) from None
             time.sleep(0.002)

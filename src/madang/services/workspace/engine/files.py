@@ -12,7 +12,7 @@ from pathlib import PurePosixPath
 from typing import IO
 
 from madang.core.calls import Call
-from madang.core.errors import InvalidArguments, InvalidPath, LimitExceeded, NotFound, NotRegular, OutOfRange
+from madang.core.errors import InvalidArguments, InvalidPath, LimitExceeded, NotFound, NotRegular, OutOfRange, ToolError
 from madang.core.messages import say
 from madang.services.workspace.domain.files import (
     CONTENT_BYTES,
@@ -152,7 +152,7 @@ class FileEngine:
         glob = Glob(pattern)
         until = time.monotonic() + WALK_FOR_S
         top = parse_path(path, may_be_root=True)
-        found: list[str] = []
+        found: list[Entry] = []
         searched = too_deep = total = 0
         is_complete = True
         prefix = len("/".join(top)) + 1 if top else 0
@@ -167,11 +167,11 @@ class FileEngine:
                     elif glob.fits(inside):
                         total += 1
                         if len(found) < MOST_FOUND:
-                            found.append(entry.path)
+                            found.append(entry)
                     if searched % 1000 == 0 and time.monotonic() > until:
                         is_complete = False
                         break
-            rows = tuple(_row(there) for one in found if (there := _entry_or_none(session.files, one)))
+            rows = tuple(_row_now(session.files, entry) for entry in found)
         return Found(pattern, "/".join(top), rows, total, searched, is_complete, too_deep)
 
     def move(self, call: Call, source: str, target: str) -> Entry:
@@ -323,11 +323,12 @@ def _latest(entries: list[Entry], most: int) -> list[Entry]:
     return sorted(entries, key=lambda entry: (-entry.modified_ns, entry.path))[:most]
 
 
-def _entry_or_none(folder: Folder, path: str) -> Entry | None:
+def _row_now(folder: Folder, entry: Entry) -> Row:
+    """Return a row with its size and time; a name that no path can carry is told without them."""
     try:
-        return folder.entry(path)
-    except (NotFound, InvalidArguments):
-        return None
+        return _row(folder.entry(entry.path))
+    except ToolError:
+        return Row(entry.path, entry.kind, 0, "")
 
 
 def _is_folder(folder: Folder, path: str) -> bool:

@@ -106,7 +106,7 @@ class Searcher:
                 arguments += [f"--glob={wanted.glob}"] if wanted.glob else []
                 arguments.append(f"--glob=!{GIT}/")
             arguments += ["-e", in_both_encodings(wanted.pattern), "--", where]
-            process = start_confined(arguments, folder.fd, stdin_fd, cwd=_path_of(cwd_fd))
+            process = _started(arguments, folder.fd, stdin_fd, _path_of(cwd_fd))
             collected = _Collected(wanted.limit, top if kind == "file" else None, top)
             _collect(process, collected, until, stop)
             return self._told(folder, wanted, top, collected)
@@ -162,6 +162,16 @@ class _Collected:
         except UnicodeDecodeError:
             return None  # no text could carry its name
         return f"{self._top}/{name}" if self._top else name
+
+
+def _started(arguments: list[str], folder_fd: int, stdin_fd: int, cwd: str) -> subprocess.Popen[bytes]:
+    try:
+        return start_confined(arguments, folder_fd, stdin_fd, cwd=cwd)
+    except OSError as error:
+        raise Unavailable(
+            say("The program 'rg' (ripgrep) cannot be started: {reason}.", reason=error.strerror or str(error)),
+            hint=say("Ask the person to install it anew: pip install --force-reinstall ripgrep."),
+        ) from error
 
 
 def _collect(process: subprocess.Popen[bytes], collected: _Collected, until: float, stop: threading.Event) -> None:

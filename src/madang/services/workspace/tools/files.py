@@ -39,6 +39,10 @@ Matches = Annotated[int, Field(ge=1, le=MOST_MATCHES)]
 Around = Annotated[int, Field(ge=0, le=10)]
 
 
+MOST_SEARCHES = 3
+"""At once: each may take seconds, and those who only read a file must still find a thread that is free."""
+
+
 class FileTools:
     """The tools for files. Paths are relative to the session's folder, and nothing leads out of it."""
 
@@ -46,6 +50,7 @@ class FileTools:
         self._engine = engine
         self._searcher = searcher
         self._notices = notices
+        self._searches = asyncio.Semaphore(MOST_SEARCHES)
 
     @tool(effect="read")
     async def read_file(
@@ -107,7 +112,8 @@ class FileTools:
         stop = threading.Event()
         wanted = Grep(pattern, path, glob, ignore_case, context, limit)
         try:
-            return searches.grepped(await asyncio.to_thread(self._searcher.grep, call, wanted, stop))
+            async with self._searches:
+                return searches.grepped(await asyncio.to_thread(self._searcher.grep, call, wanted, stop))
         finally:
             stop.set()  # also when this call is cancelled: the thread then ends the program it started
 
