@@ -296,7 +296,7 @@ def _lock(fd: int) -> None:
                 raise Unavailable(
                     say(
                         "Somebody else has been writing in this workspace for {seconds} s.",
-                        seconds=round(LONGEST_WAIT_S),
+                        seconds=LONGEST_WAIT_S,
                     ),
                     hint=say("Nothing was changed. Call again in a moment."),
                 ) from None

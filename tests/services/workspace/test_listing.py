@@ -1,0 +1,266 @@
+"""Listing, finding, moving and importing files, whose they are, and who hears of them."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from anyio import fail_after
+from inline_snapshot import snapshot
+
+from madang.core.ids import AssistantId, SessionId, UserId
+from tests.asking import Asker, open_asker
+from tests.services.workspace.workspaces import folder_of
+
+KOREAN = "이름,나이\n홍길동,20\n"
+
+
+# list_directory and search_files
+
+
+async def test_a_folder_is_listed_with_kinds_sizes_and_times(asker: Asker) -> None:
+    await asker.done("write_file", path="b/c.txt", content="12345")
+    await asker.done("write_file", path="a.txt", content="1")
+    (folder_of(asker) / "link").symlink_to("/etc/passwd")
+    for path in folder_of(asker).rglob("*"):
+        os.utime(path, (0, 0), follow_symlinks=False)
+
+    flat = await asker.done("list_directory")
+    deep = await asker.done("list_directory", depth=2)
+
+    assert flat.text == snapshot("""\
+[list_directory] The workspace: 3 entries.
+  a.txt  1 B  1970-01-01T00:00:00Z
+  b/  1970-01-01T00:00:00Z
+  link@  1970-01-01T00:00:00Z
+
+Note: Use 'read_file' to read a file, 'search_files' or 'grep' to find one.\
+""")
+    assert [row["path"] for row in deep.data["entries"]] == ["a.txt", "b", "b/c.txt", "link"]
+    assert deep.data["entries"][2] == {
+        "path": "b/c.txt",
+        "kind": "file",
+        "size": 5,
+        "modified": "1970-01-01T00:00:00Z",
+    }
+
+
+async def test_a_long_listing_is_read_in_parts(asker: Asker) -> None:
+    for number in range(120):
+        (folder_of(asker) / f"{number:03}").touch()
+
+    seen: list[str] = []
+    while True:
+        reply = await asker.done("list_directory", offset=len(seen))
+        seen += [row["path"] for row in reply.data["entries"]]
+        if not reply.data["hasMore"]:
+            break
+        assert f"'list_directory' with offset {len(seen)}." in reply.text
+
+    assert seen == [f"{number:03}" for number in range(120)]
+    assert reply.data["total"] == 120
+    assert (await asker.ask("list_directory", offset=120)).error_code == "out_of_range"
+
+
+async def test_names_that_deceive_are_shown_as_they_are(asker: Asker) -> None:
+    (folder_of(asker) / "gnp\u202etxt.exe").touch()
+    (folder_of(asker) / "line\nbreak").touch()
+    os.close(os.open(os.fsencode(folder_of(asker)) + b"/\xff\xfe", os.O_CREAT | os.O_WRONLY))
+
+    reply = await asker.done("list_directory")
+
+    found = await asker.done("search_files", pattern="*")
+    assert [row["path"] for row in found.data["files"]] == [row["path"] for row in reply.data["entries"]]
+    assert "gnp\\u202etxt.exe" in reply.text
+    assert "line\\u000abreak" in reply.text
+    assert "\u202e" not in reply.text
+    assert len(reply.data["entries"]) == 3
+
+
+@pytest.mark.parametrize(
+    ("pattern", "expected"),
+    [
+        ("*.py", ["a.py", "src/b.py", "src/deep/c.py"]),
+        ("**/*.py", ["a.py", "src/b.py", "src/deep/c.py"]),
+        ("src/*.py", ["src/b.py"]),
+        ("src/**", ["src/b.py", "src/deep/c.py", "src/메모.md"]),
+        ("**/deep/*", ["src/deep/c.py"]),
+        ("[ab].py", ["a.py", "src/b.py"]),
+        ("[!a].{py,md}", ["src/b.py", "src/deep/c.py"]),
+        ("?.py", ["a.py", "src/b.py", "src/deep/c.py"]),
+        ("메*.md", ["src/메모.md"]),
+        ("./a.py", ["a.py"]),
+        (".*", [".hidden"]),
+        ("HEAD", []),
+        ("nothing", []),
+    ],
+)
+async def test_files_are_found_by_patterns(asker: Asker, pattern: str, expected: list[str]) -> None:
+    for path in ("a.py", "src/b.py", "src/deep/c.py", "src/메모.md", ".hidden", ".git/HEAD"):
+        await asker.done("write_file", path=path, content="x")
+
+    reply = await asker.done("search_files", pattern=pattern)
+
+    assert [row["path"] for row in reply.data["files"]] == expected
+    assert reply.data["total"] == len(expected)
+
+
+async def test_a_search_begins_where_it_is_told(asker: Asker) -> None:
+    for path in ("a.py", "src/b.py", ".git/hooks/c.py"):
+        await asker.done("write_file", path=path, content="x")
+
+    assert (await asker.done("search_files", pattern="*.py", path="src")).data["files"][0]["path"] == "src/b.py"
+    assert (await asker.done("search_files", pattern="*.py", path=".git")).data["total"] == 1
+    assert (await asker.ask("search_files", pattern="*", path="nothing")).error_code == "not_found"
+
+
+async def test_more_than_a_thousand_files_are_counted_and_the_first_given(asker: Asker) -> None:
+    for number in range(1005):
+        (folder_of(asker) / f"{number:04}.txt").touch()
+
+    reply = await asker.done("search_files", pattern="*.txt")
+
+    assert (len(reply.data["files"]), reply.data["total"], reply.data["truncated"]) == (1000, 1005, True)
+    assert "Only the first 1000 are given." in reply.text
+
+
+# move_file, delete_file, import_file
+
+
+async def test_a_file_moves_and_replaces_nothing(asker: Asker) -> None:
+    await asker.done("write_file", path="a.txt", content="a")
+    await asker.done("write_file", path="b.txt", content="b")
+
+    refused = await asker.ask("move_file", source="a.txt", target="b.txt")
+    reply = await asker.done("move_file", source="a.txt", target="new/c.txt")
+
+    assert refused.error_code == "conflict"
+    assert (folder_of(asker) / "b.txt").read_text() == "b"
+    assert (folder_of(asker) / "new/c.txt").read_text() == "a"
+    assert reply.text.startswith("[move_file] Moved 'a.txt' to 'new/c.txt'.")
+
+
+async def test_moving_onto_a_folder_moves_into_it(asker: Asker) -> None:
+    await asker.done("write_file", path="a.txt", content="a")
+    await asker.done("write_file", path="folder/b.txt", content="b")
+
+    reply = await asker.done("move_file", source="a.txt", target="folder")
+    inside = await asker.ask("move_file", source="folder", target="folder/deeper")
+
+    assert reply.data["path"] == "folder/a.txt"
+    assert inside.error_code == "invalid_path"
+
+
+async def test_files_links_and_empty_folders_can_be_deleted(asker: Asker) -> None:
+    outside = asker.folders.allowed[0] / "precious.txt"
+    outside.write_text("kept")
+    await asker.done("write_file", path="folder/a.txt", content="a")
+    (folder_of(asker) / "link").symlink_to(outside)
+
+    full = await asker.ask("delete_file", path="folder")
+    for path in ("link", "folder/a.txt", "folder"):
+        await asker.done("delete_file", path=path)
+
+    assert full.error_code == "conflict"
+    assert outside.read_text() == "kept"
+    assert os.listdir(folder_of(asker)) == []
+    assert (await asker.ask("delete_file", path="")).error_code == "invalid_path"
+
+
+async def test_a_file_is_imported_from_an_allowed_folder(asker: Asker) -> None:
+    source = asker.folders.allowed[0] / "명단.csv"
+    source.write_bytes(KOREAN.encode("cp949"))
+
+    reply = await asker.done("import_file", source=str(source))
+    again = await asker.ask("import_file", source=str(source))
+    named = await asker.done("import_file", source=source.as_uri(), path="data/list.csv")
+
+    assert reply.data["path"] == "명단.csv"
+    assert reply.data["encoding"] == "cp949"
+    assert again.error_code == "conflict"
+    assert named.data["path"] == "data/list.csv"
+    assert (folder_of(asker) / "data/list.csv").read_bytes() == KOREAN.encode("cp949")
+
+
+async def test_only_what_the_person_allowed_can_be_imported(asker: Asker, tmp_path: Path) -> None:
+    allowed = asker.folders.allowed[0]
+    secret = tmp_path / "secret.txt"
+    secret.write_text("secret")
+    (allowed / "link.txt").symlink_to(secret)
+    (allowed / "folder").symlink_to(tmp_path)
+    sources = {
+        str(secret): "denied",
+        f"{allowed}/link.txt": "invalid_path",
+        f"{allowed}/folder/secret.txt": "invalid_path",
+        f"{allowed}/../{tmp_path.name}/secret.txt": "invalid_path",
+        f"{allowed}-other/secret.txt": "denied",
+        f"file://elsewhere{allowed}/a.txt": "invalid_path",
+        "https://example.org/a.txt": "invalid_path",
+        "a.txt": "invalid_path",
+        str(allowed): "denied",
+        str(folder_of(asker) / "a.txt"): "invalid_path",
+    }
+
+    codes = {source: (await asker.ask("import_file", source=source)).error_code for source in sources}
+
+    assert codes == sources
+    assert os.listdir(folder_of(asker)) == []
+
+
+# Whose files they are, and who hears of them
+
+
+async def test_files_belong_to_a_session_and_a_user(asker: Asker) -> None:
+    await asker.done("write_file", path="a.txt", content="mine")
+
+    for change in ({"session_id": SessionId("other")}, {"user_id": UserId("other")}):
+        assert (await asker.with_call(**change).ask("read_file", path="a.txt")).error_code == "not_found"
+    assert (await asker.with_call(assistant_id=AssistantId("other")).done("read_file", path="a.txt")).data[
+        "content"
+    ] == "mine"
+
+
+@pytest.mark.parametrize("session", ["..", "../..", "a/b", "A", "a", "/etc", ".", "세션", "x" * 200, "a\\b"])
+async def test_no_name_of_a_session_leads_elsewhere_or_to_another(asker: Asker, session: str) -> None:
+    call = replace(asker.call, session_id=SessionId(session))
+
+    await asker.with_call(session_id=SessionId(session)).done("write_file", path="a.txt", content=session)
+
+    root = folder_of(asker).parent.parent
+    assert folder_of(asker, call).parent.parent == root
+    assert folder_of(asker, call).resolve().is_relative_to(root.resolve())
+    assert (folder_of(asker, call) / "a.txt").read_text() == session
+    names = [path.name.lower() for path in root.iterdir()]
+    assert len(set(names)) == len(names)
+
+
+async def test_the_newest_files_are_told_each_turn(asker: Asker) -> None:
+    for number in range(12):
+        await asker.done("write_file", path=f"{number:02}.txt", content="x")
+        os.utime(folder_of(asker) / f"{number:02}.txt", (number, number))
+
+    prompt = await asker.provider.build_tool_prompt(asker.call)
+
+    assert "# Workspace: 12 file(s), changed last:\n  11.txt  1 B  1970-01-01T00:00:11Z\n  10.txt" in prompt
+    assert "01.txt" not in prompt
+
+
+async def test_looking_at_the_state_makes_no_folder(asker: Asker) -> None:
+    await asker.provider.service_contexts(asker.call)
+
+    assert not asker.folders.has(asker.call)
+
+
+async def test_a_change_of_another_process_is_heard_within_a_second(tmp_path: Path) -> None:
+    async with open_asker(tmp_path / "madang.db") as here, open_asker(tmp_path / "madang.db") as there:
+        await there.done("list_directory")
+        states = here.provider.watch_contexts(here.call)
+        with fail_after(5):
+            await anext(states)
+        await there.done("write_file", path="news.txt", content="new")
+        with fail_after(1):
+            state = await anext(states)
+
+    assert [row["path"] for row in state["workspace"].structured_state["newest"]] == ["news.txt"]
