@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from madang.services.content.engine import tokens
+from madang.services.content.engine.index import BrokenIndex, _at_the_files
 from tests.services.content.contents import add, open_content, search
 
 
@@ -159,3 +160,15 @@ async def test_the_index_holds_no_text_and_is_small(tmp_path: Path) -> None:
     assert all(b"was measured twice" not in path.read_bytes() for path in words.iterdir())
     fields = {field["name"]: field for field in json.loads((words / "meta.json").read_text())["schema"]}
     assert fields["body"]["options"]["stored"] is False
+
+
+class PanicException(BaseException):
+    """As tantivy's panics arrive in Python: by this name, and no `Exception`."""
+
+
+def test_a_panic_means_a_damaged_index_and_nothing_else_does() -> None:
+    for error in (PanicException("index out of bounds"), ValueError("Data corrupted"), OSError("No space left")):
+        with pytest.raises(BrokenIndex, match=str(error)), _at_the_files():
+            raise error
+    with pytest.raises(KeyboardInterrupt), _at_the_files():
+        raise KeyboardInterrupt

@@ -85,7 +85,9 @@ MIGRATIONS = MigrationSet(
           content_no BIGINT NOT NULL REFERENCES content (no) ON DELETE CASCADE,
           number BIGINT NOT NULL, from_line BIGINT NOT NULL, to_line BIGINT NOT NULL,
           text TEXT NOT NULL, words TSVECTOR NOT NULL
-        );
+        ) WITH (toast_tuple_target = 8160);
+        -- Words are read for every chunk that holds one of those asked for: they stay in the row, as they are.
+        ALTER TABLE content_chunk ALTER words SET STORAGE EXTERNAL;
         CREATE UNIQUE INDEX content_chunk_by_number ON content_chunk (content_no, number);
         CREATE INDEX content_chunk_by_line ON content_chunk (content_no, to_line, number);
         CREATE INDEX content_chunk_by_store ON content_chunk (store_no);
