@@ -144,6 +144,21 @@ class Chunk(NamedTuple):
     text: str
 
 
+class NewContent(NamedTuple):
+    """A content on its way into a store."""
+
+    sha256: str
+    filename: str
+    mime_type: str
+    size: int
+    line_count: int
+    preview: str
+    page_lines: Sequence[int]
+    chunks: Sequence[Chunk]
+    tokens: Sequence[Sequence[str]] = ()
+    """The words of each chunk, where the database ranks by itself."""
+
+
 class Hit(NamedTuple):
     """A chunk that an engine found, by the number of its row, and how relevant it is: 0 to 1."""
 

@@ -22,6 +22,7 @@ from madang.services.content.domain import (
     FileUrl,
     Limits,
     LineRange,
+    NewContent,
     Pagination,
     Passage,
     Query,
@@ -44,7 +45,7 @@ from madang.services.content.engine.parsing import Parsed, Parser
 from madang.services.content.engine.sources import Source, fetch
 from madang.services.content.engine.tokens import Tokenizer, has_words, needles
 from madang.services.content.engine.windows import window
-from madang.services.content.store import ContentRows, NewContent
+from madang.services.content.store import ContentRows
 from madang.storage.folders import Folders
 
 SPARE_HITS = 5

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import NamedTuple
 
 from madang.core.calls import Call
 from madang.core.errors import LimitExceeded
@@ -18,6 +17,7 @@ from madang.services.content.domain import (
     Content,
     Hit,
     Limits,
+    NewContent,
     Passage,
     Store,
     StoreKey,
@@ -39,21 +39,6 @@ _STORE_FIELDS = (
     "s.no, s.id, s.name, s.description, s.is_own, "
     "(SELECT count(*) FROM content c WHERE c.store_no = s.no), s.created_at"
 )
-
-
-class NewContent(NamedTuple):
-    """A content on its way into a store."""
-
-    sha256: str
-    filename: str
-    mime_type: str
-    size: int
-    line_count: int
-    preview: str
-    page_lines: Sequence[int]
-    chunks: Sequence[Chunk]
-    tokens: Sequence[Sequence[str]] = ()
-    """The words of each chunk, where the database ranks by itself."""
 
 
 class ContentRows:
