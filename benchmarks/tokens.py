@@ -6,6 +6,7 @@ import json
 import subprocess
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from benchmarks.harness import Effort, Finding, Goal
 from benchmarks.servers import madang_command, stdio_server
@@ -27,16 +28,30 @@ async def tokens(effort: Effort) -> list[Finding]:
     python = python_with(TOKENIZER)  # it brings its vocabulary along; others would fetch it from somewhere
     if python is None:
         return []
-    with tempfile.TemporaryDirectory() as folder, stdio_server(madang_command(Path(folder))) as server:
-        tools = server.ask("tools/list")["tools"]
-    shown = [{key: tool[key] for key in ("name", "description", "inputSchema")} for tool in tools]
-    texts = [json.dumps(part, ensure_ascii=False, separators=(",", ":")) for part in (shown, tools)]
-    for_model, whole = _counted(python, texts)
-    what = f"{len(tools)} tools, tokens ({ENCODING})"
+    two, every = _listed("--services", "playbook,planning"), _listed()
+    parts = [_as_shown(two), two, _as_shown(every)]
+    texts = [json.dumps(part, ensure_ascii=False, separators=(",", ":")) for part in parts]
+    shown, whole, all_shown = _counted(python, texts)
+    what = f"tokens ({ENCODING})"
     return [
-        _finding(f"{what} that a model sees vs {MOST_TOKENS:,}", for_model, promised=True),
-        _finding(f"{what} of the whole tools/list vs {MOST_TOKENS:,}", whole, promised=False),
+        _finding(
+            f"{len(two)} tools of playbook and planning, {what} that a model sees vs {MOST_TOKENS:,}", shown, True
+        ),
+        _finding(
+            f"{len(two)} tools of playbook and planning, {what} of the whole list vs {MOST_TOKENS:,}", whole, False
+        ),
+        _finding(f"{len(every)} tools of all services, {what} that a model sees vs {MOST_TOKENS:,}", all_shown, False),
     ]
+
+
+def _listed(*options: str) -> list[dict[str, Any]]:
+    with tempfile.TemporaryDirectory() as folder, stdio_server(madang_command(Path(folder), *options)) as server:
+        tools: list[dict[str, Any]] = server.ask("tools/list")["tools"]
+    return tools
+
+
+def _as_shown(tools: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{key: tool[key] for key in ("name", "description", "inputSchema")} for tool in tools]
 
 
 def _counted(python: Path, texts: list[str]) -> list[int]:
@@ -46,5 +61,5 @@ def _counted(python: Path, texts: list[str]) -> list[int]:
     return counts
 
 
-def _finding(what: str, counted: int, *, promised: bool) -> Finding:
+def _finding(what: str, counted: int, promised: bool) -> Finding:
     return Finding(what, "tokens", counted, MOST_TOKENS, counted / MOST_TOKENS, Goal(1, promised=promised))

@@ -37,10 +37,10 @@ class WorkspaceService:
         self._notices = FileNotices(database)
         self._files = FileEngine(folders)
         exports = Exports(folders)
-        self._export_resources = ExportResources(exports, database, downloads)
+        self._export_resources = ExportResources(exports, self._notices, downloads)
         self.tools = (
             *tools_of(FileTools(self._files, Searcher(folders), self._notices)),
-            *tools_of(ExportTools(exports, database, downloads)),
+            *tools_of(ExportTools(exports, self._notices, downloads)),
         )
 
     async def load(self) -> None:

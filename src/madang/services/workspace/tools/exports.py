@@ -3,30 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from contextlib import suppress
 from typing import Annotated
 
 from pydantic import Field
 
 from madang.core.calls import Call
-from madang.core.errors import NotFound, Unavailable
+from madang.core.errors import NotFound
 from madang.core.resources import Resource, ResourceList
 from madang.core.results import ToolResult
 from madang.core.tools import tool
 from madang.services.workspace.domain.exports import LARGEST_READ, Export, export_id, kept_name
 from madang.services.workspace.engine.exports import Exports
+from madang.services.workspace.store import FileNotices
 from madang.services.workspace.views import exports as views
-from madang.storage.database import Database, MigrationSet, Transaction
 from madang.storage.downloads import Downloads
-from madang.storage.watchers import topic
 
 TIME_LIMIT_S = 300.0
 """A gigabyte takes most of a minute to pack; the other tools have less time."""
 
 MOST_PATHS = 1_000
-
-TABLES = MigrationSet("workspace", sqlite=())
-"""None: exports are files. Opening the set opens the database, through which changes are told."""
 
 FilePath = Annotated[str, Field(min_length=1, max_length=4_000)]
 Name = Annotated[str, Field(max_length=500)]
@@ -36,9 +31,9 @@ Description = Annotated[str, Field(max_length=2_000)]
 class ExportTools:
     """The tools that give files to the person. They never pause."""
 
-    def __init__(self, exports: Exports, database: Database, downloads: Downloads | None = None) -> None:
+    def __init__(self, exports: Exports, notices: FileNotices, downloads: Downloads | None = None) -> None:
         self._exports = exports
-        self._database = database
+        self._notices = notices
         self._downloads = downloads
 
     @tool(effect="write", page=views.EXPORT_PAGE, time_limit_s=TIME_LIMIT_S)
@@ -60,20 +55,16 @@ class ExportTools:
         return await self._shown(call, await self._exports.zip(call, files, package_name), description)
 
     async def _shown(self, call: Call, export: Export, description: str) -> ToolResult[views.Exported]:
-        async def tell(tx: Transaction) -> None:
-            await tx.notify(_topic(call, export.id))
-
-        with suppress(Unavailable):  # the file is there; that others hear of it later is no reason to fail
-            await self._database.write(tell, user_id=call.user_id)
+        await self._notices.tell_export(call, export.id)
         return views.exported(export, description, _address(self._downloads, call, export.id, export.name))
 
 
 class ExportResources:
     """The exports of a session as resources."""
 
-    def __init__(self, exports: Exports, database: Database, downloads: Downloads | None = None) -> None:
+    def __init__(self, exports: Exports, notices: FileNotices, downloads: Downloads | None = None) -> None:
         self._exports = exports
-        self._database = database
+        self._notices = notices
         self._downloads = downloads
 
     async def list(self, call: Call, after: str, limit: int) -> ResourceList:
@@ -103,12 +94,8 @@ class ExportResources:
 
     async def changes(self, call: Call) -> AsyncIterator[frozenset[str]]:
         """Yield an empty set once watching has begun, then one for every new export: the list is what changed."""
-        async for _ in self._database.changes(_topic(call)):
+        async for _ in self._notices.exports(call):
             yield frozenset()
-
-
-def _topic(call: Call, *id: str) -> str:
-    return topic("exports", call.user_id, call.session, *id)
 
 
 def _address(downloads: Downloads | None, call: Call, id: str, name: str) -> str:
