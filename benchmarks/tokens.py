@@ -33,13 +33,10 @@ async def tokens(effort: Effort) -> list[Finding]:
     texts = [json.dumps(part, ensure_ascii=False, separators=(",", ":")) for part in parts]
     shown, whole, all_shown = _counted(python, texts)
     what = f"tokens ({ENCODING})"
+    of_two = f"{len(two)} tools of playbook and planning"
     return [
-        _finding(
-            f"{len(two)} tools of playbook and planning, {what} that a model sees vs {MOST_TOKENS:,}", shown, True
-        ),
-        _finding(
-            f"{len(two)} tools of playbook and planning, {what} of the whole list vs {MOST_TOKENS:,}", whole, False
-        ),
+        _finding(f"{of_two}, {what} that a model sees vs {MOST_TOKENS:,}", shown, True),
+        _finding(f"{of_two}, {what} of the whole list vs {MOST_TOKENS:,}", whole, False),
         _finding(f"{len(every)} tools of all services, {what} that a model sees vs {MOST_TOKENS:,}", all_shown, False),
     ]
 
