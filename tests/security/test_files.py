@@ -114,6 +114,7 @@ async def test_t04_while_a_folder_and_a_link_change_places_nothing_gets_out(aske
     outside.mkdir()
     (outside / "file.txt").write_text("CANARY needle outside\n" * 3)
     (outside / "folder").mkdir()
+    (outside / "CANARY-name.txt").write_text("CANARY needle\n")  # a name that a listing must not show either
     (folder / "swap/folder").mkdir(parents=True)
     (folder / "swap/file.txt").write_text("inside needle\n" * 3)
     (folder / "link").symlink_to(outside)
@@ -127,9 +128,9 @@ async def test_t04_while_a_folder_and_a_link_change_places_nothing_gets_out(aske
         ("list_directory", {"path": "swap"}),
         ("list_directory", {"depth": 5}),
         ("search_files", {"pattern": "**/*.txt"}),
-        ("grep", {"pattern": "needle|CANARY"}),
-        ("grep", {"pattern": "needle|CANARY", "path": "swap"}),
-        ("grep", {"pattern": "needle|CANARY", "path": "swap/file.txt", "context": 2}),
+        ("grep", {"pattern": "needle"}),
+        ("grep", {"pattern": "needle", "path": "swap"}),
+        ("grep", {"pattern": "needle", "path": "swap/file.txt", "context": 2}),
         ("move_file", {"source": "swap/new/deep.txt", "target": "swap/moved.txt"}),
         ("move_file", {"source": "swap/moved.txt", "target": "kept.txt"}),
         ("delete_file", {"path": "kept.txt"}),
@@ -161,15 +162,14 @@ async def test_t04_while_a_folder_and_a_link_change_places_nothing_gets_out(aske
                 answered.setdefault(tool, set()).add(reply.is_error)
                 assert reply.error_code != "internal", reply.text
                 seen = reply.text + str(reply.data)
-                assert "CANARY needle" not in seen, (tool, seen)
-                assert "folder/secret" not in seen
+                assert "CANARY" not in seen, (tool, seen)
     finally:
         for swapper in swappers:
             swapper.kill()
             swapper.communicate()
 
     assert {path: path.read_bytes() for path in outside.rglob("*") if path.is_file()} == before
-    assert sorted(path.name for path in outside.iterdir()) == ["file.txt", "folder"]
+    assert sorted(path.name for path in outside.iterdir()) == ["CANARY-name.txt", "file.txt", "folder"]
     both = [tool for tool, errors in answered.items() if errors == {True, False}]
     assert {"read_file", "write_file", "list_directory"} <= set(both), "the swaps and the calls never met"
 
@@ -206,8 +206,7 @@ async def test_t06_pipes_sockets_and_devices_are_refused_at_once(asker: Asker) -
     assert {row["kind"] for row in listed.data["entries"]} == {"other"}
 
 
-async def test_t06_files_that_lie_about_their_size_are_bounded(asker: Asker) -> None:
-    """`/proc` files say 0 bytes and have some; read through an allowed folder, they are what they are."""
+async def test_t06_files_of_the_system_are_not_imported(asker: Asker) -> None:
     with fail_after(10):
         reply = await asker.ask("import_file", source="/proc/self/environ")
 
