@@ -11,7 +11,7 @@ from madang.core.errors import SetupError
 from madang.core.messages import say
 from madang.core.service import Service
 from madang.provider.provider import Provider
-from madang.services import builtin_services
+from madang.services import builtin_services, built_schemas
 from madang.settings import Settings, prepare_data_dir
 from madang.storage.audit import AuditLog
 from madang.storage.database import Database
@@ -59,6 +59,9 @@ async def open_madang(settings: Settings, base_url: str = "") -> AsyncIterator[M
     folders = Folders(settings.data_dir / "workspaces", settings.allow_folders)
     downloads = Downloads(folders, base_url) if base_url else None
     services = builtin_services(database, folders, downloads, index_dir=settings.data_dir / "index")
+    schemas = built_schemas()
+    for tool in (tool for service in services for tool in service.tools):
+        tool.know(schemas[tool.name])
     _check_names(services, [*settings.services, *(name for names in settings.grants.values() for name in names)])
     for service in services:
         if not settings.services or service.metadata.name in settings.services:

@@ -9,10 +9,10 @@ import sys
 from collections.abc import Sequence
 
 from madang import __version__
-from madang.cli import doctor, serve, tools
+from madang.cli import serve
 from madang.core.errors import MadangError
 from madang.rendering.catalogue import translator
-from madang.settings import ASK_CHOICES, UI_CHOICES, read_settings
+from madang.settings import ASK_CHOICES, UI_CHOICES, Settings, read_settings
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -58,6 +58,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
 
 
+# Each command imports what it needs when it runs: a client waits for the start of `madang mcp`, which needs none of it.
+
+
+def _call(options: argparse.Namespace, settings: Settings) -> int:
+    from madang.cli import tools
+
+    return tools.call(options, settings)
+
+
+def _listing(options: argparse.Namespace, settings: Settings) -> int:
+    from madang.cli import tools
+
+    return tools.listing(options, settings)
+
+
+def _check(options: argparse.Namespace, settings: Settings) -> int:
+    from madang.cli import doctor
+
+    return doctor.check(options, settings)
+
+
 def _parser() -> argparse.ArgumentParser:
     shared = argparse.ArgumentParser(add_help=False)
     shared.add_argument("--data-dir", metavar="DIR", help="where everything is kept")
@@ -99,11 +120,11 @@ def _parser() -> argparse.ArgumentParser:
     call.add_argument("tool")
     call.add_argument("arguments", nargs="?", default="{}", metavar="JSON", help="an object, or - to read it")
     call.add_argument("--json", action="store_true", help="print the structured result")
-    call.set_defaults(command=tools.call)
+    call.set_defaults(command=_call)
 
     listing = commands.add_parser("tools", parents=[shared], help="list the tools and what their schemas cost")
-    listing.set_defaults(command=tools.listing)
+    listing.set_defaults(command=_listing)
 
     check = commands.add_parser("doctor", parents=[shared], help="check what Madang needs, and say what to do")
-    check.set_defaults(command=doctor.check)
+    check.set_defaults(command=_check)
     return parser

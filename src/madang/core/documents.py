@@ -14,6 +14,7 @@ OF_DOCUMENTS = ConfigDict(
     validate_by_name=True,
     serialize_by_alias=True,
     json_schema_serialization_defaults_required=True,
+    defer_build=True,
 )
 """How a document looks from outside.
 

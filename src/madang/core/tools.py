@@ -104,6 +104,10 @@ class Tool:
             fields[name] = (_without_none(self._hints[name]), ... if required else parameter.default)
         return create_model(self.name, __base__=Document, **fields)
 
+    def know(self, schemas: Mapping[str, dict[str, Any]]) -> None:
+        """Take schemas that were made before, instead of making them: for many tools that is most of a start."""
+        self.__dict__.update(input_schema=schemas["input"], output_schema=schemas["output"])
+
     @cached_property
     def input_schema(self) -> dict[str, Any]:
         return flat_schema(self.input_model)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 from madang.core.service import Service
 from madang.services.content.service import ContentService
@@ -13,6 +15,16 @@ from madang.services.workspace.service import WorkspaceService
 from madang.storage.database import Database
 from madang.storage.downloads import Downloads
 from madang.storage.folders import Folders
+
+
+SCHEMAS = Path(__file__).with_name("schemas.json")
+"""The schemas of all built-in tools by name, as `scripts/generate` wrote them."""
+
+
+def built_schemas() -> dict[str, dict[str, dict[str, Any]]]:
+    """Return the schemas that came with this version: `input` and `output` of each tool."""
+    schemas: dict[str, dict[str, dict[str, Any]]] = json.loads(SCHEMAS.read_bytes())
+    return schemas
 
 
 def builtin_services(
