@@ -11,7 +11,7 @@ from madang.core.errors import SetupError
 from madang.core.messages import say
 from madang.core.service import Service
 from madang.provider.provider import Provider
-from madang.services import builtin_services, built_schemas
+from madang.services import built_schemas, builtin_services
 from madang.settings import Settings, prepare_data_dir
 from madang.storage.audit import AuditLog
 from madang.storage.database import Database

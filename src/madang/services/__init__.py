@@ -16,7 +16,6 @@ from madang.storage.database import Database
 from madang.storage.downloads import Downloads
 from madang.storage.folders import Folders
 
-
 SCHEMAS = Path(__file__).with_name("schemas.json")
 """The schemas of all built-in tools by name, as `scripts/generate` wrote them."""
 
