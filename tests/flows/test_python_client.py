@@ -38,6 +38,22 @@ async def test_the_fields_of_an_answer_are_attributes(doors: Doors) -> None:
     assert (typed.initial_command, typed.workflow[0].action.tool_name) == ("Begin", "read_file")
 
 
+async def test_what_a_store_holds_is_read_like_the_fields_of_an_object(doors: Doors) -> None:
+    """`server.list_content(store_id).contents`, as those who show files to the person have always written it."""
+    async with doors.open() as door, door.connect() as server:
+        store = await server.create_store(metadata={"name": "Papers"})
+        added = await server.add_content(
+            store_id=store.store_id, content="첫 줄\n둘째 줄\n", metadata={"filename": "메모.txt"}
+        )
+        contents = (await server.list_content(store_id=store.store_id)).contents
+        read = await server.read_content(content_id=added.content_id, line_range={"from_line": 2, "to_line": 2})
+
+    assert [(content.filename, content.line_count, content.mimeType) for content in contents] == [
+        ("메모.txt", 2, "text/plain")
+    ]
+    assert (read.content, read.line_range, read.total_lines) == ("둘째 줄\n", [2, 2], 2)
+
+
 async def test_the_raw_response_is_unwrapped_to_the_same_data(doors: Doors) -> None:
     async with doors.open() as door, door.connect() as server:
         await server.add_todo(name="Write it down")
