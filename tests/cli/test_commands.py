@@ -92,6 +92,7 @@ def test_a_healthy_data_folder_passes_the_doctor(tmp_path: Path, capsys: pytest.
     assert said.endswith("All is well.\n")
     assert "FAIL" not in said
     assert "Service playbook: ready" in said
+    assert "ok    ripgrep: " in said
 
 
 def test_the_doctor_finds_a_folder_that_others_can_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

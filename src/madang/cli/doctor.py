@@ -18,6 +18,7 @@ from madang.core.calls import LOCALES
 from madang.core.errors import MadangError
 from madang.rendering import pages
 from madang.rendering.catalogue import translator
+from madang.services.workspace.engine.searching import find_ripgrep
 from madang.settings import Settings, prepare_data_dir
 from madang.storage.postgresql.address import parse_address
 from madang.storage.sqlite import OLDEST_SQLITE
@@ -73,6 +74,7 @@ async def _findings(settings: Settings) -> AsyncIterator[Finding]:
         yield _database(settings)
         if settings.database_path.exists():
             yield _privacy("Database file", settings.database_path, 0o600)
+    yield _ripgrep()
     yield _catalogue()
     yield _pages()
 
@@ -116,6 +118,13 @@ def _database(settings: Settings) -> Finding:
         answer = str(error)
     remedy = f"Stop all Madang processes and restore {settings.database_path} from a backup."
     return Finding("Database", answer, "" if answer == "ok" else remedy)
+
+
+def _ripgrep() -> Finding:
+    try:
+        return Finding("ripgrep", find_ripgrep())
+    except MadangError as error:
+        return Finding("ripgrep", str(error), "Install it, for 'grep': pip install ripgrep")
 
 
 def _catalogue() -> Finding:
