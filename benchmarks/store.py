@@ -14,7 +14,7 @@ from unittest.mock import patch
 
 import apsw
 
-from benchmarks.harness import Effort, Finding, Goal, Sample, compare, interleave, repeated, repeated_inline
+from benchmarks.harness import Effort, Finding, Goal, Sample, Side, compare, interleave, repeated, repeated_inline
 from benchmarks.libraries import CONTENT, MILLION, OWNER, THOUSAND, Library, playbook_id, prepare
 from madang.core.ids import AssistantId
 from madang.services.playbook.store import Listing, PlaybookStore
@@ -24,6 +24,7 @@ from madang.storage.sqlite import SqliteDatabase
 PAGE_SIZE = 20
 CLIENTS = 64
 UNIT = "µs CPU"
+SLOW = "slow-disk"
 
 _OWNER = "SELECT no, total FROM playbook_owner WHERE user_id = ?1 AND assistant_id = ?2"
 _BY_ID = """
@@ -37,8 +38,8 @@ FROM playbook WHERE owner_no = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3
 
 
 @asynccontextmanager
-async def opened(path: Path) -> AsyncIterator[PlaybookStore]:
-    database = SqliteDatabase(path)
+async def opened(path: Path, vfs: str | None = None) -> AsyncIterator[PlaybookStore]:
+    database = SqliteDatabase(path, vfs=vfs)
     store = PlaybookStore(database)
     await store.open()
     try:
@@ -121,25 +122,56 @@ async def sql(effort: Effort) -> list[Finding]:
 
 
 async def commits(effort: Effort) -> list[Finding]:
-    """Durable writes of many clients at once: sharing a flush to disk against a flush each."""
-    with tempfile.TemporaryDirectory() as folder:
-        async with opened(Path(folder) / "madang.db") as store:
+    """Durable writes of many clients at once: sharing a flush to disk against a flush each.
 
-            async def client() -> None:
-                for _ in range(effort.calls // 10):
-                    await store.add(OWNER, [CONTENT])
+    The gain is what a flush costs beside the work of a write. So it is measured on this disk, which may be a fast one,
+    and with a millisecond on top of each flush, which is nearer to what people have in their machines.
+    """
+    disks = [
+        ("on this disk", "", Goal(8, at_least=True, promised=False)),
+        ("with flushes 1 ms longer", SLOW, Goal(8, at_least=True)),
+    ]
+    slow = _SlowDisk()
+    findings = []
+    for disk, vfs, goal in disks:
+        samples = await interleave(effort.rounds, _commits(effort.calls // 10, vfs))
+        what = f"store, {CLIENTS} clients, group commit vs commit each (FULL), {disk}"
+        findings.append(compare(what, "rate", "writes/s", samples["grouped"], samples["each"], goal))
+    slow.unregister()
+    return findings
 
-            async def grouped() -> Sample:
+
+def _commits(times: int, vfs: str) -> dict[str, Side]:
+    async def grouped() -> Sample:
+        with tempfile.TemporaryDirectory() as folder:
+            async with opened(Path(folder) / "madang.db", vfs or None) as store:
+
+                async def client() -> None:
+                    for _ in range(times):
+                        await store.add(OWNER, [CONTENT])
+
                 started = time.perf_counter()
                 await asyncio.gather(*(client() for _ in range(CLIENTS)))
-                return {"rate": CLIENTS * (effort.calls // 10) / (time.perf_counter() - started)}
+                return {"rate": CLIENTS * times / (time.perf_counter() - started)}
 
-            async def each() -> Sample:
-                with patch.object(sqlite, "LARGEST_BATCH", 1):
-                    return await grouped()
+    async def each() -> Sample:
+        with patch.object(sqlite, "LARGEST_BATCH", 1):
+            return await grouped()
 
-            samples = await interleave(effort.rounds, {"grouped": grouped, "each": each})
-    what = f"store, {CLIENTS} clients, group commit vs commit each (FULL)"
-    # Not promised: where a flush takes a millisecond, the work of a write is what is left, and the ratio is 5 to 6.
-    goal = Goal(8, at_least=True, promised=False)
-    return [compare(what, "rate", "writes/s", samples["grouped"], samples["each"], goal)]
+    return {"grouped": grouped, "each": each}
+
+
+class _SlowDisk(apsw.VFS):
+    """The platform's own files, with flushes that take a millisecond longer."""
+
+    def __init__(self) -> None:
+        super().__init__(SLOW, "")
+
+    def xOpen(self, name: str | apsw.URIFilename | None, flags: list[int]) -> apsw.VFSFile:
+        return _SlowFile("", name, flags)
+
+
+class _SlowFile(apsw.VFSFile):
+    def xSync(self, flags: int) -> None:
+        time.sleep(0.001)
+        super().xSync(flags)
