@@ -158,17 +158,20 @@ def _allowed(names: Sequence[str], data_dir: Path) -> tuple[Path, ...]:
     """Return the real paths of the folders that the person allowed.
 
     What they are is settled here, once: a link that is changed later allows nothing else. The data folder must not be
-    in one, or a session could read the files of every other.
+    in one, nor one in the data folder, or a session could read the files of every other.
     """
     found: list[Path] = []
+    own = data_dir.resolve()
     for name in names:
         try:
             path = Path(name).expanduser().resolve(strict=True)
             reason = "" if path.is_dir() else "it is not a folder"
         except (OSError, RuntimeError, ValueError) as error:
             reason = getattr(error, "strerror", None) or str(error)
-        if not reason and data_dir.resolve().is_relative_to(path):
+        if not reason and own.is_relative_to(path):
             reason = "it contains the data folder"
+        elif not reason and path.is_relative_to(own):
+            reason = "it is in the data folder"
         if reason:
             raise SetupError(
                 say("The folder {folder} cannot be allowed: {reason}.", folder=name, reason=reason.rstrip(".")),

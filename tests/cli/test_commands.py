@@ -166,6 +166,8 @@ def test_options_win_over_the_variable_and_it_over_the_config_file(tmp_path: Pat
         ("nothing", "No such file or directory"),
         ("file", "it is not a folder"),
         ("data", "it contains the data folder"),
+        ("data/workspaces/other-session/files", "it is in the data folder"),
+        ("way/../data/index", "it is in the data folder"),
         (".", "it contains the data folder"),
         ("way/..", "it contains the data folder"),
         ("loop", ""),
@@ -174,7 +176,8 @@ def test_options_win_over_the_variable_and_it_over_the_config_file(tmp_path: Pat
     ],
 )
 def test_a_folder_that_cannot_be_allowed_is_said_at_the_start(tmp_path: Path, folder: str, reason: str) -> None:
-    (tmp_path / "data").mkdir()
+    (tmp_path / "data/workspaces/other-session/files").mkdir(parents=True)
+    (tmp_path / "data/index").mkdir()
     (tmp_path / "file").touch()
     (tmp_path / "way").symlink_to("data")  # and up again: this folder
     (tmp_path / "loop").symlink_to("loop")
