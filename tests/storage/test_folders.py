@@ -386,6 +386,25 @@ def test_a_source_is_read_from_the_workspace_or_an_allowed_folder(tmp_path: Path
         folders.read(CALL, "in.txt", 5)
     with pytest.raises(Denied, match="no folder that the person allowed"):
         folders.read(CALL, str(tmp_path / "secret"), 10)
-    for way_out in (f"{allowed}/link", f"{allowed}/../secret", f"file://{allowed}/%2e%2e/secret", "file:///%ff"):
+    ways_out = (f"{allowed}/link", f"{allowed}/../secret", f"file://{allowed}/%2e%2e/secret")
+    for way_out in (*ways_out, "file:///%ff", "file://[", "file://[::1/a", "file://\u2100/a"):
         with pytest.raises(InvalidPath):
             folders.read(CALL, way_out, 10)
+
+
+def test_t03_an_allowed_folder_that_became_a_link_allows_nothing_else(tmp_path: Path) -> None:
+    (tmp_path / "way/allowed").mkdir(parents=True)
+    (tmp_path / "secrets/allowed").mkdir(parents=True)
+    (tmp_path / "secrets/allowed/a.txt").write_text("secret")
+    folders = Folders(tmp_path / "workspaces", [tmp_path / "way/allowed"])
+    source = str(tmp_path / "way/allowed/a.txt")
+
+    (tmp_path / "way/allowed").rmdir()
+    (tmp_path / "way/allowed").symlink_to(tmp_path / "secrets/allowed")
+    with pytest.raises(InvalidPath):
+        folders.read(CALL, source, 10)
+
+    (tmp_path / "way").rename(tmp_path / "gone")
+    (tmp_path / "way").symlink_to(tmp_path / "secrets")
+    with pytest.raises(InvalidPath):
+        folders.read(CALL, source, 10)

@@ -16,6 +16,7 @@ from madang.core.errors import Denied, InvalidPath, LimitExceeded
 from madang.core.messages import say
 from madang.storage.folders.failures import translated
 from madang.storage.folders.folder import Folder, sweep
+from madang.storage.folders.kernel import open_beneath
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 
@@ -83,7 +84,7 @@ class Folders:
             inside = path.removeprefix(str(root).rstrip("/") + "/")
             if inside != path:
                 with translated(path):
-                    fd = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+                    fd = _open_real(root)
                 try:
                     yield Folder(fd), inside
                 finally:
@@ -139,16 +140,25 @@ def _open_made(path: Path) -> int:
         return os.open(path, flags)
 
 
+def _open_real(path: Path) -> int:
+    """Open a folder by its real path: a link that came to stand on the way since then is not what was allowed."""
+    top = os.open(path.anchor, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        return open_beneath(top, path.parts[1:], os.O_RDONLY | os.O_DIRECTORY)
+    finally:
+        os.close(top)
+
+
 def _local_path(source: str) -> str:
     if not source.lower().startswith("file:"):
         return source
-    address = urlsplit(source)
-    if address.netloc not in ("", "localhost") or address.query or address.fragment:
-        raise InvalidPath(say("'{source}' is not a file of this machine.", source=source[:200]))
     try:
-        return unquote(address.path, errors="strict")
-    except UnicodeDecodeError:
-        raise InvalidPath(say("'{source}' is not a file of this machine.", source=source[:200])) from None
+        address = urlsplit(source)
+        if address.netloc in ("", "localhost") and not address.query and not address.fragment:
+            return unquote(address.path, errors="strict")
+    except ValueError:  # no address at all, or bytes that are no text
+        pass
+    raise InvalidPath(say("'{source}' is not a file of this machine.", source=source[:200]))
 
 
 def _read(fd: int, most: int) -> bytes:
