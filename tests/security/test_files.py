@@ -417,3 +417,35 @@ async def test_edits_of_four_processes_lose_nothing(tmp_path: Path) -> None:
     expected = sorted(f"{name}-{number}" for name in "abcd" for number in range(25))
     assert sorted(edited[:-2]) == expected
     assert sorted(appended[:-1]) == expected
+
+
+# T07, its neighbours: small requests that ask for much
+
+
+@pytest.mark.parametrize("line", ["a", "a\r\n", "a\r\na\n"], ids=["one line", "crlf", "both"])
+async def test_t07_an_edit_that_would_fill_the_memory_is_refused_before_it_is_made(roomy: Asker, line: str) -> None:
+    path = folder_of(roomy) / "a.txt"
+    path.write_bytes(line.encode() * 300_000)
+    await roomy.done("edit_file", path="a.txt", edits=[{"oldText": "a", "newText": "b", "replaceAll": True}])
+    written, before = path.read_bytes(), resident_peak()
+    page = "\n".join(["b" * 1000] * 190)
+
+    reply = await roomy.ask("edit_file", path="a.txt", edits=[{"oldText": "b", "newText": page, "replaceAll": True}])
+
+    assert reply.error_code == "limit_exceeded"
+    assert path.read_bytes() == written == line.replace("a", "b").encode() * 300_000
+    assert resident_peak() - before < 64 * 1024
+
+
+async def test_t07_many_edits_of_one_long_line_among_both_line_ends_are_made_in_one_go(asker: Asker) -> None:
+    """Whoever looks from each of them for the next line end, which is far, needs hours."""
+    path = folder_of(asker) / "a.txt"
+    path.write_bytes(b"1\r\n2\n" + b"ab" * 1_000_000)
+
+    with fail_after(25):
+        reply = await asker.done(
+            "edit_file", path="a.txt", edits=[{"oldText": "a", "newText": "x\n", "replaceAll": True}]
+        )
+
+    assert reply.data["replacements"] == 1_000_000
+    assert path.read_bytes() == b"1\r\n2\n" + b"x\nb" * 1_000_000

@@ -5,12 +5,16 @@ from __future__ import annotations
 import difflib
 import re
 import time
+from array import array
 from bisect import bisect_left
+from collections.abc import Iterator
 from dataclasses import dataclass
+from io import StringIO
+from itertools import islice
 
-from madang.core.errors import Conflict, InvalidArguments, NotFound
+from madang.core.errors import Conflict, InvalidArguments, LimitExceeded, NotFound
 from madang.core.messages import Message, say
-from madang.services.workspace.domain.files import Edit, shown
+from madang.services.workspace.domain.files import LARGEST_EDITED, Edit, shown
 
 NEAREST_FOR_S = 0.5
 MOST_COMPARED_LINES = 20_000
@@ -51,30 +55,34 @@ def _apply(path: str, text: str, edit: Edit, which: Message) -> tuple[str, int, 
             hint=say("Leave this edit out, or write what it should become."),
         )
     plain = _Plain(text)
-    places = _places(plain.text, old)
-    if not places:
+    count = plain.text.count(old)
+    if not count:
         raise _not_found(path, plain.text, old, which)
-    if len(places) > 1 and not edit.replace_all:
-        lines = [str(plain.text.count("\n", 0, place) + 1) for place in places[:MOST_PLACES]]
-        more = ", …" if len(places) > MOST_PLACES else ""
+    if count > 1 and not edit.replace_all:
+        lines = [str(plain.text.count("\n", 0, place) + 1) for place in islice(_places(plain.text, old), MOST_PLACES)]
+        more = ", …" if count > MOST_PLACES else ""
         raise Conflict(
             say(
                 "The oldText of {which} is in '{path}' {count} times, on lines {lines}. Nothing was changed.",
                 which=which,
                 path=shown(path),
-                count=len(places),
+                count=count,
                 lines=", ".join(lines) + more,
             ),
             hint=say("Give more of the lines around the right one, or set replaceAll."),
         )
-    parts = []
-    done = 0
-    for place in places:
-        start, end = plain.original(place), plain.original(place + len(old))
-        parts += [text[done:start], new.replace("\n", _line_end_at(text, start, end))]
-        done = end
-    line = plain.text.count("\n", 0, places[0]) + 1
-    return "".join([*parts, text[done:]]), line, len(places)
+    # Before anything is built: a letter that becomes a page, a million times, would fill the memory of the machine.
+    if len(text) + count * (len(new) - len(old)) > LARGEST_EDITED:
+        raise too_large(path, LARGEST_EDITED)
+    line = plain.text.count("\n", 0, plain.text.find(old)) + 1
+    return plain.replaced(old, new), line, count
+
+
+def too_large(path: str, limit: int) -> LimitExceeded:
+    return LimitExceeded(
+        say("'{path}' has more than {limit} MiB. Nothing was changed.", path=shown(path), limit=limit // 1024**2),
+        hint=say("Work on smaller files: 'read_file' reads a part of one of any size."),
+    )
 
 
 class _Plain:
@@ -82,37 +90,47 @@ class _Plain:
 
     def __init__(self, original: str) -> None:
         self.text = _with_lf(original)
-        self._crlf: list[int] = []
-        if len(self.text) != len(original):
-            # Where, in the plain text, each `\r\n` stands that is `\n` here.
-            found = (match.start() for match in re.finditer("\r\n", original))
-            self._crlf = [start - number for number, start in enumerate(found)]
+        self._original = original
 
-    def original(self, place: int) -> int:
-        return place + bisect_left(self._crlf, place)
+    def replaced(self, old: str, new: str) -> str:
+        """Return the original with every `old` replaced; each new line ends like those around it."""
+        pairs = len(self._original) - len(self.text)
+        if pairs == 0:
+            return self.text.replace(old, new)
+        if pairs == self.text.count("\n"):
+            return self.text.replace(old, new).replace("\n", "\r\n")
+        return self._replaced_among_both(old, new)
+
+    def _replaced_among_both(self, old: str, new: str) -> str:
+        original, written = self._original, StringIO(newline="")
+        # Where, in the plain text, each `\r\n` stands that is `\n` here.
+        crlf = array("Q", (match.start() - n for n, match in enumerate(re.finditer("\r\n", original))))
+        done = following = 0
+        last = original.rfind("\n")
+        for place in _places(self.text, old):
+            start = place + bisect_left(crlf, place)
+            end = place + len(old) + bisect_left(crlf, place + len(old))
+            near = original.find("\n", start, end)
+            if near < 0 and following < end <= last:
+                following = original.find("\n", end)  # kept: each line end is looked for once, not from every place
+            if near < 0:
+                near = following if end <= last else last
+            written.write(original[done:start])
+            written.write(new.replace("\n", "\r\n") if near > 0 and original[near - 1] == "\r" else new)
+            done = end
+        written.write(original[done:])
+        return written.getvalue()
 
 
 def _with_lf(text: str) -> str:
     return text.replace("\r\n", "\n")
 
 
-def _places(text: str, piece: str) -> list[int]:
-    places = []
+def _places(text: str, piece: str) -> Iterator[int]:
     at = text.find(piece)
     while at >= 0:
-        places.append(at)
+        yield at
         at = text.find(piece, at + len(piece))
-    return places
-
-
-def _line_end_at(text: str, start: int, end: int) -> str:
-    """Return how lines end in a piece, else around it: what is put there should end alike."""
-    inside = text.find("\n", start, end)
-    if inside < 0:
-        inside = text.find("\n", end)
-    if inside < 0:
-        inside = text.rfind("\n", 0, start)
-    return "\r\n" if inside > 0 and text[inside - 1] == "\r" else "\n"
 
 
 def _not_found(path: str, text: str, old: str, which: Message) -> NotFound:
@@ -153,7 +171,11 @@ def _nearest(text: str, old: str) -> tuple[int, int, float, str] | None:
         return None
     for at, line in enumerate(bare):
         start = at - anchor
-        if line == bare_wanted[anchor] and start >= 0 and bare[start : start + len(wanted)] == bare_wanted:
+        if line != bare_wanted[anchor] or start < 0:
+            continue
+        if time.monotonic() > until:
+            break  # many lines that are alike, and each is the beginning of a long comparison
+        if bare[start : start + len(wanted)] == bare_wanted:
             return start + 1, start + len(wanted), 1.0, _quoted(lines[start : start + len(wanted)])
     best, best_at = 0.0, -1
     matcher = difflib.SequenceMatcher(autojunk=False)

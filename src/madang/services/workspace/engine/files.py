@@ -35,6 +35,7 @@ from madang.services.workspace.domain.files import (
 )
 from madang.services.workspace.engine import edits as editing
 from madang.services.workspace.engine import texts
+from madang.services.workspace.engine.edits import too_large
 from madang.services.workspace.engine.globs import Glob
 from madang.services.workspace.engine.kinds import kind_of
 from madang.services.workspace.engine.lines import COUNT_FOR_S, LineIndexes, read_lines
@@ -118,7 +119,7 @@ class FileEngine:
             except UnicodeEncodeError as error:
                 raise cannot_carry(path, error, form.encoding) from None
             if len(after) > LARGEST_EDITED:
-                raise _too_large(path, LARGEST_EDITED)
+                raise too_large(path, LARGEST_EDITED)
             entry = folder.write(path, [after])
         difference = texts.readable(editing.diff(before, outcome.text))
         ending = texts.line_ending(after, form.encoding)
@@ -196,7 +197,7 @@ class FileEngine:
             target = path or PurePosixPath(inside).name
             with outside.open_file(inside) as file, translated(inside):
                 if os.fstat(file.fileno()).st_size > LARGEST_FILE:
-                    raise _too_large(inside, LARGEST_FILE)
+                    raise too_large(inside, LARGEST_FILE)
                 with self._changing(call) as folder:
                     if path and _is_folder(folder, path):
                         target = f"{path}/{PurePosixPath(inside).name}"
@@ -256,7 +257,7 @@ def _form_there(folder: Folder, path: str, mode: WriteMode) -> Form | None:
         with folder.open_file(path) as file, translated(path):
             size = os.fstat(file.fileno()).st_size
             if size > LARGEST_FILE and mode == "append":
-                raise _too_large(path, LARGEST_FILE)
+                raise too_large(path, LARGEST_FILE)
             if size <= LARGEST_EDITED:
                 return texts.form_of(_read_whole(file, path, LARGEST_EDITED)) if size else _EMPTY
             sample = os.pread(file.fileno(), SAMPLE, 0)
@@ -278,21 +279,14 @@ def _past_the_end(path: str, first: int, total: int | None, counted: int) -> Out
     )
 
 
-def _too_large(path: str, limit: int) -> LimitExceeded:
-    return LimitExceeded(
-        say("'{path}' has more than {limit} MiB. Nothing was changed.", path=shown(path), limit=limit // 1024**2),
-        hint=say("Work on smaller files: 'read_file' reads a part of one of any size."),
-    )
-
-
 def _read_whole(file: IO[bytes], path: str, limit: int) -> bytes:
     if os.fstat(file.fileno()).st_size > limit:
-        raise _too_large(path, limit)
+        raise too_large(path, limit)
     data = file.read(limit + 1)
     while len(data) <= limit and (more := file.read(limit + 1 - len(data))):
         data += more
     if len(data) > limit:
-        raise _too_large(path, limit)
+        raise too_large(path, limit)
     return data
 
 
@@ -301,7 +295,7 @@ def _parts(file: IO[bytes], path: str) -> Iterator[bytes]:
     while part := file.read(COPY):
         left -= len(part)
         if left < 0:  # it grew while it was read
-            raise _too_large(path, LARGEST_FILE)
+            raise too_large(path, LARGEST_FILE)
         yield part
 
 
