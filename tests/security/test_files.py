@@ -363,6 +363,18 @@ async def test_t39_hostile_patterns_are_linear_or_refused(asker: Asker) -> None:
     assert codes == patterns
 
 
+async def test_t39_a_pattern_for_names_that_nearly_fits_thousands_of_them_stops_in_time(roomy: Asker) -> None:
+    folder = folder_of(roomy)
+    for number in range(2_000):
+        (folder / f"{'a' * 240}{number}").touch()
+    piece = "*" + "a" * 100
+
+    with fail_after(10):
+        for pattern in (piece * 2 + "b", piece * 2 + "{b,c,d,e,f,g,h,i}{b,c,d,e,f,g,h}", "*a" * 900 + "b"):
+            reply = await roomy.done("search_files", pattern=pattern)
+            assert reply.data["total"] == 0
+
+
 async def test_t39_other_calls_go_on_while_a_search_runs(asker: Asker) -> None:
     """The event loop is never held: while searches run, cheap calls are answered in between."""
     for number in range(20):

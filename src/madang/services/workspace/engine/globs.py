@@ -22,43 +22,57 @@ class Glob:
     """A compiled pattern. One without a slash fits a name at any depth."""
 
     def __init__(self, pattern: str) -> None:
-        self._alternatives = []
+        self._alternatives: list[list[re.Pattern[str] | None]] = []
         for one in _alternatives(unicodedata.normalize("NFC", pattern)):
             parts = [part for part in one.removeprefix("./").split("/") if part]
             if "/" not in one:
                 parts = ["**", *parts]
-            self._alternatives.append([_ANY if part == "**" else _Name(part) for part in parts])
+            self._alternatives.append([_ANY if part == "**" else _name_pattern(part) for part in parts])
 
     def fits(self, path: str) -> bool:
         names = (path if path.isascii() else unicodedata.normalize("NFC", path)).split("/")
         return any(_fits(parts, names) for parts in self._alternatives)
 
 
-class _Name:
-    """A pattern for one name."""
+@lru_cache(maxsize=128)
+def _name_pattern(pattern: str) -> re.Pattern[str]:
+    """Return what fits one name.
 
-    def __init__(self, pattern: str) -> None:
-        self._tokens = _tokens(pattern)
-        stars = self._tokens.count("*")
-        # With so few stars the tries of a regular expression are bounded by the length of a name, and it is faster.
-        self._regex = re.compile("".join(map(_as_regex, self._tokens)), re.DOTALL) if stars <= 2 else None
-
-    def fits(self, name: str) -> bool:
-        if self._regex is not None:
-            return self._regex.fullmatch(name) is not None
-        return _wildcard(self._tokens, name)
+    What stands between two stars is taken where it is first found, for good (an atomic group): to take it later could
+    never help, and to try that would take the square of the length of the name, or more.
+    """
+    first, *others = _between_stars(_tokens(pattern))
+    *middle, last = others or [""]
+    found = first + "".join(f"(?>.*?{piece})" for piece in middle)
+    return re.compile(found + (f".*{last}" if others else ""), re.DOTALL)
 
 
-def _fits(parts: list[_Name | None], names: list[str]) -> bool:
+def _between_stars(tokens: list[str]) -> list[str]:
+    pieces = [""]
+    for token in tokens:
+        if token == "*":
+            pieces.append("")
+        else:
+            pieces[-1] += _as_regex(token)
+    return pieces
+
+
+def _fits(parts: list[re.Pattern[str] | None], names: list[str]) -> bool:
     """Go through the names with all places in the pattern where we may be."""
     places = _with_any(parts, {0})
     for name in names:
         after = set()
+        known: dict[re.Pattern[str], bool] = {}
         for place in places:
-            part = parts[place] if place < len(parts) else False
+            if place == len(parts):
+                continue
+            part = parts[place]
             if part is _ANY:
                 after.add(place)
-            elif isinstance(part, _Name) and part.fits(name):
+                continue
+            if part not in known:
+                known[part] = part.fullmatch(name) is not None
+            if known[part]:
                 after.add(place + 1)
         if not after:
             return False
@@ -66,7 +80,7 @@ def _fits(parts: list[_Name | None], names: list[str]) -> bool:
     return len(parts) in places
 
 
-def _with_any(parts: list[_Name | None], places: set[int]) -> set[int]:
+def _with_any(parts: list[re.Pattern[str] | None], places: set[int]) -> set[int]:
     """Add the places behind a `**`, which may also stand for nothing."""
     found = set(places)
     for place in places:
@@ -74,24 +88,6 @@ def _with_any(parts: list[_Name | None], places: set[int]) -> set[int]:
             place += 1
             found.add(place)
     return found
-
-
-def _wildcard(tokens: list[str], name: str) -> bool:
-    """Match with one step back per star, to the last one: earlier ones need never take more."""
-    at = position = 0
-    star, resume = -1, 0
-    while position < len(name):
-        if at < len(tokens) and tokens[at] == "*":
-            star, resume = at, position
-            at += 1
-        elif at < len(tokens) and _one(tokens[at], name[position]):
-            at, position = at + 1, position + 1
-        elif star >= 0:
-            resume += 1
-            at, position = star + 1, resume
-        else:
-            return False
-    return all(token == "*" for token in tokens[at:])
 
 
 def _tokens(pattern: str) -> list[str]:
@@ -114,15 +110,7 @@ def _tokens(pattern: str) -> list[str]:
     return tokens
 
 
-def _one(token: str, char: str) -> bool:
-    if token.startswith("["):
-        return _set(token).fullmatch(char) is not None
-    return token == "?" or token == "=" + char
-
-
 def _as_regex(token: str) -> str:
-    if token == "*":
-        return ".*"
     if token == "?":
         return "."
     return _set(token).pattern if token.startswith("[") else re.escape(token[1:])
