@@ -449,6 +449,22 @@ async def test_t07_an_edit_that_would_fill_the_memory_is_refused_before_it_is_ma
     assert resident_peak() - before < 64 * 1024
 
 
+async def test_t07_a_match_at_the_end_of_a_huge_line_is_shown_without_the_line(roomy: Asker) -> None:
+    with (folder_of(roomy) / "line.txt").open("wb") as file:
+        for _ in range(100):
+            file.write("가".encode() * 349_525)
+        file.write("x끝needle here\nafter\n".encode())
+    await roomy.done("grep", pattern="none")  # what is loaded once
+    before = resident_peak()
+
+    reply = await roomy.done("grep", pattern="needle", context=1)
+
+    [match] = reply.data["matches"]
+    assert match["text"].startswith("…가") and match["text"].endswith("가가x끝needle here")
+    assert (match["line"], match["before"], match["after"]) == (1, [], ["after"])
+    assert resident_peak() - before < 64 * 1024
+
+
 async def test_t07_many_edits_of_one_long_line_among_both_line_ends_are_made_in_one_go(asker: Asker) -> None:
     """Whoever looks from each of them for the next line end, which is far, needs hours."""
     path = folder_of(asker) / "a.txt"

@@ -16,6 +16,8 @@ LARGEST_DECODED = 16 * 1024 * 1024
 AROUND = 16 * 1024
 """Bytes that are read before and behind a line, for the lines around it."""
 _OMITTED = b" [... "
+_INSIDE_CHARACTER = bytes(range(0x80, 0xC0))
+"""What no character of UTF-8 begins with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,14 +50,21 @@ def _checked(fd: int, path: str, encoding: EncodingName, place: Place, skipped: 
     at = place.offset + skipped
     around = AROUND if context else 1
     start = max(at - around, skipped)
-    data = os.pread(fd, at - start + len(said) + max(around, place.column + 4 * LONGEST_MATCH), start)
-    before, line = data[: at - start], data[at - start :]
-    if not line.startswith(said) or (before and not before.endswith(b"\n")):
+    head = os.pread(fd, at - start + len(said), start)
+    before = head[: at - start]
+    if head[at - start :] != said or (before and not before.endswith(b"\n")):
         return None
-    line, _, after = line.partition(b"\n")
+    # Of a line of a hundred megabytes only what is near the match is read.
+    far = max(place.column - 1 - AROUND, 0)
+    column = place.column - 1 - far
+    data = os.pread(fd, column + len(said) + max(around, 4 * LONGEST_MATCH), at + far)
+    if far and encoding.startswith("utf-8"):
+        whole = data.lstrip(_INSIDE_CHARACTER)
+        data, column = whole, column - (len(data) - len(whole))
+    line, _, after = data.partition(b"\n")
     decode = texts.decode_piece
     text = decode(line, encoding).rstrip("\r")
-    column = len(decode(line[: place.column - 1], encoding))
+    column = len(decode(line[:column], encoding))
     lines_before = _split(before)[-context:] if context else []
     lines_after = _split(after)[:context] if context else []
     return Hit(

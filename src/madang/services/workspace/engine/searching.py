@@ -30,6 +30,8 @@ from madang.storage.folders import Folder, Folders, parse_path
 
 DEADLINE_S = 4.8
 """With what comes before and after it, five seconds."""
+CHECKING_S = 0.5
+"""What was found is still looked up for so long, after the time to search is over."""
 LOOK_S = 0.05
 """How often a search that finds nothing looks whether it should stop."""
 KEPT_ERROR = 4_000
@@ -109,13 +111,16 @@ class Searcher:
             process = _started(arguments, folder.fd, stdin_fd, _path_of(cwd_fd))
             collected = _Collected(wanted.limit, top if kind == "file" else None, top)
             _collect(process, collected, until, stop)
-            return self._told(folder, wanted, top, collected)
+            return self._told(folder, wanted, top, collected, until)
 
-    def _told(self, folder: Folder, wanted: Grep, top: str, collected: _Collected) -> Search:
+    def _told(self, folder: Folder, wanted: Grep, top: str, collected: _Collected, until: float) -> Search:
         hits: list[Hit] = []
-        for path in sorted(collected.places):
-            hits += checked(folder, path, sorted(collected.places[path], key=lambda one: one.line), wanted.context)
         stopped: StopReason = collected.stopped
+        for path in sorted(collected.places):
+            if hits and time.monotonic() > until + CHECKING_S:
+                stopped = "time"
+                break
+            hits += checked(folder, path, sorted(collected.places[path], key=lambda one: one.line), wanted.context)
         if len(hits) > wanted.limit:
             hits, stopped = hits[: wanted.limit], "limit"
         return Search(wanted.pattern, top, tuple(hits), stopped)
