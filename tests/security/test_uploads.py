@@ -11,6 +11,7 @@ import signal
 import socket
 import stat
 import struct
+import tracemalloc
 import zipfile
 from collections.abc import AsyncIterator, Iterator
 
@@ -20,6 +21,8 @@ from anyio.lowlevel import checkpoint
 
 from madang.core.errors import InvalidArguments, LimitExceeded, ToolError
 from madang.services.content.engine.parsing import Parsed, Parser
+from madang.services.content.engine.sources import fetch
+from tests.asking import CALL
 from tests.documents import docx, part, parts, pdf, pdf_of_pages, pptx, with_declared_size, with_parts, xlsx, zipped
 from tests.services.content.parsing.processes import children
 
@@ -339,3 +342,17 @@ async def test_t15_a_name_cannot_break_the_sentence_it_is_in(parser: Parser, nam
         await parser.parse(b"\x89PNG\r\n\x1a\n", filename=name)
 
     assert str(refused.value).startswith(shown)
+
+
+async def test_t12_a_data_url_does_not_grow_while_it_is_decoded() -> None:
+    """Python's own way makes a list of all percent signs; escapes that lie across two parts are still one."""
+    text = "%41b%" * 800_000
+    tracemalloc.start()
+    try:
+        source = await fetch(CALL, f"data:,{text}", None, 25 * MEGABYTE)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert source.data == b"Ab%" * 800_000
+    assert peak < 40 * MEGABYTE
