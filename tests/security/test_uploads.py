@@ -346,7 +346,7 @@ async def test_t15_a_name_cannot_break_the_sentence_it_is_in(parser: Parser, nam
 
 async def test_t12_a_data_url_does_not_grow_while_it_is_decoded() -> None:
     """Python's own way makes a list of all percent signs; escapes that lie across two parts are still one."""
-    text = "%41b%" * 800_000
+    text = "%41b%" * 200_000
     tracemalloc.start()
     try:
         source = await fetch(CALL, f"data:,{text}", None, 25 * MEGABYTE)
@@ -354,5 +354,5 @@ async def test_t12_a_data_url_does_not_grow_while_it_is_decoded() -> None:
     finally:
         tracemalloc.stop()
 
-    assert source.data == b"Ab%" * 800_000
-    assert peak < 40 * MEGABYTE
+    assert source.data == b"Ab%" * 200_000
+    assert peak < 10 * MEGABYTE

@@ -98,7 +98,7 @@ class ContentTools:
         given = metadata or ContentMetadata()
         source = await self._source(call, content, file_url)
         filename = shown_name(given.filename or source.filename, UNTITLED_CONTENT)
-        mime_type = given.mime_type or source.mime_type
+        mime_type = shown_name(given.mime_type, source.mime_type)
         sha256 = await asyncio.to_thread(_digest, source.data)
         store = await self._rows.find_store(call, store_id)
         there = await self._rows.find_duplicate(store, sha256) if store else None

@@ -100,7 +100,7 @@ def store_created(store: Store) -> ToolResult[StoreDetails]:
     text: Text = [
         say('Created store "{name}".', name=store.name),
         say("Store ID: {id}", id=store.key.id),
-        say("Description: {description}", description=store.description or "-"),
+        say("Description: {description}", description=" ".join(store.description.split()) or "-"),
         "",
         say("Note: Use 'add_content' with storeId {id} to put texts and files into it.", id=store.key.id),
     ]

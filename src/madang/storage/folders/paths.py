@@ -15,7 +15,7 @@ LONGEST_NAME = 255
 ROOT: tuple[str, ...] = ()
 """The path of a folder itself."""
 
-_CONTROLS = re.compile(r"[\x00-\x1f\x7f\u2028\u2029]")
+_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _DRIVE = re.compile(r"[A-Za-z]:")
 
 

@@ -180,6 +180,15 @@ _UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-
 LONGEST_SHOWN = 300
 
 
+# What a reader may take for the end of a line, and what a terminal obeys. Tabs are as they are.
+_UNSAFE_IN_LINE = re.compile("[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029]")
+
+
+def shown_line(text: str) -> str:
+    """Return a line of a file as one line: a piece of it must not look like words of ours."""
+    return _UNSAFE_IN_LINE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
 def shown(path: str) -> str:
     """Return a path as it can be read and told from others, also by somebody it wants to deceive."""
     safe = _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", path)

@@ -19,6 +19,7 @@ from typing import IO, TYPE_CHECKING
 from madang.core.errors import InvalidPath, LimitExceeded, NotFound, NotRegular, ToolError
 from madang.core.messages import say
 from madang.services.workspace.domain.exports import LARGEST_EXPORT, MOST_LISTED, PackedFile, SkippedFile, SkipReason
+from madang.services.workspace.domain.files import shown
 from madang.storage.folders import Entry, Folder, parse_path
 from madang.storage.folders.folder import DEEPEST
 
@@ -249,7 +250,7 @@ def _reason(error: ToolError) -> SkipReason:
 
 
 def _nothing(manifest: Manifest) -> ToolError:
-    names = ", ".join(f"'{path}'" for path in list(manifest.skipped)[:10])
+    names = ", ".join(f"'{shown(path)}'" for path in list(manifest.skipped)[:10])
     look = say("Use 'list_directory' to see what there is.")
     if all(skipped.reason == "missing" for skipped in manifest.skipped.values()):
         if not manifest.skipped:

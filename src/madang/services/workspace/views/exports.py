@@ -18,6 +18,7 @@ from madang.services.workspace.domain.exports import (
     SkipReason,
     export_uri,
 )
+from madang.services.workspace.domain.files import shown
 
 EXPORT_PAGE = "workspace/export"
 EXPORT_TEMPLATE = ResourceTemplate(
@@ -120,12 +121,12 @@ def _text(export: Export, data: Exported, description: str) -> Text:
         text.append(say("Download (for an hour): {address}", address=data.download_url))
     if export.kind == "zip":
         rest = say("  … {left_out} more. They are all in the archive.")
-        rows = [f"  {file.path} ({size_text(file.size)})" for file in export.files]
+        rows = [f"  {shown(file.path)} ({size_text(file.size)})" for file in export.files]
         text += ["", say("Files:"), Rows(rows, rest)]
     if export.skipped:
         rest = say("  … {left_out} more. They are in the structured result.")
         skipped: list[Line] = [
-            say("  {path}: {reason}", path=one.path, reason=_WHY[one.reason]) for one in export.skipped
+            say("  {path}: {reason}", path=shown(one.path), reason=_WHY[one.reason]) for one in export.skipped
         ]
         text += ["", say("Skipped, and not in the package ({count}):", count=data.skipped_count), Rows(skipped, rest)]
     if export.kind == "zip":
@@ -153,9 +154,9 @@ def _page(export: Export, data: Exported, description: str) -> UiPage:
         "description": description,
         "size": size_text(export.size),
         "is_small": export.size <= LARGEST_READ,
-        "files": [(file.path, size_text(file.size)) for file in export.files[:MOST_ON_PAGE]],
+        "files": [(shown(file.path), size_text(file.size)) for file in export.files[:MOST_ON_PAGE]],
         "more_files": max(0, data.file_count - MOST_ON_PAGE),
-        "skipped": [(one.path, _WHY[one.reason]) for one in export.skipped[:MOST_ON_PAGE]],
+        "skipped": [(shown(one.path), _WHY[one.reason]) for one in export.skipped[:MOST_ON_PAGE]],
         "more_skipped": max(0, data.skipped_count - MOST_ON_PAGE),
     }
     return UiPage(name=EXPORT_PAGE, title=say("Export"), template="workspace/export.html", context=context)

@@ -18,6 +18,7 @@ from madang.services.workspace.domain.files import (
     TextLine,
     Written,
     shown,
+    shown_line,
 )
 from madang.services.workspace.views.sizes import size_text
 
@@ -170,7 +171,8 @@ def _what_was_cut(reading: Reading, first: int, last: int, end: int | None, cut:
 
 
 def _with_note(line: TextLine) -> str:
-    return f"{line.text}… [+{line.left_out} B]" if line.left_out else line.text
+    text = shown_line(line.text)
+    return f"{text}… [+{line.left_out} B]" if line.left_out else text
 
 
 def _binary(reading: Reading) -> ToolResult[FileRead]:
@@ -268,7 +270,7 @@ def edited(result: Edited) -> ToolResult[FileEdited]:
         edits=[EditPlace(line=line, count=count) for line, count in result.changed],
         diff=result.diff,
     )
-    text: list[Line] = [said, result.diff]
+    text: list[Line] = [said, "\n".join(map(shown_line, result.diff.split("\n")))]
     return ToolResult([*text, say("Note: Use 'read_file' to see the whole.")], data)
 
 

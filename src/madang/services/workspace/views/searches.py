@@ -8,7 +8,7 @@ from itertools import zip_longest
 from madang.core.documents import Document
 from madang.core.messages import Line, Rows, say
 from madang.core.results import ToolResult
-from madang.services.workspace.domain.files import Found, Hit, Search, StopReason, shown
+from madang.services.workspace.domain.files import Found, Hit, Search, StopReason, shown, shown_line
 from madang.services.workspace.views.files import EntryRow, entry_row, row_text
 
 
@@ -132,13 +132,13 @@ def _hit_texts(hits: Sequence[Hit]) -> list[str]:
         lines = ["--"] if texts and has_context and not is_near else []
         for number, text in enumerate(hit.before, start=first):
             if not is_near or number > told_to:
-                lines.append(f"{name}-{number}- {text}")
-        lines.append(f"{name}:{hit.line}: {hit.text}")
+                lines.append(f"{name}-{number}- {shown_line(text)}")
+        lines.append(f"{name}:{hit.line}: {shown_line(hit.text)}")
         told_path, told_to = hit.path, hit.line
         until = following.line if following is not None and following.path == hit.path else None
         for number, text in enumerate(hit.after, start=hit.line + 1):
             if until is None or number < until:
-                lines.append(f"{name}-{number}- {text}")
+                lines.append(f"{name}-{number}- {shown_line(text)}")
                 told_to = number
         texts.append("\n".join(lines))
     return texts
