@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import os
 import resource
 import shutil
@@ -18,6 +19,7 @@ from typing import Any
 import pytest
 from anyio import fail_after
 
+from madang.core.ids import SessionId
 from tests.asking import Asker, open_asker
 from tests.security.strolling import TOOLS, stroll
 from tests.services.workspace.workspaces import folder_of
@@ -443,6 +445,28 @@ async def test_t39_other_calls_go_on_while_a_search_runs(asker: Asker) -> None:
 
 # Several processes
 
+
+async def test_a_session_whose_folder_is_kept_by_another_process_takes_no_threads_from_others(asker: Asker) -> None:
+    """Forty writers wait for one that does not go on; somebody else reads meanwhile, and then all of them write."""
+    other = asker.with_call(session_id=SessionId("other"))
+    await other.done("write_file", path="a.txt", content="text")
+    lock = os.open(folder_of(asker).parent / "temporary/lock", os.O_RDWR | os.O_CREAT)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    try:
+        writers = [asyncio.create_task(asker.ask("write_file", path=f"{n}.txt", content="x")) for n in range(40)]
+        given_up = [asyncio.create_task(asker.ask("delete_file", path="0.txt")) for _ in range(40)]
+        await other.done("read_file", path="a.txt")  # by then they all have begun
+        for one in given_up:
+            one.cancel()
+        await other.done("read_file", path="a.txt")
+        was_first = not any(writer.done() for writer in writers)
+    finally:
+        os.close(lock)
+
+    assert was_first
+    assert [(await writer).error_code for writer in writers] == [""] * 40
+
+
 APPEND = """
 import asyncio, sys
 from pathlib import Path
@@ -504,7 +528,8 @@ async def test_t07_a_match_at_the_end_of_a_huge_line_is_shown_without_the_line(r
     reply = await roomy.done("grep", pattern="needle", context=1)
 
     [match] = reply.data["matches"]
-    assert match["text"].startswith("…가") and match["text"].endswith("가가x끝needle here")
+    assert match["text"].startswith("…가")
+    assert match["text"].endswith("가가x끝needle here")
     assert (match["line"], match["before"], match["after"]) == (1, [], ["after"])
     assert resident_peak() - before < 64 * 1024
 

@@ -285,6 +285,14 @@ def sweep(temporary_fd: int) -> None:
                 os.close(fd)
 
 
+def somebody_writes() -> Unavailable:
+    """Return why a writer did not get its turn."""
+    return Unavailable(
+        say("Somebody else has been writing in this workspace for {seconds} s.", seconds=LONGEST_WAIT_S),
+        hint=say("Nothing was changed. Call again in a moment."),
+    )
+
+
 def _lock(fd: int) -> None:
     until = time.monotonic() + LONGEST_WAIT_S
     while True:
@@ -293,13 +301,7 @@ def _lock(fd: int) -> None:
             return
         except BlockingIOError:
             if time.monotonic() > until:
-                raise Unavailable(
-                    say(
-                        "Somebody else has been writing in this workspace for {seconds} s.",
-                        seconds=LONGEST_WAIT_S,
-                    ),
-                    hint=say("Nothing was changed. Call again in a moment."),
-                ) from None
+                raise somebody_writes() from None
             time.sleep(0.002)
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from typing import Annotated
+from collections.abc import Callable
+from typing import Annotated, Concatenate, ParamSpec, TypeVar
+from weakref import WeakValueDictionary
 
 from pydantic import Field
 
@@ -27,7 +29,7 @@ from madang.services.workspace.engine.searching import Grep, Searcher
 from madang.services.workspace.store import FileNotices
 from madang.services.workspace.views import files as views
 from madang.services.workspace.views import searches
-from madang.storage.folders import WriteMode
+from madang.storage.folders import LONGEST_WAIT_S, WriteMode, somebody_writes
 
 Content = Annotated[str, Field(max_length=LONGEST_CONTENT)]
 Pattern = Annotated[str, Field(min_length=1, max_length=2_000)]
@@ -38,6 +40,8 @@ Limit = Annotated[int, Field(ge=1, le=MOST_ENTRIES)]
 Matches = Annotated[int, Field(ge=1, le=MOST_MATCHES)]
 Around = Annotated[int, Field(ge=0, le=10)]
 
+Rest = ParamSpec("Rest")
+ChangedT = TypeVar("ChangedT")
 
 MOST_SEARCHES = 3
 """At once: each may take seconds, and those who only read a file must still find a thread that is free."""
@@ -51,6 +55,7 @@ class FileTools:
         self._searcher = searcher
         self._notices = notices
         self._searches = asyncio.Semaphore(MOST_SEARCHES)
+        self._turns: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
 
     @tool(effect="read")
     async def read_file(
@@ -69,7 +74,7 @@ class FileTools:
         self, call: Call, path: PathText, content: Content, mode: WriteMode = "overwrite"
     ) -> ToolResult[views.FileWritten]:
         """Write a text file of the workspace, with the folders above it. create refuses to replace a file."""
-        result = await asyncio.to_thread(self._engine.write, call, path, content, mode)
+        result = await self._change(call, self._engine.write, path, content, mode)
         await self._notices.tell(call)
         return views.written(result, appended=mode == "append")
 
@@ -81,7 +86,7 @@ class FileTools:
         edits: Annotated[list[Edit], Field(min_length=1, max_length=MOST_EDITS)],
     ) -> ToolResult[views.FileEdited]:
         """Replace pieces of a text: each oldText exactly as it is there, once, or with replaceAll. All or nothing."""
-        result = await asyncio.to_thread(self._engine.edit, call, path, edits)
+        result = await self._change(call, self._engine.edit, path, edits)
         await self._notices.tell(call)
         return views.edited(result)
 
@@ -120,20 +125,44 @@ class FileTools:
     @tool(effect="write")
     async def move_file(self, call: Call, source: PathText, target: PathText) -> ToolResult[views.FileMoved]:
         """Move or rename a file or folder of the workspace; nothing that is there is replaced."""
-        entry = await asyncio.to_thread(self._engine.move, call, source, target)
+        entry = await self._change(call, self._engine.move, source, target)
         await self._notices.tell(call)
         return views.moved(source, entry.path, entry.kind)
 
     @tool(effect="destroy")
     async def delete_file(self, call: Call, path: PathText) -> ToolResult[views.FileDeleted]:
         """Delete a file, a link itself, or an empty folder of the workspace. It cannot be undone."""
-        entry = await asyncio.to_thread(self._engine.delete, call, path)
+        entry = await self._change(call, self._engine.delete, path)
         await self._notices.tell(call)
         return views.deleted(entry.path, entry.kind)
 
     @tool(effect="write")
     async def import_file(self, call: Call, source: PathText, path: PathText = "") -> ToolResult[views.FileWritten]:
         """Copy a file into the workspace from a folder that the person allowed. path names it, else its own name."""
-        result = await asyncio.to_thread(self._engine.import_file, call, source, path)
+        result = await self._change(call, self._engine.import_file, source, path)
         await self._notices.tell(call)
         return views.imported(result, source)
+
+    async def _change(
+        self, call: Call, change: Callable[Concatenate[Call, Rest], ChangedT], *args: Rest.args, **kwargs: Rest.kwargs
+    ) -> ChangedT:
+        """Change something in a thread, when it is this call's turn in its session.
+
+        Threads are few, and one that waits for the folder, which another process may keep, is lost to all sessions:
+        so one of each session waits there, and the others here. Also when its caller has given up: it still runs.
+        """
+        turn = self._turns.setdefault((call.user_id, call.session), asyncio.Lock())
+        try:
+            async with asyncio.timeout(LONGEST_WAIT_S):
+                await turn.acquire()
+        except TimeoutError:
+            raise somebody_writes() from None
+        work = asyncio.ensure_future(asyncio.to_thread(change, call, *args, **kwargs))
+
+        def end(done: asyncio.Future[ChangedT]) -> None:
+            turn.release()
+            if not done.cancelled():
+                done.exception()  # somebody has looked at it
+
+        work.add_done_callback(end)
+        return await asyncio.shield(work)
