@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from madang.services.content.engine import tokens
-from madang.services.content.engine.index import BrokenIndex, _at_the_files
+from madang.services.content.engine import index, tokens
+from madang.services.content.engine.index import BrokenIndex, StoreIndex, _at_the_files
+from madang.services.content.engine.tokens import Tokenizer
 from tests.services.content.contents import add, open_content, search
 
 
@@ -172,3 +173,31 @@ def test_a_panic_means_a_damaged_index_and_nothing_else_does() -> None:
             raise error
     with pytest.raises(KeyboardInterrupt), _at_the_files():
         raise KeyboardInterrupt
+
+
+def test_a_brief_search_finds_the_same_and_leaves_the_rest_to_a_thread(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def indexes() -> StoreIndex:
+        return StoreIndex(tmp_path, Tokenizer())
+
+    first, second = indexes(), indexes()
+    assert first.search_briefly(["zebra"], 5) is None  # opening takes a while
+    first.make()
+    first.finish()
+    first.add(1, [(1, "a zebra"), (2, "no giraffa")])
+    first.commit()
+    found = first.search_briefly(["zebra"], 5)
+    assert found
+    assert found == first.search(["zebra"], 5)
+
+    second.open()
+    first.add(2, [(3, "another zebra")])
+    first.commit()
+    assert second.search_briefly(["zebra"], 5) is None  # so does reading what another has committed
+    assert len(second.search(["zebra"], 5)) == 2
+
+    monkeypatch.setattr(index, "BRIEF", 1)
+    assert second.search_briefly(["zebra"], 5) is None
+    assert second.search_briefly(["giraffa"], 5)
+    first.close_writer()

@@ -228,7 +228,9 @@ class ContentTools:
                 await self._ranking.update(store)
             hits = await self._ranking.rank(store, terms, wanted.top_n + SPARE_HITS)
             hits = [hit for hit in hits if hit.relevance >= wanted.threshold]
-            passages, is_behind = await self._rows.passages(store, hits)
+            passages, is_behind = await self._rows.passages(store, hits[: wanted.top_n])
+            if len(passages) < min(wanted.top_n, len(hits)):
+                passages, is_behind = await self._rows.passages(store, hits)
             if not is_behind:
                 break
         return passages[: wanted.top_n]

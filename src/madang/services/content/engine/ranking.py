@@ -69,7 +69,8 @@ class IndexRanking:
         for _ in range(2):
             opened = self._of(store)
             try:
-                return await asyncio.to_thread(opened.index.search, terms, limit)
+                hits = opened.index.search_briefly(terms, limit)
+                return await asyncio.to_thread(opened.index.search, terms, limit) if hits is None else hits
             except BrokenIndex as broken:
                 if broken.args:
                     logger.warning("The search index of store %s is made anew: %s", store.id, broken)

@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 WIDTH = 250
-MOST_PLACES = 6
+LEAD = 40
+"""So much is shown of what comes before the first needle."""
+
+REACH = WIDTH - LEAD
+MOST_PLACES = 4
 
 
 def window(text: str, needles: Sequence[str]) -> str:
@@ -23,27 +27,41 @@ def window(text: str, needles: Sequence[str]) -> str:
 
 def _best_start(text: str, needles: Sequence[str]) -> int:
     """Return where a window begins that holds the most different needles; long ones count more than short ones."""
+    places = _places(text, needles)
+    held = dict.fromkeys(needles, 0)
+    first = weight = best = best_weight = 0
+    for at, needle in places:
+        if not held[needle]:
+            weight += len(needle) + 2
+        held[needle] += 1
+        while places[first][0] <= at - REACH:
+            left = places[first][1]
+            held[left] -= 1
+            if not held[left]:
+                weight -= len(left) + 2
+            first += 1
+        if weight > best_weight:
+            best, best_weight = places[first][0], weight
+    return max(0, best - LEAD)
+
+
+def _places(text: str, needles: Sequence[str]) -> list[tuple[int, str]]:
+    """Return where the first few of each needle stand, in the order of the text."""
     folded = text.lower()
     if len(folded) != len(text):  # a few signs become longer; their places would then be wrong
         folded = text
-    places: list[tuple[int, str]] = []
+    find, places = folded.find, []
     for needle in needles:
-        at, count = folded.find(needle), 0
+        has_borders, size = needle.isascii(), len(needle)
+        at, count = find(needle), 0
         while at >= 0 and count < MOST_PLACES:
             # Inside another word it is most likely another word: "art" in "start". Korean has no such borders.
-            if not (needle.isascii() and at > 0 and folded[at - 1].isalnum() and folded[at - 1].isascii()):
+            if not (has_borders and at and (before := folded[at - 1]).isascii() and before.isalnum()):
                 places.append((at, needle))
                 count += 1
-            at = folded.find(needle, at + len(needle))
+            at = find(needle, at + size)
     places.sort()
-    best, best_weight = 0, 0
-    for index, (at, _) in enumerate(places):
-        end = at + WIDTH - 40
-        held = {needle for place, needle in places[index : index + 20] if place < end}
-        weight = sum(map(len, held)) + 2 * len(held)
-        if weight > best_weight:
-            best, best_weight = at, weight
-    return max(0, best - 40)
+    return places
 
 
 def _word_start(text: str, start: int) -> int:

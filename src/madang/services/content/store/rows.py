@@ -32,6 +32,7 @@ from madang.storage.watchers import topic
 # An empty id is the session's own store.
 _IS_STORE = "s.user_id = ?1 AND s.session_id = ?2 AND (s.id = ?3 OR (CAST(?3 AS TEXT) = '' AND s.is_own = 1))"
 _HAS_CHANGES = "EXISTS (SELECT 1 FROM content_change d WHERE d.store_no = s.no)"
+_IS_BEHIND = "(SELECT EXISTS (SELECT 1 FROM content_change WHERE store_no = ?1))"
 _FIELDS = (
     "c.no, c.id, c.filename, c.mime_type, c.size, c.line_count, c.chunk_count, c.preview, c.uploaded_at, c.page_lines"
 )
@@ -247,26 +248,23 @@ class ContentRows:
     async def passages(self, store: StoreKey, hits: Sequence[Hit]) -> tuple[list[Passage], bool]:
         """Return the hits that are rows of this store, and whether an index did not know everything."""
         places = ", ".join(f"?{number}" for number in range(2, len(hits) + 2)) or "-1"
+        behind = (
+            "0" if self._database.is_remote else "(SELECT EXISTS (SELECT 1 FROM content_change WHERE store_no = ?1))"
+        )
         sql = (
-            "SELECT k.no, c.id, c.filename, k.number, k.from_line, k.to_line, k.text FROM content_chunk k "
+            f"SELECT {behind}, k.no, c.id, c.filename, k.number, k.from_line, k.to_line, k.text FROM content_chunk k "
             f"JOIN content c ON c.no = k.content_no WHERE c.store_no = ?1 AND k.no IN ({places})"
         )
-
-        async def work(tx: Transaction) -> tuple[list[Row], bool]:
-            rows = await tx.all(sql, store.no, *(hit.chunk_no for hit in hits))
-            if self._database.is_remote:
-                return rows, False
-            behind = await tx.one(f"SELECT {_HAS_CHANGES} FROM content_store s WHERE s.no = ?1", store.no)
-            return rows, bool(behind and behind[0])
-
-        rows, is_behind = await self._database.read(work, user_id=store.user_id, brief=True)
-        by_no = {row[0]: row[1:] for row in rows}
+        rows = await self._database.find(sql, store.no, *(hit.chunk_no for hit in hits), user_id=store.user_id)
+        if not rows and not self._database.is_remote:
+            return [], bool((await self._database.find(f"SELECT {behind}", store.no))[0][0])
+        by_no = {row[1]: row[2:] for row in rows}
         found = [
             Passage(by_no[no][0], by_no[no][1], Chunk(*by_no[no][2:]), relevance)
             for no, relevance in hits
             if no in by_no
         ]
-        return found, is_behind
+        return found, bool(rows and rows[0][0])
 
     async def delete_content(self, call: Call, store_id: str, id: str) -> tuple[StoreKey, Content]:
         """Remove a content with its text.
