@@ -12,7 +12,7 @@ import os
 import re
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +26,9 @@ from madang.provider.provider import Provider
 from madang.services.content.domain import Limits
 from madang.services.content.service import ContentService
 from madang.storage.audit import AuditLog
+from madang.storage.database import Database
+from madang.storage.postgresql.address import parse_address
+from madang.storage.postgresql.database import PostgresDatabase
 from madang.storage.sqlite import SqliteDatabase
 
 DATA = Path(os.environ.get("MADANG_BENCH_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data")
@@ -53,6 +56,9 @@ class Collection:
     questions: Sequence[Question]
 
 
+Judge = Callable[[Sequence[str], frozenset[str]], float]
+
+
 class Product:
     """The content service through its tools."""
 
@@ -78,9 +84,9 @@ class Product:
 
 
 @asynccontextmanager
-async def product(folder: Path) -> AsyncIterator[Product]:
-    """Open the content service on a database and indexes in `folder`."""
-    database = SqliteDatabase(folder / "madang.db")
+async def product(folder: Path, database: Database | None = None) -> AsyncIterator[Product]:
+    """Open the content service on a database and indexes in `folder`, or on another database."""
+    database = database or SqliteDatabase(folder / "madang.db")
     provider = Provider(AuditLog(database))
     provider.register(ContentService(database, folder / "index", limits=MANY))
     try:
@@ -96,29 +102,56 @@ async def quality(effort: Effort) -> list[Finding]:
         print(f"search quality did not run: no collections in {DATA.name}", file=sys.stderr)
         return []
     questions = QUESTIONS if effort.rounds > 5 else 200
-    korean, english = korquad(questions), cranfield()
-    return [
-        *await _judged("KorQuAD, MRR@10", korean, reciprocal_rank, LEAST_MRR),
-        *await _judged("Cranfield, nDCG@10", english, gain, LEAST_NDCG),
+    judged: list[tuple[str, Collection, Judge, float]] = [
+        ("KorQuAD, MRR@10", korquad(questions), reciprocal_rank, LEAST_MRR),
+        ("Cranfield, nDCG@10", cranfield(), gain, LEAST_NDCG),
     ]
+    findings = []
+    for what, collection, judge, least in judged:
+        fts = Fts5(collection.documents)
+        theirs = [judge(fts.search(question.text), question.answers) for question in collection.questions]
+        with tempfile.TemporaryDirectory() as folder:
+            score = await _score(Path(folder), None, collection, judge)
+        findings.append(_finding(f"{what} vs the bar", score, least))
+        findings.append(_finding(f"{what} vs FTS5's default", score, sum(theirs) / len(theirs)))
+    titles = await _titles()
+    findings.append(_finding("KorQuAD, titles as file names, MRR@10, vs without them", *titles))
+    return [*findings, *await _on_a_server(judged)]
 
 
-async def _judged(what: str, collection: Collection, judge: object, least: float) -> list[Finding]:
-    assert callable(judge)
-    with tempfile.TemporaryDirectory() as folder:
-        async with product(Path(folder)) as ours:
-            names = {await ours.add(name, text): name for name, text in collection.documents.items()}
-            mine = [
-                judge([names[id] for id in await ours.search(question.text)], question.answers)
-                for question in collection.questions
-            ]
-    fts = Fts5(collection.documents)
-    theirs = [judge(fts.search(question.text), question.answers) for question in collection.questions]
-    score, floor = sum(mine) / len(mine), sum(theirs) / len(theirs)
-    return [
-        _finding(f"{what} vs the bar", score, least),
-        _finding(f"{what} vs FTS5's default", score, floor),
-    ]
+async def _on_a_server(judged: Sequence[tuple[str, Collection, Judge, float]]) -> list[Finding]:
+    try:
+        from tests.postgresql import server
+
+        running = server()
+    except BaseException as error:  # pytest's way to skip is no Exception
+        print(f"PostgreSQL left out: {error}", file=sys.stderr)
+        return []
+    findings = []
+    for number, (what, collection, judge, least) in enumerate(judged):
+        database = PostgresDatabase(parse_address(running.new_database(f"search{number}")))
+        score = await _score(Path(), database, collection, judge)
+        findings.append(_finding(f"PostgreSQL, {what} vs the bar", score, least))
+    return findings
+
+
+async def _score(folder: Path, database: Database | None, collection: Collection, judge: Judge) -> float:
+    async with product(folder, database) as ours:
+        names = {await ours.add(name, text): name for name, text in collection.documents.items()}
+        scores = [
+            judge([names[id] for id in await ours.search(question.text)], question.answers)
+            for question in collection.questions
+        ]
+    return sum(scores) / len(scores)
+
+
+async def _titles() -> tuple[float, float]:
+    """Look articles up by their titles: once as the names of their files, once where only the text can say it."""
+    scores = []
+    for is_named in (True, False):
+        with tempfile.TemporaryDirectory() as folder:
+            scores.append(await _score(Path(folder), None, korquad_titles(is_named=is_named), reciprocal_rank))
+    return scores[0], scores[1]
 
 
 def _finding(what: str, score: float, floor: float) -> Finding:
@@ -155,6 +188,20 @@ def korquad(count: int) -> Collection:
             documents[name] = text
             questions += [Question(asked["question"], frozenset({name})) for asked in paragraph["qas"]]
     return Collection(documents, questions[:count])
+
+
+def korquad_titles(*, is_named: bool) -> Collection:
+    """The title of each article; any of its passages is the answer."""
+    documents: dict[str, str] = {}
+    questions: list[Question] = []
+    loaded = json.loads((DATA / "korquad/KorQuAD_v1.0_dev.json").read_text(encoding="utf-8"))
+    for article_no, article in enumerate(loaded["data"]):
+        title = article["title"].replace("_", " ")
+        texts = dict.fromkeys(paragraph["context"] for paragraph in article["paragraphs"])
+        named = {f"{title if is_named else article_no} {place}.txt": text for place, text in enumerate(texts, start=1)}
+        documents |= named
+        questions.append(Question(title, frozenset(named)))
+    return Collection(documents, questions)
 
 
 def cranfield() -> Collection:

@@ -94,5 +94,7 @@ MIGRATIONS = MigrationSet(
         CREATE INDEX content_chunk_by_words ON content_chunk USING gin (words);
         {private_rows("content_store", "content", "content_chunk")}
         """,
+        # Row-level security keeps the server from ever asking it: a fifth of the space, and of the time of an add.
+        "DROP INDEX content_chunk_by_words",
     ),
 )
