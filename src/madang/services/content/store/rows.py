@@ -248,9 +248,7 @@ class ContentRows:
     async def passages(self, store: StoreKey, hits: Sequence[Hit]) -> tuple[list[Passage], bool]:
         """Return the hits that are rows of this store, and whether an index did not know everything."""
         places = ", ".join(f"?{number}" for number in range(2, len(hits) + 2)) or "-1"
-        behind = (
-            "0" if self._database.is_remote else "(SELECT EXISTS (SELECT 1 FROM content_change WHERE store_no = ?1))"
-        )
+        behind = "0" if self._database.is_remote else _IS_BEHIND
         sql = (
             f"SELECT {behind}, k.no, c.id, c.filename, k.number, k.from_line, k.to_line, k.text FROM content_chunk k "
             f"JOIN content c ON c.no = k.content_no WHERE c.store_no = ?1 AND k.no IN ({places})"
