@@ -364,6 +364,16 @@ def test_names_are_found_in_the_other_spelling_of_hangul(files: Folder, path: Pa
     assert (path / composed / parts / composed).read_text() == "new"
 
 
+def test_nobody_else_sees_which_sessions_there_are(tmp_path: Path) -> None:
+    folders = Folders(tmp_path / "data/workspaces")
+    with folders.of(CALL) as session:
+        session.files.write("a/b.txt", [b"text"])
+
+    found = [tmp_path / "data/workspaces", *(tmp_path / "data/workspaces").rglob("*")]
+    assert len(found) == 7
+    assert [path for path in found if path.stat().st_mode & 0o077] == []
+
+
 # Allowed folders
 
 

@@ -135,8 +135,10 @@ def _open_made(path: Path) -> int:
     try:
         return os.open(path, flags)
     except FileNotFoundError:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        path.mkdir(mode=0o700, exist_ok=True)
+        path.parent.parent.parent.mkdir(parents=True, exist_ok=True)
+        # One by one: with `parents`, the mode would be that of the last alone, and others could read whose these are.
+        for folder in (path.parent.parent, path.parent, path):
+            folder.mkdir(mode=0o700, exist_ok=True)
         return os.open(path, flags)
 
 
