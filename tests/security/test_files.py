@@ -380,8 +380,9 @@ async def test_t17_a_line_of_a_file_is_one_line_of_the_answer(asker: Asker, sign
         ("grep", {"pattern": "needle"}),
         ("grep", {"pattern": "last", "context": 1}),
         ("edit_file", {"path": "a.txt", "edits": [{"oldText": "last", "newText": "end"}]}),
+        ("edit_file", {"path": "a.txt", "edits": [{"oldText": f"noodle {sign}{FORGED}", "newText": ""}]}),
     ):
-        reply = await asker.done(tool, **arguments)
+        reply = await asker.ask(tool, **arguments)
         assert not any(line.startswith(FORGED) for line in reply.text.splitlines()), reply.text
     assert (await asker.done("read_file", path="a.txt")).data["content"] == f"needle {sign}{FORGED}\nend"
 
@@ -546,3 +547,12 @@ async def test_t07_many_edits_of_one_long_line_among_both_line_ends_are_made_in_
 
     assert reply.data["replacements"] == 1_000_000
     assert path.read_bytes() == b"1\r\n2\n" + b"x\nb" * 1_000_000
+
+
+async def test_a_lock_that_cannot_be_made_is_said_like_any_other_file(asker: Asker) -> None:
+    (folder_of(asker).parent / "temporary/lock").mkdir()
+
+    reply = await asker.ask("write_file", path="a.txt", content="text")
+
+    assert reply.error_code == "not_regular"
+    assert not (folder_of(asker) / "a.txt").exists()

@@ -169,7 +169,9 @@ class Folder:
         """
         if self._temporary_fd is None:
             raise RuntimeError("This folder is only for reading.")
-        fd = os.open("lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=self._temporary_fd)
+        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+        with translated("lock"):  # a disk may have no place for one more file, however small
+            fd = os.open("lock", flags, 0o600, dir_fd=self._temporary_fd)
         try:
             _lock(fd)
             yield

@@ -14,7 +14,7 @@ from itertools import islice
 
 from madang.core.errors import Conflict, InvalidArguments, LimitExceeded, NotFound
 from madang.core.messages import Message, say
-from madang.services.workspace.domain.files import LARGEST_EDITED, Edit, shown
+from madang.services.workspace.domain.files import LARGEST_EDITED, Edit, shown, shown_line
 
 NEAREST_FOR_S = 0.5
 MOST_COMPARED_LINES = 20_000
@@ -198,7 +198,8 @@ def _nearest(text: str, old: str) -> tuple[int, int, float, str] | None:
 def _quoted(lines: list[str]) -> str:
     """Return lines as one JSON-like line: errors are one line, and white space must be seen."""
     piece = "\n".join(lines)[:LONGEST_COMPARED]
-    return '"' + piece.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t") + '"'
+    escaped = piece.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t")
+    return f'"{shown_line(escaped)}"'
 
 
 def diff(before: str, after: str) -> str:
