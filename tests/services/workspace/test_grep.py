@@ -395,3 +395,12 @@ async def test_searches_in_many_threads_do_not_disturb_each_other(asker: Asker) 
         thread.join()
 
     assert results == [20] * 20
+
+
+@pytest.mark.parametrize("pattern", ["[[:alpha:]가]", "[]가]", "[^](?:|x가]", "[가-힣&&[^나]]"])
+async def test_a_set_with_hangul_and_brackets_in_it_finds_only_what_is_in_it(asker: Asker, pattern: str) -> None:
+    await asker.done("write_file", path="a.txt", content="(\n?\n:\n|\nx\n")
+
+    found = await asker.done("grep", pattern=pattern)
+
+    assert [match["text"] for match in found.data["matches"]] == (["x"] if "alpha" in pattern else [])

@@ -11,7 +11,9 @@ import re
 _TOKEN = re.compile(
     r"""
     \\.                             # an escape
-    | \[ (?: \\. | [^\]\\] )* \]?   # a set: it cannot hold alternatives of two bytes, and stays as it is
+    # A set: it cannot hold alternatives of two bytes, and stays as it is. A bracket that comes first is one of its
+    # characters, and there may be sets in it: [[:alpha:]가], [가-힣&&[^나]].
+    | \[ \^? \]? (?: \\. | \[ (?: \\. | [^\]\\] )* \] | [^\]\\] )* \]?
     | [^\x00-\x7f]+
     | .
     """,
