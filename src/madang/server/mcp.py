@@ -36,7 +36,10 @@ INSTRUCTIONS = (
     "Madang keeps plans and playbooks through restarts. Planning tools hold the goal, todos and observations of this "
     "session: call get_current_state first when you come back to work. Playbooks are reusable workflows: "
     "list_playbooks finds them, select_playbook starts one, create_playbook keeps a new one. prompt_user asks the "
-    "person and wait_for_user stops for them; both answer at once, and get_prompt reads what the person said."
+    "person and wait_for_user stops for them; both answer at once, and get_prompt reads what the person said. Each "
+    "session has a folder of files: list_directory, read_file, write_file, edit_file and grep work in it, and "
+    "export_file hands one to the person. add_content keeps texts and documents, and keyword_similarity_search finds "
+    "passages in them."
 )
 
 Context = ServerRequestContext[Any, Any]
