@@ -535,6 +535,21 @@ async def test_t07_a_match_at_the_end_of_a_huge_line_is_shown_without_the_line(r
     assert resident_peak() - before < 64 * 1024
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="needs prlimit")
+async def test_t07_a_line_that_is_too_long_for_a_search_is_said_and_the_others_are_found(roomy: Asker) -> None:
+    with (folder_of(roomy) / "huge.txt").open("wb") as file:
+        for _ in range(300):
+            file.write(b"x" * 1024**2)
+    await roomy.done("write_file", path="other/a.txt", content="needle\n")
+
+    everywhere = await roomy.done("grep", pattern="needle")
+    elsewhere = await roomy.done("grep", pattern="needle", path="other")
+
+    assert (everywhere.data["stopped"], everywhere.data["truncated"]) == ("memory", True)
+    assert "too long to be searched" in everywhere.text
+    assert (elsewhere.data["stopped"], elsewhere.data["total"]) == ("", 1)
+
+
 async def test_t07_many_edits_of_one_long_line_among_both_line_ends_are_made_in_one_go(asker: Asker) -> None:
     """Whoever looks from each of them for the next line end, which is far, needs hours."""
     path = folder_of(asker) / "a.txt"

@@ -161,7 +161,7 @@ class Hit:
     after: tuple[str, ...] = ()
 
 
-StopReason = Literal["", "limit", "time"]
+StopReason = Literal["", "limit", "time", "memory"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,15 @@ from __future__ import annotations
 
 import ctypes
 import os
+import resource
 import subprocess
 import sys
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
+
+MEMORY_BYTES = 400 << 20
+"""ripgrep holds a whole line, twice, in each of its threads; a line may be as long as a file."""
 
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446  # the same numbers on every architecture
 _PATH_BENEATH = 1
@@ -57,6 +62,10 @@ def start_confined(arguments: Sequence[str], folder_fd: int, stdin_fd: int, *, c
     thread.join()
     if failed:
         raise failed[0]
+    if sys.platform == "linux":
+        with suppress(ProcessLookupError):
+            resource.prlimit(started[0].pid, resource.RLIMIT_DATA, (MEMORY_BYTES, MEMORY_BYTES))
+            resource.prlimit(started[0].pid, resource.RLIMIT_CORE, (0, 0))  # it would be a copy of the files
     return started[0]
 
 

@@ -11,6 +11,7 @@ import os
 import re
 import selectors
 import shutil
+import signal
 import subprocess
 import sys
 import threading
@@ -55,6 +56,7 @@ _OPTIONS = (
     "--max-columns-preview",
     "--regex-size-limit=10M",
     "--dfa-size-limit=64M",
+    f"--threads={min(os.cpu_count() or 1, 4)}",  # each holds a line, and they share the memory that they may take
 )
 
 
@@ -206,6 +208,8 @@ def _collect(process: subprocess.Popen[bytes], collected: _Collected, until: flo
         process.stdout.close()
         process.stderr.close()
         code = process.wait()
+    if code == -signal.SIGABRT:
+        collected.stopped = "memory"
     if code == 2 and not collected.places:
         _refuse(collected.error.decode(errors="replace"))
 

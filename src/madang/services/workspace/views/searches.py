@@ -113,6 +113,10 @@ def grepped(search: Search) -> ToolResult[GrepResult]:
         text.append(
             say("Note: Stopped after 5 seconds: not every file was searched. Narrow it with path or glob, then again.")
         )
+    elif search.stopped == "memory":
+        text.append(
+            say("Note: Stopped at a line that is too long to be searched: there may be more. Name other files in path.")
+        )
     if search.hits:
         text.append(say("Note: Use 'read_file' with startLine to read around a line."))
     else:
