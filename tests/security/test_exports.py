@@ -52,6 +52,16 @@ def packed(reply: Reply) -> dict[str, bytes]:
     return found
 
 
+@pytest.mark.parametrize("name", ["a", "notes.txt"])
+async def test_t10_a_file_that_is_named_many_times_is_packed_once(asker: Asker, workspace: Path, name: str) -> None:
+    (workspace / name).write_bytes(b"own")
+
+    reply = await asker.done("export_zip", files=[name, name, f"./{name}", "."])
+
+    assert packed(reply) == {name: b"own"}
+    assert (reply.data["fileCount"], reply.data["skipped"]) == (1, [])
+
+
 async def test_t10_links_are_named_and_neither_followed_nor_packed(
     asker: Asker, workspace: Path, tmp_path: Path
 ) -> None:

@@ -149,10 +149,10 @@ def _files(folder: Folder, paths: list[str], manifest: Manifest) -> Iterator[str
                 continue
             # Two spellings of the same Hangul are one file to whoever unpacks it on a Mac.
             key = unicodedata.normalize("NFC", found.path)
-            before = taken.setdefault(key, found.path)
-            if before is found.path:
+            if key not in taken:
+                taken[key] = found.path
                 yield found.path
-            elif before != found.path:
+            elif taken[key] != found.path:
                 manifest.skip(found.path, "duplicate")
             elif "\N{REPLACEMENT CHARACTER}" in found.path:
                 manifest.skip(found.path, "name")  # two names that are not Unicode look the same
