@@ -29,7 +29,7 @@ from madang.services.workspace.engine.searching import Grep, Searcher
 from madang.services.workspace.store import FileNotices
 from madang.services.workspace.views import files as views
 from madang.services.workspace.views import searches
-from madang.storage.folders import LONGEST_WAIT_S, WriteMode, somebody_writes
+from madang.storage.folders import WriteMode, somebody_writes
 
 Content = Annotated[str, Field(max_length=LONGEST_CONTENT)]
 Pattern = Annotated[str, Field(min_length=1, max_length=2_000)]
@@ -45,6 +45,9 @@ ChangedT = TypeVar("ChangedT")
 
 MOST_SEARCHES = 3
 """At once: each may take seconds, and those who only read a file must still find a thread that is free."""
+
+IN_LINE_S = 19.0
+"""How long a change waits for others of its session: with the wait for other processes still within a call's time."""
 
 
 class FileTools:
@@ -153,7 +156,7 @@ class FileTools:
         """
         turn = self._turns.setdefault((call.user_id, call.session), asyncio.Lock())
         try:
-            async with asyncio.timeout(LONGEST_WAIT_S):
+            async with asyncio.timeout(IN_LINE_S):
                 await turn.acquire()
         except TimeoutError:
             raise somebody_writes() from None
