@@ -196,7 +196,7 @@ class IndexedRows(Protocol):
         """Drop changes that the index now knows."""
 
     async def indexed_chunks(self, content_no: int, after: int, limit: int) -> list[tuple[int, int, str]]:
-        """Return number, row and text of the chunks after the number `after`; none of a content that is gone."""
+        """Return number, row and searched text of the chunks after number `after`; none of a content that is gone."""
 
     async def all_stores(self) -> list[str]:
         """Return the ids of all stores, whoever they belong to."""
@@ -232,6 +232,13 @@ def split_chunk_id(id: str) -> tuple[str, int | None]:
     if dash and content_id.count("-") == 4 and number.isascii() and number.isdecimal() and len(number) < 10:
         return content_id, int(number)
     return id, None
+
+
+def searched_text(filename: str, chunk_number: int, text: str) -> str:
+    """Return what a chunk is found by: its text, and the first one also by the name of the file, without its ending."""
+    if chunk_number > 1 or filename == UNTITLED_CONTENT:
+        return text
+    return f"{filename.rpartition('.')[0] or filename}\n{text}"
 
 
 def line_count(text: str) -> int:

@@ -36,6 +36,7 @@ from madang.services.content.domain import (
     line_count,
     no_content,
     preview,
+    searched_text,
     shown_name,
     split_chunk_id,
     too_large,
@@ -210,7 +211,10 @@ class ContentTools:
             preview=preview(text),
             page_lines=parsed.page_lines,
             chunks=pieces,
-            tokens=[self._parts.tokenizer.tokens(piece.text) for piece in pieces] if self._parts.ranks_by_rows else (),
+            tokens=[
+                self._parts.tokenizer.tokens(searched_text(filename, piece.number, piece.text))
+                for piece in (pieces if self._parts.ranks_by_rows else ())
+            ],
         )
 
     async def _terms(self, query: str) -> list[str]:

@@ -1,8 +1,9 @@
 """The words by which texts are found: the same for what is kept and for what is asked. Pure, but for the dictionary.
 
 Latin and other words are folded and stemmed (English), identifiers also taken apart; Korean is cut into morphemes, of
-which the ones that carry meaning stay; Chinese and Japanese become pairs of characters, and so does Korean where its
-dictionary cannot be loaded. A change of what comes out needs a new `VERSION`: indexes are then made anew.
+which the ones that carry meaning stay; Chinese and Japanese become pairs of characters, and so do Korean words that the
+dictionary does not know, or all where it cannot be loaded. Wide, narrow and joined forms of a character are one. A
+change of what comes out needs a new `VERSION`: indexes are then made anew.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from collections.abc import Iterator
 from functools import cache, lru_cache
 from typing import Any
 
-VERSION = 1
+VERSION = 2
 LONGEST_TOKEN = 64
 MOST_TERMS = 128
 KOREAN_PACKAGE = "lindera-python-ko-dic"
@@ -23,8 +24,16 @@ _HANGUL = "\uac00-\ud7a3"
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _HAS_HANGUL = re.compile(f"[{_HANGUL}]")
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_LETTERS_AND_DIGITS = re.compile(r"([A-Za-z]+)(\d+)|(\d+)([A-Za-z]+)")
 # Nouns, numerals, pronouns, verbs, adjectives, roots, adverbs and calls carry meaning; particles and endings do not.
 _MEANING = ("NN", "NR", "NP", "VV", "VA", "XR", "MAG", "IC")
+_UNKNOWN = "UNKNOWN"
+# Words that hold a question together and say nothing of what it is about.
+_STOP_WORDS = (
+    "a an and are as at be been but by could did do does for from had has have how if in into is it its not of on or "
+    "should so such than that the their them then there these they this those to was were what when where which "
+    "who whom whose why with would"
+)
 
 
 class Tokenizer:
@@ -59,8 +68,9 @@ class Tokenizer:
         return found
 
     def terms(self, query: str) -> list[str]:
-        """Return the distinct tokens of a query, as many as are looked for."""
-        return list(dict.fromkeys(self.tokens(query)))[:MOST_TERMS]
+        """Return the distinct tokens of a query, as many as are looked for; stop words only if there are no others."""
+        found = self.tokens(_stop_words().sub(" ", query)) or self.tokens(query)
+        return list(dict.fromkeys(found))[:MOST_TERMS]
 
     def _korean_tokens(self, text: str) -> Iterator[str]:
         analyser = self._analyser()
@@ -110,6 +120,13 @@ def _package_version(name: str) -> str:
 
 
 @cache
+def _stop_words() -> re.Pattern[str]:
+    # In small letters or with a first capital: IT and WHO are names.
+    words = (f"[{word[0].upper()}{word[0]}]{word[1:]}" if len(word) > 1 else word for word in _STOP_WORDS.split())
+    return re.compile(rf"\b(?:{'|'.join(words)})\b")
+
+
+@cache
 def _runs() -> re.Pattern[str]:
     # Not at import: it takes milliseconds, and most sessions never search.
     return re.compile(rf"(?P<hangul>[{_HANGUL}]+)|(?P<cjk>[{_CJK}]+)|(?P<word>[^\W{_HANGUL}{_CJK}]+)")
@@ -122,11 +139,11 @@ def has_words(text: str) -> bool:
 
 def needles(terms: list[str], query: str) -> list[str]:
     """Return what to look for in a text to see where `terms` stand in it: in lower case, and without endings."""
-    found = dict.fromkeys(term for term in terms if not term.isascii())
+    found, wanted = dict.fromkeys(term for term in terms if not term.isascii()), set(terms)
     for run in _runs().finditer(_composed(query)):
         if run.lastgroup == "word":
             word = run.group().casefold()
-            for token in _word(run.group()):
+            for token in wanted.intersection(_word(run.group())):
                 beginning = _shared(word, token)
                 found[beginning if len(beginning) >= 3 else token] = None
     return list(found)
@@ -143,8 +160,9 @@ def _shared(word: str, token: str) -> str:
 
 
 def _composed(text: str) -> str:
-    # macOS names and some PDFs hold Hangul in parts, which no dictionary knows.
-    return text if text.isascii() else unicodedata.normalize("NFC", text)
+    # macOS names and some PDFs hold Hangul in parts, which no dictionary knows; and Asian
+    # texts hold letters and figures in wide forms, and units in one sign.
+    return text if text.isascii() else unicodedata.normalize("NFKC", text)
 
 
 def _meanings(surface: str, details: list[str]) -> list[str]:
@@ -152,6 +170,8 @@ def _meanings(surface: str, details: list[str]) -> list[str]:
 
     `details` are the dictionary's: the tags, then fifth the kind and eighth the parts, as 열리/VV/*+었/EP/*.
     """
+    if details[0] == _UNKNOWN:
+        return _pairs(surface) if len(surface) > 1 else []
     if not details[0].startswith(_MEANING):
         return []
     if len(details) > 7 and details[4] == "Inflect":
@@ -174,6 +194,8 @@ def _word(word: str) -> tuple[str, ...]:
         parts = [part.lower() for part in _PARTS.findall(word) if len(part) > 1]
         if parts != found:
             found += parts
+    elif pair := _LETTERS_AND_DIGITS.fullmatch(word):  # GPT4, 5kg
+        found += [part.lower() for part in pair.groups("") if len(part) > 1 or part.isdigit()]
     stem = _stemmer().stemWord
     return tuple((stem(token) if token.isascii() else token)[:LONGEST_TOKEN] for token in found)
 

@@ -23,6 +23,7 @@ from madang.services.content.domain import (
     StoreKey,
     no_content,
     no_store,
+    searched_text,
 )
 from madang.services.content.store.ranking import words_of
 from madang.services.content.store.tables import MIGRATIONS
@@ -328,13 +329,13 @@ class ContentRows:
     async def indexed_chunks(self, content_no: int, after: int, limit: int) -> list[tuple[int, int, str]]:
         async def work(tx: Transaction) -> list[tuple[int, int, str]]:
             rows = await tx.all(
-                "SELECT number, no, text FROM content_chunk WHERE content_no = ?1 AND number > ?2 "
-                "ORDER BY number LIMIT ?3",
+                "SELECT k.number, k.no, k.text, c.filename FROM content_chunk k JOIN content c ON c.no = k.content_no "
+                "WHERE k.content_no = ?1 AND k.number > ?2 ORDER BY k.number LIMIT ?3",
                 content_no,
                 after,
                 limit,
             )
-            return [(row[0], row[1], row[2]) for row in rows]
+            return [(number, no, searched_text(name, number, text)) for number, no, text, name in rows]
 
         return await self._database.read(work)
 
