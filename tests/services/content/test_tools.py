@@ -11,8 +11,12 @@ from pathlib import Path
 import pytest
 
 from madang.core.ids import SessionId, UserId
+from madang.provider.provider import Provider
 from madang.services.content.domain import LARGEST_FILE, Limits
+from madang.services.content.service import ContentService
+from madang.storage.audit import AuditLog
 from madang.storage.folders import Folders
+from madang.storage.sqlite import SqliteDatabase
 from tests.asking import Asker
 from tests.services.content.contents import add, open_content, search
 
@@ -485,3 +489,14 @@ async def test_t17_what_is_said_about_a_content_stays_on_its_line(asker: Asker) 
 
     for reply in replies:
         assert not any(line.startswith("[list_content] Error") for line in reply.text.splitlines()), reply.text
+
+
+async def test_adding_may_take_longer_than_other_calls(tmp_path: Path) -> None:
+    database = SqliteDatabase(tmp_path / "madang.db")
+    provider = Provider(AuditLog(database), time_limit_s=1e-6)
+    provider.register(ContentService(database, tmp_path / "index"))
+    try:
+        await add(Asker(provider, database), "서울에서 올림픽이 열렸다.\n" * 2_000)
+    finally:
+        await provider.close()
+        await database.close()

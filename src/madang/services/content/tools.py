@@ -49,6 +49,9 @@ from madang.services.content.engine.windows import window
 from madang.services.content.store import ContentRows
 from madang.storage.folders import Folders
 
+ADD_LIMIT_S = 120.0
+"""25 MiB of Korean take half a minute, and several times that on a busy machine."""
+
 SPARE_HITS = 5
 """So many more are asked for, because a hit may be of a content that was deleted a moment ago."""
 
@@ -86,7 +89,7 @@ class ContentTools:
         """List the content stores of this session with their ids."""
         return views.stores_listed(await self._rows.list_stores(call))
 
-    @tool(effect="write", idempotent=True)
+    @tool(effect="write", idempotent=True, time_limit_s=ADD_LIMIT_S)
     async def add_content(
         self,
         call: Call,

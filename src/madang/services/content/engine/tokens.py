@@ -83,8 +83,7 @@ class Tokenizer:
                         yield from _pairs(run.group())
                 continue
             for morpheme in analyser.tokenize(line):
-                if _HAS_HANGUL.match(morpheme.surface):
-                    yield from _meanings(morpheme.surface, morpheme.details or [""])
+                yield from _meanings(morpheme)
 
     def _analyser(self) -> Any:
         if self._korean is None and self._is_loadable:
@@ -165,17 +164,22 @@ def _composed(text: str) -> str:
     return text if text.isascii() else unicodedata.normalize("NFKC", text)
 
 
-def _meanings(surface: str, details: list[str]) -> list[str]:
+def _meanings(morpheme: Any) -> list[str]:
     """Return a morpheme if it carries meaning; of an inflected one its stem, so that 열렸다 is found by 열리다.
 
-    `details` are the dictionary's: the tags, then fifth the kind and eighth the parts, as 열리/VV/*+었/EP/*.
+    Its details are the dictionary's: the tags, then fifth the kind and eighth the parts, as 열리/VV/*+었/EP/*. They are
+    asked for one by one, because most morphemes are done with after the first.
     """
-    if details[0] == _UNKNOWN:
-        return _pairs(surface) if len(surface) > 1 else []
-    if not details[0].startswith(_MEANING):
+    tag = morpheme.get_detail(0) or ""
+    if not tag.startswith(_MEANING) and tag != _UNKNOWN:
         return []
-    if len(details) > 7 and details[4] == "Inflect":
-        parts = [part.split("/") for part in details[7].split("+")]
+    surface = morpheme.surface
+    if not _HAS_HANGUL.match(surface):
+        return []
+    if tag == _UNKNOWN:
+        return _pairs(surface) if len(surface) > 1 else []
+    if morpheme.get_detail(4) == "Inflect":
+        parts = [part.split("/") for part in (morpheme.get_detail(7) or "").split("+")]
         stems = [part[0] for part in parts if len(part) > 1 and part[1].startswith(_MEANING)]
         if stems:
             return stems
