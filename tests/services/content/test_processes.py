@@ -44,7 +44,8 @@ def check_folder(folder: Path) -> None:
         stores = {id for (id,) in connection.execute("SELECT id FROM content_store")}
     finally:
         connection.close()
-    folders = set((folder / "index").iterdir())
+    index = folder / "index"
+    folders = set(index.iterdir()) if index.exists() else set()  # a first kill can come before anything was kept
     assert {path.name for path in folders} <= stores
     for path in folders:
         assert {part.name for part in path.iterdir()} <= {"lock", "queue", "version", "words"}
