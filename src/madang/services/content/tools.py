@@ -53,7 +53,7 @@ ADD_LIMIT_S = 120.0
 """25 MiB of Korean take half a minute, and several times that on a busy machine."""
 
 SPARE_HITS = 5
-"""So many more are asked for, because a hit may be of a content that was deleted a moment ago."""
+"""So many more are asked for once a hit was of a content that had been deleted a moment ago."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,15 +230,13 @@ class ContentTools:
         self, store: StoreKey, terms: list[str], wanted: SearchOptions, is_behind: bool
     ) -> list[Passage]:
         passages: list[Passage] = []
-        for _ in range(2):
+        for spare in (0, SPARE_HITS):
             if is_behind:
                 await self._ranking.update(store)
-            hits = await self._ranking.rank(store, terms, wanted.top_n + SPARE_HITS)
+            hits = await self._ranking.rank(store, terms, wanted.top_n + spare)
             hits = [hit for hit in hits if hit.relevance >= wanted.threshold]
-            passages, is_behind = await self._rows.passages(store, hits[: wanted.top_n])
-            if len(passages) < min(wanted.top_n, len(hits)):
-                passages, is_behind = await self._rows.passages(store, hits)
-            if not is_behind:
+            passages, is_behind = await self._rows.passages(store, hits)
+            if not is_behind and len(passages) == len(hits):
                 break
         return passages[: wanted.top_n]
 
