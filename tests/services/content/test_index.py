@@ -185,14 +185,14 @@ def test_a_brief_search_finds_the_same_and_leaves_the_rest_to_a_thread(
     assert first.search_briefly(["zebra"], 5) is None  # opening takes a while
     first.make()
     first.finish()
-    first.add(1, [(1, "a zebra"), (2, "no giraffa")])
+    first.put(1, [(1, "a zebra"), (2, "no giraffa")], anew=True)
     first.commit()
     found = first.search_briefly(["zebra"], 5)
     assert found
     assert found == first.search(["zebra"], 5)
 
     second.open()
-    first.add(2, [(3, "another zebra")])
+    first.put(2, [(3, "another zebra")], anew=True)
     first.commit()
     assert second.search_briefly(["zebra"], 5) is None  # so does reading what another has committed
     assert len(second.search(["zebra"], 5)) == 2

@@ -52,6 +52,9 @@ from madang.storage.folders import Folders
 ADD_LIMIT_S = 120.0
 """25 MiB of Korean take half a minute, and several times that on a busy machine."""
 
+BRIEF = 100_000
+"""So many bytes are hashed in less time than the way to a thread and back takes."""
+
 SPARE_HITS = 5
 """So many more are asked for once a hit was of a content that had been deleted a moment ago."""
 
@@ -103,7 +106,7 @@ class ContentTools:
         source = await self._source(call, content, file_url)
         filename = shown_name(given.filename or source.filename, UNTITLED_CONTENT)
         mime_type = shown_name(given.mime_type, source.mime_type)
-        sha256 = await asyncio.to_thread(_digest, source.data)
+        sha256 = _digest(source.data) if len(source.data) < BRIEF else await asyncio.to_thread(_digest, source.data)
         store = await self._rows.find_store(call, store_id)
         there = await self._rows.find_duplicate(store, sha256) if store else None
         if store and there:

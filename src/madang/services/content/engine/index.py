@@ -59,8 +59,8 @@ class StoreIndex:
         self._seen: object = None
 
     @property
-    def is_written(self) -> bool:
-        return self._writer is not None
+    def is_open(self) -> bool:
+        return self._index is not None
 
     def open(self) -> None:
         """Open what is there, unless it is open."""
@@ -103,22 +103,17 @@ class StoreIndex:
             with _at_the_files():
                 self._version.write_text(self._made_by(), encoding="utf-8")
 
-    def remove(self, content_no: int) -> None:
-        """Drop the chunks of a content."""
+    def put(self, content_no: int, chunks: Sequence[tuple[int, str]], *, anew: bool) -> None:
+        """Add chunks of a content, each the number of its row and its text; `anew` drops what was there of it."""
         import tantivy
 
         assert self._index is not None
         with _at_the_files():
-            # By a query: by a term, tantivy would look for a signed number and find nothing.
-            query = tantivy.Query.term_query(self._index.schema, "content", content_no)
-            self._writing().delete_documents_by_query(query)
-
-    def add(self, content_no: int, chunks: Sequence[tuple[int, str]]) -> None:
-        """Add chunks, each the number of its row and its text."""
-        import tantivy
-
-        with _at_the_files():
             writer = self._writing()
+            if anew:
+                # By a query: by a term, tantivy would look for a signed number and find nothing.
+                query = tantivy.Query.term_query(self._index.schema, "content", content_no)
+                writer.delete_documents_by_query(query)
             for chunk_no, text in chunks:
                 tokens = self._tokenizer.tokens(text)
                 if tokens:

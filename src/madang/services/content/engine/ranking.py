@@ -118,6 +118,8 @@ class IndexRanking:
         await self._update(store)
 
     async def _ready(self, store: StoreKey, opened: _Opened) -> None:
+        if opened.index.is_open:
+            return
         try:
             await asyncio.to_thread(opened.index.open)
         except BrokenIndex:
@@ -137,11 +139,13 @@ class IndexRanking:
         if not changes:
             return
         for content_no in dict.fromkeys(change.content_no for change in changes):
-            await asyncio.to_thread(index.remove, content_no)
-            after = 0
-            while chunks := await self._rows.indexed_chunks(content_no, after, CHUNKS_AT_ONCE):
-                await asyncio.to_thread(index.add, content_no, [(no, text) for _, no, text in chunks])
-                after = chunks[-1][0]
+            is_new, after = True, 0
+            while True:
+                chunks = await self._rows.indexed_chunks(content_no, after, CHUNKS_AT_ONCE)
+                await asyncio.to_thread(index.put, content_no, [(no, text) for _, no, text in chunks], anew=is_new)
+                if len(chunks) < CHUNKS_AT_ONCE:
+                    break
+                is_new, after = False, chunks[-1][0]
         await asyncio.to_thread(index.commit)
         await self._rows.forget(changes)
 
