@@ -10,6 +10,7 @@ import asyncio
 import os
 import queue
 import threading
+import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
@@ -217,7 +218,7 @@ class SqliteDatabase:
             connection = apsw.Connection(str(self._path), vfs=self._vfs)
         connection.set_busy_timeout(BUSY_MS)
         # WAL keeps readers going while the writer commits; FULL makes an acknowledged write survive a power cut.
-        connection.execute("PRAGMA journal_mode = WAL").fetchall()  # answers with a row: what followed would not run
+        _write_ahead(connection)
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF; PRAGMA temp_store = MEMORY")
         if reader:
@@ -325,6 +326,19 @@ class SqliteDatabase:
                 back_up(source, self._path)
         except apsw.Error as error:
             raise _translated(error) from error
+
+
+def _write_ahead(connection: apsw.Connection) -> None:
+    """Switch to WAL. Of several that switch a new file at once, SQLite refuses some without waiting: they ask again."""
+    until = time.monotonic() + BUSY_MS / 1000
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL").fetchall()  # with others in one text they would not run
+            return
+        except apsw.BusyError:
+            if time.monotonic() > until:
+                raise
+            time.sleep(0.01)
 
 
 def _read(connection: apsw.Connection, work: Work[ResultT]) -> ResultT:
