@@ -61,7 +61,8 @@ async def open_madang(settings: Settings, base_url: str = "") -> AsyncIterator[M
     services = builtin_services(database, folders, downloads, index_dir=settings.data_dir / "index")
     schemas = built_schemas()
     for tool in (tool for service in services for tool in service.tools):
-        tool.know(schemas[tool.name])
+        if tool.name in schemas:  # one that was just written makes its own, until scripts/generate knows it
+            tool.know(schemas[tool.name])
     _check_names(services, [*settings.services, *(name for names in settings.grants.values() for name in names)])
     for service in services:
         if not settings.services or service.metadata.name in settings.services:

@@ -26,6 +26,7 @@ from madang.core.messages import say
 from madang.storage.backups import back_up
 from madang.storage.database import MigrationSet, ResultT, Row, Work
 from madang.storage.notices import NOTICE_MIGRATIONS, Watchers
+from madang.storage.sqlite_errors import translated
 
 BUSY_MS = 5_000
 READERS = 2
@@ -145,7 +146,7 @@ class SqliteDatabase:
             except apsw.BusyError:
                 pass  # a thread can wait for whoever holds the file; an event loop must not
             except apsw.Error as error:
-                raise _translated(error) from error
+                raise translated(error) from error
             finally:
                 self._here_is_free.release()
         return await self._submit(self._reads if self._reader_count else self._writes, work)
@@ -267,11 +268,11 @@ class SqliteDatabase:
                 connection.execute("ROLLBACK")
             for job in jobs:
                 if job.error is None or isinstance(job.error, apsw.Error):
-                    job.error = _translated(error)
+                    job.error = translated(error)
             return False
         for job in jobs:
             if isinstance(job.error, apsw.Error):
-                job.error = _translated(job.error)
+                job.error = translated(job.error)
         return bool(topics)
 
     def _read_loop(self, connection: apsw.Connection) -> None:
@@ -279,7 +280,7 @@ class SqliteDatabase:
             try:
                 job.result = _read(connection, job.work)
             except apsw.Error as error:
-                job.error = _translated(error)
+                job.error = translated(error)
             except Exception as error:
                 job.error = error
             _settle([job])
@@ -325,7 +326,7 @@ class SqliteDatabase:
             with closing(self._connect()) as source:  # a reader's connection may not even write to another file
                 back_up(source, self._path)
         except apsw.Error as error:
-            raise _translated(error) from error
+            raise translated(error) from error
 
 
 def _write_ahead(connection: apsw.Connection) -> None:
@@ -386,30 +387,3 @@ def _settle(jobs: list[_Job]) -> None:
 def _settle_all(jobs: list[_Job]) -> None:
     for job in jobs:
         job.settle()
-
-
-def _translated(error: Exception) -> Exception:
-    """Errors that mean the disk or another process become `Unavailable`; the others are bugs and stay what they are."""
-    known = (
-        apsw.BusyError,
-        apsw.LockedError,
-        apsw.FullError,
-        apsw.IOError,
-        apsw.ReadOnlyError,
-        apsw.CantOpenError,
-    )
-    return _unavailable(error) if isinstance(error, (*known, apsw.CorruptError, apsw.NotADBError)) else error
-
-
-def _unavailable(error: apsw.Error) -> Unavailable:
-    if isinstance(error, apsw.FullError):
-        return Unavailable(say("The disk is full. Nothing was written."), hint=say("Free some space, then call again."))
-    if isinstance(error, (apsw.BusyError, apsw.LockedError)):
-        return Unavailable(
-            say("Another process keeps the database locked. Nothing was written."),
-            hint=say("Call again in a moment."),
-        )
-    return Unavailable(
-        say("The database cannot be used: {reason}.", reason=str(error)),
-        hint=say("Ask the person to run 'madang doctor'."),
-    )

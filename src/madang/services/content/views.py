@@ -39,16 +39,8 @@ class ContentSummary(Document):
     uploaded_at: str
 
 
-class ContentAdded(Document):
+class ContentAdded(ContentSummary):
     store_id: str
-    content_id: str
-    filename: str
-    mime_type: str
-    size: int
-    line_count: int
-    chunk_count: int
-    preview: str
-    uploaded_at: str
     duplicate: bool
 
 

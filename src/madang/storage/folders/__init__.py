@@ -1,11 +1,10 @@
 """Folders of files, each held by a descriptor: no path, link or race leads out of one."""
 
 from madang.storage.folders.folder import Entry, Folder, WriteMode, somebody_writes
-from madang.storage.folders.paths import ROOT, parse_path
+from madang.storage.folders.paths import parse_path
 from madang.storage.folders.sessions import Folders, SessionFolders
 
 __all__ = [
-    "ROOT",
     "Entry",
     "Folder",
     "Folders",

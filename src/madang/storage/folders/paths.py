@@ -12,9 +12,6 @@ LONGEST_PATH = 4_000
 LONGEST_NAME = 255
 """In bytes, as file systems count."""
 
-ROOT: tuple[str, ...] = ()
-"""The path of a folder itself."""
-
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _DRIVE = re.compile(r"[A-Za-z]:")
 

@@ -25,10 +25,6 @@ class Turn:
         self._folder = folder
         self._held: int | None = None
 
-    @property
-    def is_held(self) -> bool:
-        return self._held is not None
-
     async def take(self) -> None:
         """Wait for the turn and take it. Taking it twice is once."""
         if self._held is not None:

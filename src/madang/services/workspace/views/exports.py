@@ -19,6 +19,7 @@ from madang.services.workspace.domain.exports import (
     export_uri,
 )
 from madang.services.workspace.domain.files import shown
+from madang.services.workspace.views.sizes import size_text
 
 EXPORT_PAGE = "workspace/export"
 EXPORT_TEMPLATE = ResourceTemplate(
@@ -83,18 +84,6 @@ def too_large(kept: KeptExport, most: int, download_url: str) -> LimitExceeded:
 
 def mime_type_of(name: str) -> str:
     return mimetypes.guess_type(name)[0] or "application/octet-stream"
-
-
-def size_text(size: int) -> str:
-    """Return a size for people."""
-    if size < 1024:
-        return f"{size} B"
-    amount = float(size)
-    for unit in ("KB", "MB", "GB"):
-        amount /= 1024
-        if amount < 1024 or unit == "GB":
-            break
-    return f"{amount:.1f} {unit}"
 
 
 def _text(export: Export, data: Exported, description: str) -> Text:

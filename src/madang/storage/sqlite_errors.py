@@ -1,0 +1,35 @@
+"""What SQLite's errors mean to a caller."""
+
+from __future__ import annotations
+
+import apsw
+
+from madang.core.errors import Unavailable
+from madang.core.messages import say
+
+
+def translated(error: Exception) -> Exception:
+    """Errors that mean the disk or another process become `Unavailable`; the others are bugs and stay what they are."""
+    known = (
+        apsw.BusyError,
+        apsw.LockedError,
+        apsw.FullError,
+        apsw.IOError,
+        apsw.ReadOnlyError,
+        apsw.CantOpenError,
+    )
+    return _unavailable(error) if isinstance(error, (*known, apsw.CorruptError, apsw.NotADBError)) else error
+
+
+def _unavailable(error: apsw.Error) -> Unavailable:
+    if isinstance(error, apsw.FullError):
+        return Unavailable(say("The disk is full. Nothing was written."), hint=say("Free some space, then call again."))
+    if isinstance(error, (apsw.BusyError, apsw.LockedError)):
+        return Unavailable(
+            say("Another process keeps the database locked. Nothing was written."),
+            hint=say("Call again in a moment."),
+        )
+    return Unavailable(
+        say("The database cannot be used: {reason}.", reason=str(error)),
+        hint=say("Ask the person to run 'madang doctor'."),
+    )
