@@ -35,8 +35,8 @@ DATA = Path(os.environ.get("MADANG_BENCH_DATA") or Path(__file__).resolve().pare
 CALL = Call(AssistantId("bench"), SessionId("bench"))
 MANY = Limits(contents=10**6)
 DEPTH = 10
-LEAST_MRR = 0.90
-LEAST_NDCG = 0.37
+MIN_MRR = 0.90
+MIN_NDCG = 0.37
 QUESTIONS = 1_000
 
 
@@ -103,8 +103,8 @@ async def quality(effort: Effort) -> list[Finding]:
         return []
     questions = QUESTIONS if effort.rounds > 5 else 200
     judged: list[tuple[str, Collection, Judge, float]] = [
-        ("KorQuAD, MRR@10", korquad(questions), reciprocal_rank, LEAST_MRR),
-        ("Cranfield, nDCG@10", cranfield(), gain, LEAST_NDCG),
+        ("KorQuAD, MRR@10", korquad(questions), reciprocal_rank, MIN_MRR),
+        ("Cranfield, nDCG@10", cranfield(), gain, MIN_NDCG),
     ]
     findings = []
     for what, collection, judge, least in judged:

@@ -155,7 +155,7 @@ def _commits(times: int, vfs: str) -> dict[str, Side]:
                 return {"rate": CLIENTS * times / (time.perf_counter() - started)}
 
     async def each() -> Sample:
-        with patch.object(sqlite, "LARGEST_BATCH", 1):
+        with patch.object(sqlite, "MAX_BATCH_WRITES", 1):
             return await grouped()
 
     return {"grouped": grouped, "each": each}

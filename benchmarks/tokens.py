@@ -14,7 +14,7 @@ from benchmarks.venvs import python_with
 
 TOKENIZER = "bpe-openai==0.1.4"
 ENCODING = "o200k_base"
-MOST_TOKENS = 2_500
+MAX_TOKENS = 2_500
 
 _COUNT = """
 import json, sys, bpe_openai
@@ -35,9 +35,9 @@ async def tokens(effort: Effort) -> list[Finding]:
     what = f"tokens ({ENCODING})"
     of_two = f"{len(two)} tools of playbook and planning"
     return [
-        _finding(f"{of_two}, {what} that a model sees vs {MOST_TOKENS:,}", shown, True),
-        _finding(f"{of_two}, {what} of the whole list vs {MOST_TOKENS:,}", whole, False),
-        _finding(f"{len(every)} tools of all services, {what} that a model sees vs {MOST_TOKENS:,}", all_shown, False),
+        _finding(f"{of_two}, {what} that a model sees vs {MAX_TOKENS:,}", shown, True),
+        _finding(f"{of_two}, {what} of the whole list vs {MAX_TOKENS:,}", whole, False),
+        _finding(f"{len(every)} tools of all services, {what} that a model sees vs {MAX_TOKENS:,}", all_shown, False),
     ]
 
 
@@ -59,4 +59,4 @@ def _counted(python: Path, texts: list[str]) -> list[int]:
 
 
 def _finding(what: str, counted: int, promised: bool) -> Finding:
-    return Finding(what, "tokens", counted, MOST_TOKENS, counted / MOST_TOKENS, Goal(1, promised=promised))
+    return Finding(what, "tokens", counted, MAX_TOKENS, counted / MAX_TOKENS, Goal(1, promised=promised))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from madang.core.calls import Call, Door, PageMode
 from madang.core.errors import SetupError
-from madang.core.messages import say
+from madang.core.phrases import say
 from madang.core.service import Service
 from madang.provider.provider import Provider
 from madang.services import built_schemas, builtin_services

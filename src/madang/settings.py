@@ -17,7 +17,7 @@ from madang.core.calls import LOCALES, Locale, PageMode
 from madang.core.documents import Document
 from madang.core.errors import SetupError
 from madang.core.ids import LOCAL_USER, AssistantId, SessionId, UserId, is_name
-from madang.core.messages import say
+from madang.core.phrases import say
 
 UiChoice = Literal["auto", "linked", "embedded", "off"]
 AskChoice = Literal["auto", "elicit"]
@@ -29,7 +29,7 @@ ChoiceT = TypeVar("ChoiceT", bound=str)
 DEFAULT_NAME = "default"
 DEFAULT_ASSISTANT = AssistantId(DEFAULT_NAME)
 DEFAULT_SESSION = SessionId(DEFAULT_NAME)
-SHORTEST_TOKEN = 16
+MIN_TOKEN_CHARS = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,9 +93,9 @@ def read_settings(
         return environment.get(f"MADANG_{name.upper()}", getattr(config, name) or default)
 
     token = environment.get("MADANG_TOKEN", "")
-    if token and (len(token) < SHORTEST_TOKEN or not token.isascii() or not token.isprintable() or " " in token):
+    if token and (len(token) < MIN_TOKEN_CHARS or not token.isascii() or not token.isprintable() or " " in token):
         raise SetupError(
-            say("MADANG_TOKEN must be at least {length} printable characters without spaces.", length=SHORTEST_TOKEN),
+            say("MADANG_TOKEN must be at least {length} printable characters without spaces.", length=MIN_TOKEN_CHARS),
             hint=say("Make one with: python3 -c 'import secrets; print(secrets.token_urlsafe(32))'"),
         )
     return Settings(

@@ -9,7 +9,7 @@ import pytest
 from playwright.async_api import Browser, expect
 
 from madang.core.calls import Locale
-from madang.core.messages import Message
+from madang.core.phrases import Phrase
 from madang.core.results import UiPage
 from madang.rendering.catalogue import translator
 from madang.rendering.pages import render_fragment
@@ -73,7 +73,7 @@ async def pages_of(madang: ServedMadang, locale: Locale) -> dict[str, str]:
 
 def drawn(page: UiPage, locale: Locale) -> str:
     def fill(template: str, **values: object) -> str:
-        return Message(template, values).render(translator(locale))
+        return Phrase(template, values).render(translator(locale))
 
     return render_fragment(page.template, page.context, fill)
 

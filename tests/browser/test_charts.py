@@ -48,7 +48,7 @@ async def test_every_chart_fits_in_either_theme_and_width(browser: Browser, arte
             assert await host.view.evaluate("document.documentElement.scrollWidth") == width, name
             assert await host.view.evaluate("innerHeight >= document.documentElement.scrollHeight"), name
             assert await host.view.evaluate(_OUTSIDE) == [], name
-            assert await host.view.evaluate(_SMALLEST_TEXT) >= 10, name
+            assert await host.view.evaluate(_MIN_TEXT_SIZE) >= 10, name
             for theme in ("light", "dark"):
                 await host.notify("ui/notifications/host-context-changed", {"theme": theme})
                 await expect(host.frame.locator("html")).to_have_attribute("data-theme", theme)
@@ -68,7 +68,7 @@ _OUTSIDE = """() => {
     }).map((text) => text.textContent);
 }"""
 
-_SMALLEST_TEXT = """() => {
+_MIN_TEXT_SIZE = """() => {
     const svg = [...document.querySelectorAll('svg')].find((one) => one.getBoundingClientRect().width);
     return parseFloat(getComputedStyle(svg).fontSize) * svg.getScreenCTM().a;
 }"""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from madang.core.messages import Message
+from madang.core.phrases import Phrase
 from madang.core.service import Loads, TellsChanges, TellsContext, Unloads
 from madang.rendering.catalogue import translator
 from madang.services import builtin_services
@@ -21,7 +21,7 @@ def test_a_service_says_who_it_is_in_both_languages(name: str) -> None:
     assert name.isidentifier()
     assert metadata.version
     for text in (metadata.title, metadata.description):
-        assert isinstance(text, Message)
+        assert isinstance(text, Phrase)
         assert text.render(translator("ko"))
 
 

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import pytest
 from pydantic import Field, ValidationError
 
-from madang.core.arguments import MOST_DEPTH, MOST_VALUES, check_shape, invalid_arguments
+from madang.core.arguments import MAX_ARGUMENT_DEPTH, MAX_ARGUMENT_VALUES, check_shape, invalid_arguments
 from madang.core.documents import Document
 from madang.core.errors import InvalidArguments, LimitExceeded
 
@@ -21,13 +21,19 @@ def nested(depth: int) -> dict[str, Any]:
 
 @pytest.mark.parametrize(
     "arguments",
-    [{}, {"a": [1, {"b": None}]}, {"배포": "🚀 \u2028 \x7f"}, nested(MOST_DEPTH - 3), {"a": [0] * (MOST_VALUES - 2)}],
+    [
+        {},
+        {"a": [1, {"b": None}]},
+        {"배포": "🚀 \u2028 \x7f"},
+        nested(MAX_ARGUMENT_DEPTH - 3),
+        {"a": [0] * (MAX_ARGUMENT_VALUES - 2)},
+    ],
 )
 def test_what_a_tool_could_mean_passes(arguments: dict[str, Any]) -> None:
     check_shape(arguments)
 
 
-@pytest.mark.parametrize("depth", [MOST_DEPTH, 100_000])
+@pytest.mark.parametrize("depth", [MAX_ARGUMENT_DEPTH, 100_000])
 def test_too_deep_is_refused(depth: int) -> None:
     with pytest.raises(LimitExceeded, match="nested deeper than 64 levels"):
         check_shape(nested(depth))
@@ -35,14 +41,14 @@ def test_too_deep_is_refused(depth: int) -> None:
 
 def test_too_many_is_refused() -> None:
     with pytest.raises(LimitExceeded, match="more than 100000 values"):
-        check_shape({"a": [0] * MOST_VALUES})
+        check_shape({"a": [0] * MAX_ARGUMENT_VALUES})
 
 
 def test_one_list_that_stands_in_many_places_is_refused_before_it_is_unfolded() -> None:
-    wide = [0] * (MOST_VALUES - 10)
+    wide = [0] * (MAX_ARGUMENT_VALUES - 10)
 
     with pytest.raises(LimitExceeded, match="more than 100000 values"):
-        check_shape({"a": [wide] * (MOST_VALUES - 10)})
+        check_shape({"a": [wide] * (MAX_ARGUMENT_VALUES - 10)})
 
 
 @pytest.mark.parametrize("arguments", [{"a\x00": 1}, {"a": "\x00"}, {"a": [{"b": ["c\x00d"]}]}])

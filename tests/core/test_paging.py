@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from madang.core.errors import OutOfRange
-from madang.core.messages import say
-from madang.core.paging import ALL, MOST_ITEMS, Page, Span, span
+from madang.core.paging import ALL, MAX_PAGE_ITEMS, Page, Span, span
+from madang.core.phrases import say
 
 THINGS = say("things")
 
@@ -62,7 +62,7 @@ def test_a_filled_page_knows_its_neighbours() -> None:
 
 
 @settings(deadline=None)
-@given(st.integers(0, 3000), st.one_of(st.just(ALL), st.integers(1, MOST_ITEMS)))
+@given(st.integers(0, 3000), st.one_of(st.just(ALL), st.integers(1, MAX_PAGE_ITEMS)))
 def test_the_pages_of_a_listing_are_its_slices_in_order(total: int, page_size: int) -> None:
     everything = range(total)
     first = span(1, page_size, total, things=THINGS)
@@ -71,5 +71,5 @@ def test_the_pages_of_a_listing_are_its_slices_in_order(total: int, page_size: i
     joined = [number for page in pages for number in everything[page.offset : page.offset + page.limit]]
 
     assert joined == list(everything)
-    assert all(page.limit <= MOST_ITEMS for page in pages)
+    assert all(page.limit <= MAX_PAGE_ITEMS for page in pages)
     assert [page.fill([]).has_next_page for page in pages] == [True] * (len(pages) - 1) + [False] * bool(pages)

@@ -25,7 +25,7 @@ from tests.storage.children import Child
 
 ROOT = Path(__file__).resolve().parents[2]
 TIMEOUT_S = 60
-MOST_TRIES = 20
+MAX_TRIES = 20
 
 OLD_TABLES = MigrationSet("set", sqlite=("CREATE TABLE value (text)",))
 NEW_TABLES = MigrationSet("set", sqlite=(*OLD_TABLES.sqlite, "DROP TABLE value"))
@@ -65,7 +65,7 @@ async def story(folder: str) -> None:
     audit.FLUSH_S = 3600
     async with asking(folder) as asker:
         for number, step in enumerate(STORY, start=1):
-            for _ in range(MOST_TRIES):
+            for _ in range(MAX_TRIES):
                 reply = await tell(asker, step)
                 if not reply.is_error:
                     break

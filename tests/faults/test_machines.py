@@ -89,7 +89,7 @@ def are_like(expected: list[Kept], seen: list[Kept]) -> bool:
 class Playbooks(Living):
     """Playbooks of one assistant: a list in the order of their making."""
 
-    MOST = 12
+    MAX_KEPT = 12
 
     def __init__(self) -> None:
         super().__init__()
@@ -122,7 +122,7 @@ class Playbooks(Living):
             found.append(Kept(*texts, playbook["version"], playbook["id"], playbook["updatedAt"]))
         return found
 
-    @precondition(lambda self: len(self.kept) < self.MOST)
+    @precondition(lambda self: len(self.kept) < self.MAX_KEPT)
     @rule(cut=MAYBE_CUT, goal=NAMES, command=TEXTS, steps=st.lists(TEXTS, max_size=3))
     def create(self, cut: Cut | None, goal: str, command: str, steps: list[str]) -> None:
         arguments = {"goal": goal, "initialCommand": command, "workflow": [{"description": step} for step in steps]}
@@ -174,7 +174,7 @@ class Playbooks(Living):
         items = self.house.done("list_playbook_runs")["page"]["items"]
         return [(run["goal"], run["version"]) for run in items]
 
-    @precondition(lambda self: 0 < len(self.kept) <= self.MOST // 2)
+    @precondition(lambda self: 0 < len(self.kept) <= self.MAX_KEPT // 2)
     @rule(cut=MAYBE_CUT, data=st.data(), format=st.sampled_from(["yaml", "json"]))
     def export_and_import(self, cut: Cut | None, data: st.DataObject, format: str) -> None:
         """All of a document or nothing of it, and what comes in is what went out."""

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable
 from madang.core.calls import Call
 from madang.core.documents import Document
 from madang.core.errors import SetupError
-from madang.core.messages import say
+from madang.core.phrases import say
 from madang.core.results import ToolResult
 from madang.core.service import Context, ServiceContext, ServiceMetadata
 from madang.core.tools import Tool, tool, tools_of

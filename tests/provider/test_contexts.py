@@ -15,7 +15,7 @@ from inline_snapshot import snapshot
 from madang.core.calls import Call
 from madang.core.errors import Unavailable
 from madang.core.ids import AssistantId, SessionId
-from madang.core.messages import say
+from madang.core.phrases import say
 from madang.core.service import Context, ServiceContext
 from madang.provider.provider import Provider
 from tests.asking import CALL, Asker, open_asker

@@ -8,7 +8,7 @@ import logging
 import pytest
 from anyio import fail_after
 
-from madang.core.messages import say
+from madang.core.phrases import say
 from madang.core.service import ServiceMetadata, ServiceStatus
 from madang.provider.provider import Provider
 from tests.asking import CALL

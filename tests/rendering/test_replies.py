@@ -10,11 +10,11 @@ from inline_snapshot import snapshot
 from madang.core.calls import PageMode
 from madang.core.documents import Document
 from madang.core.errors import NotFound, Unavailable
-from madang.core.messages import Rows, Text, say
 from madang.core.paging import span
+from madang.core.phrases import Rows, Text, say
 from madang.core.results import Pause, Reply, ShownPage, ToolResult, UiPage
 from madang.rendering.catalogue import translator
-from madang.rendering.replies import MOST_BYTES, MOST_ROWS, error_reply, render_text, reply
+from madang.rendering.replies import MAX_ROWS, MAX_TEXT_BYTES, error_reply, render_text, reply
 from tests.asking import CALL
 
 ENGLISH = translator("en")
@@ -36,11 +36,11 @@ def test_a_text_is_its_blocks_line_by_line() -> None:
 
 
 def test_fifty_rows_are_shown_and_the_rest_is_told() -> None:
-    exactly = rendered(Rows(["row"] * MOST_ROWS, REST))
-    more = rendered("head", Rows(["row"] * (MOST_ROWS + 3), REST), "foot")
+    exactly = rendered(Rows(["row"] * MAX_ROWS, REST))
+    more = rendered("head", Rows(["row"] * (MAX_ROWS + 3), REST), "foot")
 
-    assert exactly == ["row"] * MOST_ROWS
-    assert more == ["head", *["row"] * MOST_ROWS, "… 3 more after 50.", "foot"]
+    assert exactly == ["row"] * MAX_ROWS
+    assert more == ["head", *["row"] * MAX_ROWS, "… 3 more after 50.", "foot"]
 
 
 def test_rows_are_cut_where_the_room_ends() -> None:
@@ -49,7 +49,7 @@ def test_rows_are_cut_where_the_room_ends() -> None:
     shown = lines.count("가" * 300)
     assert shown == 9
     assert lines[-2:] == [f"… {20 - shown} more after {shown}.", "foot"]
-    assert len("\n".join(lines).encode()) <= MOST_BYTES + 100
+    assert len("\n".join(lines).encode()) <= MAX_TEXT_BYTES + 100
 
 
 def test_what_stands_beside_a_list_counts_too() -> None:
@@ -69,7 +69,7 @@ def test_two_lists_share_the_room() -> None:
 def test_one_row_is_always_shown_as_far_as_there_is_room() -> None:
     first, last = rendered(Rows(["x" * 20_000, "y"], REST))
 
-    assert first == "x" * MOST_BYTES + "… (cut here: 11808 more characters are in the structured result)"
+    assert first == "x" * MAX_TEXT_BYTES + "… (cut here: 11808 more characters are in the structured result)"
     assert last == "… 1 more after 1."
 
 
@@ -86,7 +86,7 @@ def test_long_lines_share_the_room_and_short_ones_stay_whole() -> None:
         "row",
         "end",
     ]
-    assert len("\n".join(lines).encode()) <= MOST_BYTES + 200
+    assert len("\n".join(lines).encode()) <= MAX_TEXT_BYTES + 200
 
 
 def test_a_text_that_fits_is_left_alone() -> None:

@@ -32,7 +32,7 @@ from tests.asking import NO_FOLDERS
 CALL = Call(AssistantId("default"), SessionId("default"))
 TOOLS = {tool.name: tool for service in builtin_services(SqliteDatabase(None), NO_FOLDERS) for tool in service.tools}
 PAGED = [name for name, tool in TOOLS.items() if "page" in tool.input_schema["properties"]]
-LONGEST_ERROR = 4_000
+MAX_ERROR_CHARS = 4_000
 
 WRONG_NUMBERS: list[Any] = [
     0, -2, 10**30, -(10**30), 1.0, 1.5, "5", "-1", True, False, float("nan"), float("inf"), float("-inf"), None,
@@ -134,7 +134,7 @@ def check_answer(reply: Reply) -> None:
     reply.text.encode()
     if reply.is_error:
         assert reply.text.startswith(f"[{reply.tool}] Error: ")
-        assert len(reply.text) < LONGEST_ERROR
+        assert len(reply.text) < MAX_ERROR_CHARS
         assert reply.data["error"]["code"] == reply.error_code
 
 

@@ -16,9 +16,9 @@ from starlette.types import Message, Receive, Scope, Send
 
 from madang.core.errors import SetupError
 from madang.server.http import (
-    LARGEST_BODY,
-    MOST_DEPTH,
-    MOST_VALUES,
+    MAX_BODY_BYTES,
+    MAX_BODY_DEPTH,
+    MAX_BODY_VALUES,
     GateMiddleware,
     listening_socket,
     local_gate,
@@ -91,7 +91,7 @@ async def test_t37_json_gets_in_unchanged_unless_it_is_too_deep(value: Any, wrap
 
     status, inside = await knock(parts)
 
-    if depth(value) > MOST_DEPTH:
+    if depth(value) > MAX_BODY_DEPTH:
         assert (status, inside) == (400, [])
     else:
         assert (status, inside) == (200, [body])
@@ -109,11 +109,11 @@ async def test_t37_any_bytes_are_answered(body: bytes) -> None:
 @pytest.mark.parametrize(
     ("body", "status"),
     [
-        (json.dumps("x" * (LARGEST_BODY - 2)).encode(), 200),
-        (json.dumps("x" * (LARGEST_BODY - 1)).encode(), 413),
-        (json.dumps([0] * MOST_VALUES).encode(), 200),
-        (json.dumps([0] * (MOST_VALUES + 2)).encode(), 413),
-        (json.dumps("," * (MOST_VALUES + 2)).encode(), 200),
+        (json.dumps("x" * (MAX_BODY_BYTES - 2)).encode(), 200),
+        (json.dumps("x" * (MAX_BODY_BYTES - 1)).encode(), 413),
+        (json.dumps([0] * MAX_BODY_VALUES).encode(), 200),
+        (json.dumps([0] * (MAX_BODY_VALUES + 2)).encode(), 413),
+        (json.dumps("," * (MAX_BODY_VALUES + 2)).encode(), 200),
     ],
     ids=["largest", "too large", "most values", "too many values", "commas in a string"],
 )

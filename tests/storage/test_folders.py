@@ -306,7 +306,7 @@ def test_the_draft_of_a_writer_who_lives_is_not_swept(folders: Folders, files: F
 def test_a_writer_waits_for_another_and_says_so_in_the_end(
     folders: Folders, files: Folder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(folder, "LONGEST_WAIT_S", 0)
+    monkeypatch.setattr(folder, "MAX_LOCK_WAIT_S", 0)
     with files.locked(), folders.of(CALL) as other, pytest.raises(Unavailable), other.files.locked():
         pass
     with files.locked():

@@ -59,7 +59,7 @@ async def test_writers_at_once_share_commits(path: Path) -> None:
             await insert(database, value)
         alone = commits(path) - before - together
 
-    assert 300 / sqlite.LARGEST_BATCH <= together <= 30
+    assert 300 / sqlite.MAX_BATCH_WRITES <= together <= 30
     assert alone == 10
 
 

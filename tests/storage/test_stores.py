@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from madang.core.calls import Call
 from madang.core.errors import NotFound, OutOfRange
 from madang.core.ids import AssistantId, SessionId, UserId
-from madang.core.paging import ALL, MOST_ITEMS
+from madang.core.paging import ALL, MAX_PAGE_ITEMS
 from madang.services.planning.domain import Plan
 from madang.services.planning.store import PlanStore
 from madang.services.playbook.domain import PlaybookContent, StepInput
@@ -73,7 +73,7 @@ async def listed(store: PlaybookStore, page: int, page_size: int, order: SortOrd
     count=st.integers(0, 3500),
     stride=st.sampled_from([1, 7, 300, 40_000]),
     cuts=st.lists(st.tuples(st.integers(0, 3500), st.integers(0, 1500)), max_size=4),
-    page_size=st.sampled_from([1, 10, 333, MOST_ITEMS, ALL]),
+    page_size=st.sampled_from([1, 10, 333, MAX_PAGE_ITEMS, ALL]),
     page=st.integers(1, 400),
 )
 @settings(max_examples=15, deadline=None)
@@ -96,7 +96,7 @@ async def test_every_page_is_the_slice_of_a_plain_list(
             assert await store.total(CALL) == len(model)
             assert await store.total(OTHER) == 2
             assert await bucket_totals(database) == await row_totals(database)
-            size = MOST_ITEMS if page_size == ALL else page_size
+            size = MAX_PAGE_ITEMS if page_size == ALL else page_size
             pages = -(-len(model) // size)
             for wanted in {1, min(page, pages), (pages + 1) // 2, pages}:
                 piece = slice((wanted - 1) * size, wanted * size)

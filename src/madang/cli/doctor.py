@@ -21,9 +21,9 @@ from madang.rendering.catalogue import translator
 from madang.services.workspace.engine.searching import find_ripgrep
 from madang.settings import Settings, prepare_data_dir
 from madang.storage.postgresql.address import parse_address
-from madang.storage.sqlite import OLDEST_SQLITE
+from madang.storage.sqlite import MIN_SQLITE_VERSION
 
-LEAST_FREE_BYTES = 100 * 1024 * 1024
+MIN_FREE_BYTES = 100 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ async def _findings(settings: Settings) -> AsyncIterator[Finding]:
 
 def _sqlite() -> Finding:
     version = apsw.sqlite_lib_version()
-    new_enough = tuple(map(int, version.split("."))) >= OLDEST_SQLITE
+    new_enough = tuple(map(int, version.split("."))) >= MIN_SQLITE_VERSION
     return Finding("SQLite", version, "" if new_enough else "Install a newer apsw: pip install -U apsw")
 
 
@@ -94,7 +94,7 @@ def _privacy(what: str, path: Path, mode: int) -> Finding:
 
 def _disk(settings: Settings) -> Finding:
     free = shutil.disk_usage(settings.data_dir).free
-    remedy = "" if free >= LEAST_FREE_BYTES else "Free some space: Madang refuses to write on a full disk."
+    remedy = "" if free >= MIN_FREE_BYTES else "Free some space: Madang refuses to write on a full disk."
     return Finding("Free disk space", f"{free // 1024**2} MiB", remedy)
 
 

@@ -16,7 +16,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from madang.core.errors import SetupError
-from madang.core.messages import say
+from madang.core.phrases import say
 from madang.settings import Settings
 
 DEFAULT_ADDRESS = "127.0.0.1:8321"

@@ -10,7 +10,7 @@ from typing import Any
 
 from madang.app import open_madang
 from madang.core.errors import RequestError
-from madang.core.messages import say
+from madang.core.phrases import say
 from madang.core.tools import Tool
 from madang.settings import Settings
 

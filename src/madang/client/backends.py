@@ -13,7 +13,7 @@ from madang.core.tools import Tool
 if TYPE_CHECKING:
     from mcp import Client, ClientSession
 
-MOST_PAGES = 1000
+MAX_LIST_PAGES = 1000
 """Of a tool list: one whose cursor never ends must not keep us for ever."""
 
 
@@ -74,7 +74,7 @@ class McpBackend:
         found: list[Described] = []
         cursor: str | None = None
         try:
-            for _ in range(MOST_PAGES):
+            for _ in range(MAX_LIST_PAGES):
                 page = await self._list(cursor)
                 found += page.tools
                 cursor = page.next_cursor

@@ -11,7 +11,7 @@ from madang.client.backends import Backend, HasTools, McpBackend, ProviderBacken
 from madang.client.proxy import ServerProxy
 from madang.core.calls import Call
 from madang.core.errors import SetupError
-from madang.core.messages import say
+from madang.core.phrases import say
 
 if TYPE_CHECKING:
     from mcp import Client, ClientSession, StdioServerParameters
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 CLIENT_NAME = "madang-python"
 """Servers of ours know by it that a program reads the answers: no pages, and the tools for the person are listed."""
 
-LONGEST_SILENCE_S = 300.0
+MAX_SILENCE_S = 300.0
 
 
 @asynccontextmanager
@@ -121,7 +121,7 @@ async def _http(address: str, token: str, timeout_s: float, opened: AsyncExitSta
 
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     # A server may keep a stream open on which it says nothing for long: the limit of a request is not for that.
-    timeout = httpx2.Timeout(timeout_s, read=max(timeout_s, LONGEST_SILENCE_S))
+    timeout = httpx2.Timeout(timeout_s, read=max(timeout_s, MAX_SILENCE_S))
     client = await opened.enter_async_context(httpx2.AsyncClient(headers=headers, timeout=timeout))
     return streamable_http_client(address, http_client=client)
 

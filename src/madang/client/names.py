@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic.alias_generators import to_snake
 
-MOST_NEAR = 3
+MAX_SUGGESTIONS = 3
 
 
 @lru_cache(maxsize=4096)
@@ -29,7 +29,7 @@ def spelled(name: str, known: Collection[str]) -> str | None:
 
 def near(name: str, known: Iterable[str]) -> str:
     """Return the names that look like `name`, as the end of a sentence; empty when none does."""
-    found = [repr(one) for one in get_close_matches(snake(name), {snake(one) for one in known}, n=MOST_NEAR)]
+    found = [repr(one) for one in get_close_matches(snake(name), {snake(one) for one in known}, n=MAX_SUGGESTIONS)]
     if not found:
         return ""
     *others, last = found

@@ -15,7 +15,7 @@ from pydantic_core import to_json
 from madang.client.answers import Answer, Fields, plain
 from madang.core import errors
 from madang.core.errors import MadangError, RequestError, ToolError
-from madang.core.messages import Message
+from madang.core.phrases import Phrase
 from madang.core.results import Reply
 
 T = TypeVar("T")
@@ -167,8 +167,8 @@ def _error(family: type[FamilyT], code: str, message: str, hint: str) -> FamilyT
     return error
 
 
-def _quoted(words: str) -> Message:
-    return Message("{words}", {"words": words})
+def _quoted(words: str) -> Phrase:
+    return Phrase("{words}", {"words": words})
 
 
 @lru_cache(maxsize=256)

@@ -9,11 +9,11 @@ from pydantic import ValidationError
 from pydantic.alias_generators import to_camel
 
 from madang.core.errors import InvalidArguments, LimitExceeded
-from madang.core.messages import Message, say
+from madang.core.phrases import Phrase, say
 
-MOST_DEPTH = 64
-MOST_VALUES = 100_000
-LONGEST_FIELD = 200
+MAX_ARGUMENT_DEPTH = 64
+MAX_ARGUMENT_VALUES = 100_000
+MAX_FIELD_NAME_CHARS = 200
 
 
 def check_shape(arguments: Mapping[str, Any]) -> None:
@@ -27,7 +27,7 @@ def check_shape(arguments: Mapping[str, Any]) -> None:
     """
     level: list[Any] = [arguments]
     seen = 0
-    for _ in range(MOST_DEPTH):
+    for _ in range(MAX_ARGUMENT_DEPTH):
         below: list[Any] = []
         for value in level:
             if isinstance(value, str):
@@ -38,13 +38,13 @@ def check_shape(arguments: Mapping[str, Any]) -> None:
             elif isinstance(value, (list, tuple)):
                 below.extend(value)
             # Counted as we go: one list that stands in many places must not be unfolded in all of them first.
-            if seen + len(below) > MOST_VALUES:
-                raise LimitExceeded(say("The arguments hold more than {limit} values.", limit=MOST_VALUES))
+            if seen + len(below) > MAX_ARGUMENT_VALUES:
+                raise LimitExceeded(say("The arguments hold more than {limit} values.", limit=MAX_ARGUMENT_VALUES))
         seen += len(below)
         if not below:
             return
         level = below
-    raise LimitExceeded(say("The arguments are nested deeper than {limit} levels.", limit=MOST_DEPTH))
+    raise LimitExceeded(say("The arguments are nested deeper than {limit} levels.", limit=MAX_ARGUMENT_DEPTH))
 
 
 def _check_text(text: str) -> None:
@@ -74,17 +74,19 @@ def invalid_arguments(error: ValidationError, *, fields: Iterable[str] = ()) -> 
     return InvalidArguments(message, hint=hint)
 
 
-def _problem(problem: Any) -> Message:
+def _problem(problem: Any) -> Phrase:
     # An unknown name is told as it was written: in our spelling it could look like one that is known.
     spelled = str if problem["type"] == "extra_forbidden" else to_camel
-    field = ".".join(spelled(part) if isinstance(part, str) else str(part) for part in problem["loc"])[:LONGEST_FIELD]
+    field = ".".join(spelled(part) if isinstance(part, str) else str(part) for part in problem["loc"])[
+        :MAX_FIELD_NAME_CHARS
+    ]
     context = problem.get("ctx", {})
     wording = _WORDINGS.get(problem["type"])
-    what = wording(context) if wording else Message(str(problem["msg"]).rstrip("."))
+    what = wording(context) if wording else Phrase(str(problem["msg"]).rstrip("."))
     return say("{field}: {what}.", field=field or "arguments", what=what)
 
 
-_WORDINGS: dict[str, Callable[[Mapping[str, Any]], Message]] = {
+_WORDINGS: dict[str, Callable[[Mapping[str, Any]], Phrase]] = {
     "missing": lambda _: say("is required"),
     "extra_forbidden": lambda _: say("is not known here"),
     "int_type": lambda _: say("must be an integer"),

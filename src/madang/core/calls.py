@@ -7,7 +7,7 @@ from typing import Literal
 
 from madang.core.errors import ContextMissing
 from madang.core.ids import LOCAL_USER, MAIN_THREAD, AssistantId, SessionId, ThreadId, UserId
-from madang.core.messages import say
+from madang.core.phrases import say
 
 Locale = Literal["en", "ko"]
 LOCALES: tuple[Locale, ...] = ("en", "ko")

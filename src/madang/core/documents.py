@@ -4,7 +4,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict
 from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError
 
-OF_DOCUMENTS = ConfigDict(
+DOCUMENT_CONFIG = ConfigDict(
     frozen=True,
     strict=True,
     extra="forbid",
@@ -26,7 +26,7 @@ listing is made of plain objects in a tenth of the time.
 class Document(BaseModel):
     """A frozen value with a schema. Unknown fields, wrong types, NaN and infinities are refused."""
 
-    model_config = OF_DOCUMENTS
+    model_config = DOCUMENT_CONFIG
 
 
 def _not_blank(text: str) -> str:

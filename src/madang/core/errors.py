@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from madang.core.messages import Message
+from madang.core.phrases import Phrase
 
 
 class MadangError(Exception):
@@ -11,7 +11,7 @@ class MadangError(Exception):
     code: str = "error"
     """What a program tells errors apart by. Each class has its own; a foreign server's error carries that server's."""
 
-    def __init__(self, message: Message, *, hint: Message | None = None) -> None:
+    def __init__(self, message: Phrase, *, hint: Phrase | None = None) -> None:
         super().__init__(str(message))
         self.message = message
         self.hint = hint

@@ -9,14 +9,14 @@ from typing import Annotated, ClassVar, Generic, TypeVar
 from pydantic import AfterValidator, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
-from madang.core.documents import OF_DOCUMENTS
+from madang.core.documents import DOCUMENT_CONFIG
 from madang.core.errors import OutOfRange
-from madang.core.messages import Message, say
+from madang.core.phrases import Phrase, say
 
 ALL = -1
 """The page size that asks for everything, as far as one answer may go."""
 
-MOST_ITEMS = 1000
+MAX_PAGE_ITEMS = 1000
 """How many items one answer holds at most, also when everything is asked for."""
 
 T = TypeVar("T")
@@ -29,14 +29,14 @@ def _not_zero(size: int) -> int:
 
 
 PageNumber = Annotated[int, Field(ge=1, le=10**9)]
-PageSize = Annotated[int, Field(ge=ALL, le=MOST_ITEMS, description="-1 for all"), AfterValidator(_not_zero)]
+PageSize = Annotated[int, Field(ge=ALL, le=MAX_PAGE_ITEMS, description="-1 for all"), AfterValidator(_not_zero)]
 
 
 @dataclass(slots=True)
 class Page(Generic[T]):
     """One page of a listing, with the size of the whole."""
 
-    __pydantic_config__: ClassVar[ConfigDict] = OF_DOCUMENTS
+    __pydantic_config__: ClassVar[ConfigDict] = DOCUMENT_CONFIG
 
     page: int
     page_size: int
@@ -58,7 +58,7 @@ class Span:
 
     @property
     def limit(self) -> int:
-        return MOST_ITEMS if self.page_size == ALL else self.page_size
+        return MAX_PAGE_ITEMS if self.page_size == ALL else self.page_size
 
     @property
     def offset(self) -> int:
@@ -77,7 +77,7 @@ class Span:
         )
 
 
-def span(page: int, page_size: int, total: int, *, things: Message, clamp: bool = False) -> Span:
+def span(page: int, page_size: int, total: int, *, things: Phrase, clamp: bool = False) -> Span:
     """Find the asked-for page among `total` items.
 
     Everything (`ALL`) is one page, unless it is more than one answer holds: then it is cut into pages of that size.
@@ -86,8 +86,8 @@ def span(page: int, page_size: int, total: int, *, things: Message, clamp: bool 
     Raises:
         OutOfRange: there is no such page; the first page of an empty listing exists and is empty.
     """
-    if page_size == ALL and total > MOST_ITEMS:
-        page_size = MOST_ITEMS
+    if page_size == ALL and total > MAX_PAGE_ITEMS:
+        page_size = MAX_PAGE_ITEMS
     pages = 1 if page_size == ALL else -(-total // page_size)
     if page > max(pages, 1):
         if not clamp:

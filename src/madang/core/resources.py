@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from madang.core.messages import Text
+from madang.core.phrases import Text
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, TypeVar
 
 from madang.core.documents import Document
-from madang.core.messages import Message, Text
+from madang.core.phrases import Phrase, Text
 
 DataT = TypeVar("DataT", bound=Document, covariant=True)
 
@@ -20,7 +20,7 @@ class UiPage:
     """A page for the person: a template and what it is filled with. It is drawn only for readers that show pages."""
 
     name: str
-    title: Message
+    title: Phrase
     template: str
     context: Mapping[str, Any]
 
@@ -60,8 +60,8 @@ class Pause:
     """
 
     kind: PauseKind
-    on_page: Message
-    without_page: Message
+    on_page: Phrase
+    without_page: Phrase
     form: Form | None = None
 
 

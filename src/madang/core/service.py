@@ -8,7 +8,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 from madang.core.calls import Call
 from madang.core.ids import AssistantId, SessionId
-from madang.core.messages import Message, Text
+from madang.core.phrases import Phrase, Text
 from madang.core.resources import Resource, ResourceList, ResourceTemplate
 from madang.core.tools import Tool
 
@@ -18,8 +18,8 @@ class ServiceMetadata:
     """Who a service is, for status lists and prompts."""
 
     name: str
-    title: Message
-    description: Message
+    title: Phrase
+    description: Phrase
     version: str
 
 

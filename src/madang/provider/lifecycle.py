@@ -6,7 +6,7 @@ import asyncio
 import logging
 
 from madang.core.errors import MadangError, Unavailable
-from madang.core.messages import say
+from madang.core.phrases import say
 from madang.core.service import Loads, Service, ServiceStatus, Unloads
 
 logger = logging.getLogger(__name__)

@@ -14,7 +14,7 @@ from typing import Any
 
 from madang.core.calls import Call
 from madang.core.errors import InvalidCursor, MadangError, NotGranted, TimedOut, ToolError, UnknownTool
-from madang.core.messages import say
+from madang.core.phrases import say
 from madang.core.resources import Resource, ResourceList, ResourceTemplate
 from madang.core.results import Reply, ToolResult
 from madang.core.service import (
@@ -37,7 +37,7 @@ from madang.storage.audit import AuditEntry, AuditLog
 
 TIME_LIMIT_S = 30.0
 RESOURCES_IN_A_LIST = 50
-LONGEST_NAME = 100
+MAX_TOOL_NAME_CHARS = 100
 
 logger = logging.getLogger(__name__)
 
@@ -125,8 +125,8 @@ class Provider:
         """
         found = self._find(name)
         if found is None:
-            self._note(call, name[:LONGEST_NAME], "", arguments, UnknownTool.code)
-            raise UnknownTool(say("There is no tool '{name}'.", name=name[:LONGEST_NAME]))
+            self._note(call, name[:MAX_TOOL_NAME_CHARS], "", arguments, UnknownTool.code)
+            raise UnknownTool(say("There is no tool '{name}'.", name=name[:MAX_TOOL_NAME_CHARS]))
         service, tool = found
         if not self._may_use(call, service):
             self._note(call, tool.name, tool.effect, arguments, NotGranted.code)

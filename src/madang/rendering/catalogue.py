@@ -7,7 +7,7 @@ from gettext import GNUTranslations
 from pathlib import Path
 
 from madang.core.calls import Locale
-from madang.core.messages import Translate
+from madang.core.phrases import Translate
 
 LOCALE_FOLDER = Path(__file__).parent.parent / "locale"
 

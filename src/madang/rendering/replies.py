@@ -8,16 +8,16 @@ from typing import Any
 
 from madang.core.calls import Call
 from madang.core.errors import MadangError
-from madang.core.messages import Line, Message, Rows, Text, Translate, say
+from madang.core.phrases import Line, Phrase, Rows, Text, Translate, say
 from madang.core.resources import Resource
 from madang.core.results import Reply, ShownPage, ToolResult, UiPage
 from madang.rendering import pages
 from madang.rendering.catalogue import translator
 
-MOST_ROWS = 50
-MOST_BYTES = 8 * 1024
-LEAST_FOR_ROWS = 2 * 1024
-LEAST_FOR_ROW = 300
+MAX_ROWS = 50
+MAX_TEXT_BYTES = 8 * 1024
+MIN_ROWS_BYTES = 2 * 1024
+MIN_ROW_BYTES = 300
 
 
 def reply(service: str, tool: str, call: Call, result: ToolResult[Any]) -> Reply:
@@ -59,7 +59,7 @@ def error_reply(service: str, tool: str, call: Call, error: MadangError) -> Repl
 
 
 def page_document(
-    call: Call, fragment: str = "", *, title: Message | None = None, refresh_tool: str = "", refresh_args: str = ""
+    call: Call, fragment: str = "", *, title: Phrase | None = None, refresh_tool: str = "", refresh_args: str = ""
 ) -> str:
     """Return a whole page around `fragment`, or around nothing when the page is to be filled by its host."""
     translate = translator(call.locale)
@@ -89,15 +89,15 @@ def render_text(text: Text, translate: Translate) -> str:
     """Render `text` within bounds: a list that does not fit is cut at a row, a long line in itself, and both say so."""
     blocks = [_lines(block, translate) for block in text]
     whole = "\n".join(chain.from_iterable(blocks))
-    if len(whole.encode()) <= MOST_BYTES and max(map(len, blocks), default=0) <= MOST_ROWS:
+    if len(whole.encode()) <= MAX_TEXT_BYTES and max(map(len, blocks), default=0) <= MAX_ROWS:
         return whole
     single = [lines[0] for block, lines in zip(text, blocks, strict=True) if not isinstance(block, Rows)]
     rows = [
-        row for block, lines in zip(text, blocks, strict=True) if isinstance(block, Rows) for row in lines[:MOST_ROWS]
+        row for block, lines in zip(text, blocks, strict=True) if isinstance(block, Rows) for row in lines[:MAX_ROWS]
     ]
-    reserved = min(LEAST_FOR_ROWS, sum(len(row.encode()) + 1 for row in rows))
-    longest = _longest([len(line.encode()) for line in single], MOST_BYTES - reserved - len(single))
-    room = MOST_BYTES - sum(min(len(line.encode()), longest) + 1 for line in single)
+    reserved = min(MIN_ROWS_BYTES, sum(len(row.encode()) + 1 for row in rows))
+    longest = _longest([len(line.encode()) for line in single], MAX_TEXT_BYTES - reserved - len(single))
+    room = MAX_TEXT_BYTES - sum(min(len(line.encode()), longest) + 1 for line in single)
     shown: list[str] = []
     for block, lines in zip(text, blocks, strict=True):
         if not isinstance(block, Rows):
@@ -107,7 +107,7 @@ def render_text(text: Text, translate: Translate) -> str:
         shown += fitting
         left_out = len(lines) - len(fitting)
         if left_out:
-            rest = Message(block.rest.template, {**block.rest.values, "shown": len(fitting), "left_out": left_out})
+            rest = Phrase(block.rest.template, {**block.rest.values, "shown": len(fitting), "left_out": left_out})
             shown.append(rest.render(translate))
     return "\n".join(shown)
 
@@ -115,8 +115,8 @@ def render_text(text: Text, translate: Translate) -> str:
 def _fitting(rows: list[str], translate: Translate, room: int) -> tuple[list[str], int]:
     """Return the rows that fit and the room that is left. One row is always shown, or a list could never be read."""
     shown: list[str] = []
-    for row in rows[:MOST_ROWS]:
-        line = row if shown else _cut(row, max(room, LEAST_FOR_ROW), translate)
+    for row in rows[:MAX_ROWS]:
+        line = row if shown else _cut(row, max(room, MIN_ROW_BYTES), translate)
         room -= len(line.encode()) + 1
         if room < 0 and shown:
             break
@@ -135,7 +135,7 @@ def _longest(sizes: list[int], room: int) -> int:
     for number, size in enumerate(sorted(sizes)):
         share = room // (len(sizes) - number)
         if size > share:
-            return max(share, LEAST_FOR_ROW)
+            return max(share, MIN_ROW_BYTES)
         room -= size
     return max(sizes, default=0)
 
@@ -161,6 +161,6 @@ def _shown(page: UiPage | None, call: Call, translate: Translate) -> ShownPage |
 
 def _fragment(page: UiPage, translate: Translate) -> str:
     def fill(template: str, **values: object) -> str:
-        return Message(template, values).render(translate)
+        return Phrase(template, values).render(translate)
 
     return pages.render_fragment(page.template, page.context, fill)

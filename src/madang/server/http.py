@@ -18,14 +18,14 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from madang.core.errors import SetupError
-from madang.core.messages import say
+from madang.core.phrases import say
 from madang.server.downloads import DownloadRoute, is_download
 from madang.storage.downloads import Downloads
 
-LARGEST_BODY = 4 * 1024 * 1024
-LARGE_BODY = 64 * 1024
-MOST_DEPTH = 64
-MOST_VALUES = 200_000
+MAX_BODY_BYTES = 4 * 1024 * 1024
+INLINE_PARSE_MAX_BYTES = 64 * 1024
+MAX_BODY_DEPTH = 64
+MAX_BODY_VALUES = 200_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Gate:
 def http_app(server: Server[Any], gate: Gate, downloads: Downloads | None = None) -> ASGIApp:
     """Return the ASGI app that serves MCP at /mcp, and downloads if there are any, behind the gate."""
     security = TransportSecuritySettings(allowed_hosts=sorted(gate.hosts), allowed_origins=sorted(gate.origins))
-    app: ASGIApp = server.streamable_http_app(transport_security=security, max_request_body_size=LARGEST_BODY)
+    app: ASGIApp = server.streamable_http_app(transport_security=security, max_request_body_size=MAX_BODY_BYTES)
     if downloads is not None:
         app = DownloadRoute(app, downloads)
     return GateMiddleware(app, gate, has_downloads=downloads is not None)
@@ -137,7 +137,7 @@ class GateMiddleware:
             else:
                 body = read
                 # Parsing holds the event loop; large bodies are looked at in a thread, so that others go on.
-                inspect = anyio.to_thread.run_sync(_inspect, body) if len(body) > LARGE_BODY else None
+                inspect = anyio.to_thread.run_sync(_inspect, body) if len(body) > INLINE_PARSE_MAX_BYTES else None
                 refusal = await inspect if inspect else _inspect(body)
         if refusal is not None:
             return await refusal.response()(scope, receive, send)
@@ -166,7 +166,7 @@ class GateMiddleware:
                 return _Refusal(415, "Only application/json is taken.")
             if headers.get("content-encoding", "identity").lower() != "identity":
                 return _Refusal(415, "Compressed bodies are not taken.")
-            if (length := headers.get("content-length", "0")).isdecimal() and int(length[:20]) > LARGEST_BODY:
+            if (length := headers.get("content-length", "0")).isdecimal() and int(length[:20]) > MAX_BODY_BYTES:
                 return _TOO_LARGE
         return None
 
@@ -182,7 +182,7 @@ class _Refusal:
         return JSONResponse({"jsonrpc": "2.0", "id": None, "error": error}, self.status, headers)
 
 
-_TOO_LARGE = _Refusal(413, f"The body has more than {LARGEST_BODY} bytes.")
+_TOO_LARGE = _Refusal(413, f"The body has more than {MAX_BODY_BYTES} bytes.")
 
 
 async def _read_body(receive: Receive) -> bytes | _Refusal:
@@ -194,7 +194,7 @@ async def _read_body(receive: Receive) -> bytes | _Refusal:
             return _Refusal(400, "The client went away.")
         part = message.get("body", b"")
         size += len(part)
-        if size > LARGEST_BODY:
+        if size > MAX_BODY_BYTES:
             return _TOO_LARGE
         parts.append(part)
         if not message.get("more_body", False):
@@ -216,12 +216,12 @@ def _replay(body: bytes, receive: Receive) -> Receive:
 
 def _inspect(body: bytes) -> _Refusal | None:
     """Refuse JSON that is too deep, holds too much, or means two things at once (a key given twice)."""
-    if body.count(b"[") + body.count(b"{") > MOST_DEPTH or body.count(b",") > MOST_VALUES:
+    if body.count(b"[") + body.count(b"{") > MAX_BODY_DEPTH or body.count(b",") > MAX_BODY_VALUES:
         outside_strings = _STRING.sub(b"", body)
-        if outside_strings.count(b",") > MOST_VALUES:
-            return _Refusal(413, f"The body holds more than {MOST_VALUES} values.")
+        if outside_strings.count(b",") > MAX_BODY_VALUES:
+            return _Refusal(413, f"The body holds more than {MAX_BODY_VALUES} values.")
         if _is_deep(outside_strings):
-            return _Refusal(400, f"The body is nested deeper than {MOST_DEPTH} levels.")
+            return _Refusal(400, f"The body is nested deeper than {MAX_BODY_DEPTH} levels.")
     try:
         json.loads(body, object_pairs_hook=_distinct, parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
@@ -253,7 +253,7 @@ def _is_deep(outside_strings: bytes) -> bool:
     level = 0
     for start in range(0, len(steps), _AT_ONCE):
         levels = list(accumulate(steps[start : start + _AT_ONCE], initial=level))
-        if max(levels) > MOST_DEPTH:
+        if max(levels) > MAX_BODY_DEPTH:
             return True
         level = levels[-1]
     return False

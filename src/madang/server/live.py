@@ -24,8 +24,8 @@ from mcp.shared.exceptions import MCPError
 from madang.core.calls import Call
 from madang.provider.provider import Provider
 
-MOST_STREAMS = 256
-MOST_SUBSCRIPTIONS = 1000
+MAX_STREAMS = 256
+MAX_SUBSCRIPTIONS = 1000
 
 Context = ServerRequestContext[Any, Any]
 
@@ -67,7 +67,7 @@ class Live:
 
     async def subscribe(self, context: Context, params: types.SubscribeRequestParams) -> types.EmptyResult:
         subscribed = _subscribed(context)
-        if len(subscribed) >= MOST_SUBSCRIPTIONS:
+        if len(subscribed) >= MAX_SUBSCRIPTIONS:
             raise MCPError(code=types.INVALID_REQUEST, message="Too many subscriptions")
         subscribed.add(params.uri)
         return types.EmptyResult()
@@ -78,7 +78,7 @@ class Live:
 
     @asynccontextmanager
     async def _watching(self, call: Call, told: Any) -> AsyncIterator[None]:
-        if self._streams >= MOST_STREAMS:
+        if self._streams >= MAX_STREAMS:
             raise MCPError(code=types.INTERNAL_ERROR, message="Too many streams of changes")
         self._streams += 1
         watching = asyncio.Event()

@@ -17,7 +17,7 @@ from madang import __version__
 from madang.core.calls import Call, PageMode
 from madang.core.errors import RequestError, ToolError, UnknownTool
 from madang.core.ids import AssistantId, SessionId, is_name
-from madang.core.messages import say
+from madang.core.phrases import say
 from madang.core.resources import Resource, ResourceList
 from madang.core.tools import Tool
 from madang.provider.provider import Provider

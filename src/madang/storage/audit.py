@@ -26,8 +26,8 @@ from madang.storage.database import Database, MigrationSet, Row, Transaction, pr
 
 FLUSH_S = 0.25
 KEPT_ROWS = 100_000
-MOST_WAITING = 10_000
-LONGEST_VALUE = 120
+MAX_QUEUED_ENTRIES = 10_000
+MAX_VALUE_CHARS = 120
 
 logger = logging.getLogger(__name__)
 
@@ -125,9 +125,9 @@ class AuditLog:
             # A full disk or a lock must not stop the tools that still can work. The rows wait for better times, but not
             # without bounds; that the trail then has a hole is said in the log.
             waiting = noted + self._noted
-            self._noted = waiting[-MOST_WAITING:]
-            if len(waiting) > MOST_WAITING:
-                logger.error("%d audit rows were lost: %s", len(waiting) - MOST_WAITING, error)
+            self._noted = waiting[-MAX_QUEUED_ENTRIES:]
+            if len(waiting) > MAX_QUEUED_ENTRIES:
+                logger.error("%d audit rows were lost: %s", len(waiting) - MAX_QUEUED_ENTRIES, error)
 
 
 _INSERT = """
@@ -168,7 +168,7 @@ def _shortened(value: Any, depth: int = 3) -> Any:
     """Return arguments small enough to be read: the hash stands for what is cut off."""
     if isinstance(value, str):
         text = value.encode(errors="replace").decode()
-        return text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}… ({len(text)} characters)"
+        return text if len(text) <= MAX_VALUE_CHARS else f"{text[:MAX_VALUE_CHARS]}… ({len(text)} characters)"
     if isinstance(value, Mapping):
         if depth == 0:
             return f"{{{len(value)} fields}}"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import apsw
 
-LONGEST_BACKUP_S = 3600
+MAX_BACKUP_S = 3600
 
 
 def back_up(source: apsw.Connection, path: Path) -> None:
@@ -31,5 +31,5 @@ def _clear_left_overs(path: Path) -> None:
     """Remove unfinished backups that are so old that nobody can still be writing them."""
     for part in path.parent.glob(f"{path.name}.part-*"):
         with suppress(OSError):
-            if part.stat().st_mtime < time.time() - LONGEST_BACKUP_S:
+            if part.stat().st_mtime < time.time() - MAX_BACKUP_S:
                 part.unlink()

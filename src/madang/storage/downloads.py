@@ -17,7 +17,7 @@ from madang.core.calls import Call
 from madang.storage.folders import Folders
 
 LIFETIME_S = 3600
-MOST_ADDRESSES = 10_000
+MAX_ADDRESSES = 10_000
 PREFIX = "/exports/"
 
 
@@ -41,7 +41,7 @@ class Downloads:
 
     def address(self, call: Call, kept_name: str, name: str) -> str:
         """Return a new address for an export."""
-        while len(self._downloads) >= MOST_ADDRESSES:
+        while len(self._downloads) >= MAX_ADDRESSES:
             del self._downloads[next(iter(self._downloads))]  # the oldest
         key = secrets.token_urlsafe(32)
         self._downloads[key] = Download(call, kept_name, name, time.monotonic() + LIFETIME_S)

@@ -22,7 +22,7 @@ import apsw
 
 from madang.core.errors import SetupError, Unavailable
 from madang.core.ids import UserId
-from madang.core.messages import say
+from madang.core.phrases import say
 from madang.storage.backups import back_up
 from madang.storage.database import MigrationSet, ResultT, Row, Work
 from madang.storage.notices import NOTICE_MIGRATIONS, Watchers
@@ -30,9 +30,9 @@ from madang.storage.sqlite_errors import translated
 
 BUSY_MS = 5_000
 READERS = 2
-LARGEST_BATCH = 64
+MAX_BATCH_WRITES = 64
 # 3.7.0 to 3.51.2 can corrupt a WAL database that two connections write and checkpoint at the same instant.
-OLDEST_SQLITE = (3, 51, 3)
+MIN_SQLITE_VERSION = (3, 51, 3)
 
 _OWN = MigrationSet(
     "database",
@@ -186,7 +186,7 @@ class SqliteDatabase:
         return await future
 
     def _open(self) -> None:
-        if tuple(map(int, apsw.sqlite_lib_version().split("."))) < OLDEST_SQLITE:
+        if tuple(map(int, apsw.sqlite_lib_version().split("."))) < MIN_SQLITE_VERSION:
             raise SetupError(
                 say(
                     "SQLite {found} is too old: it can corrupt shared databases.",
@@ -367,7 +367,7 @@ def _drain(jobs: queue.SimpleQueue[_Job | None]) -> Iterable[_Job | None]:
     job = jobs.get()
     yield job
     with suppress(queue.Empty):
-        for _ in range(LARGEST_BATCH - 1):
+        for _ in range(MAX_BATCH_WRITES - 1):
             if job is None:
                 return
             job = jobs.get_nowait()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import apsw
 
 from madang.core.errors import Unavailable
-from madang.core.messages import say
+from madang.core.phrases import say
 
 
 def translated(error: Exception) -> Exception:

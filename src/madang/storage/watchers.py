@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from urllib.parse import quote
 
 # A watcher that is slower than what happens must not fill the memory: it may as well look at everything.
-MOST_UNTAKEN = 1000
+MAX_PENDING_TOPICS = 1000
 
 
 def topic(*parts: str) -> str:
@@ -28,7 +28,7 @@ class Watcher:
     def tell(self, topics: Iterable[str]) -> None:
         """Say what changed; what it does not wait for is left out."""
         self._changed.update(topic for topic in topics if topic.startswith(self.topics))
-        if len(self._changed) > MOST_UNTAKEN:
+        if len(self._changed) > MAX_PENDING_TOPICS:
             self._changed = set(self.topics)
         if self._changed:
             self._wake.set()

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from madang.services.content.domain import line_count, split_chunk_id
 from madang.services.content.engine import excerpts, tokens
-from madang.services.content.engine.chunks import MOST, split
+from madang.services.content.engine.chunks import MAX_CHUNK_CHARS, split
 from madang.services.content.engine.tokens import Tokenizer, needles
 from madang.services.content.engine.windows import WIDTH, window
 
@@ -29,7 +29,7 @@ def test_chunks_are_together_exactly_the_text_and_know_their_lines(text: str) ->
     assert [chunk.number for chunk in chunks] == list(range(1, len(chunks) + 1))
     before = ""
     for chunk in chunks:
-        assert 1 <= len(chunk.text) <= MOST
+        assert 1 <= len(chunk.text) <= MAX_CHUNK_CHARS
         assert chunk.from_line == before.count("\n") + 1
         before += chunk.text
         assert chunk.to_line == line_count(before)
@@ -65,7 +65,7 @@ def test_an_excerpt_is_the_lines_that_were_asked_for_or_the_first_of_them(text: 
     wanted = "".join(lines[first - 1 : last])
     assert excerpt.text
     assert wanted.startswith(excerpt.text)
-    assert len(excerpt.text.encode()) <= excerpts.MOST_BYTES
+    assert len(excerpt.text.encode()) <= excerpts.MAX_EXCERPT_BYTES
     assert excerpt.from_line == first
     if not excerpt.next_chunk:
         assert excerpt.text == "".join(lines[first - 1 : excerpt.to_line])
@@ -141,7 +141,7 @@ def test_tokens_hold_no_blanks_whatever_the_text(text: str) -> None:
 
 def test_the_terms_of_a_query_are_distinct_and_not_too_many() -> None:
     assert Tokenizer().terms("b c b") == ["b", "c"]
-    assert len(Tokenizer().terms(" ".join(map(str, range(1_000))))) == tokens.MOST_TERMS
+    assert len(Tokenizer().terms(" ".join(map(str, range(1_000))))) == tokens.MAX_QUERY_TERMS
 
 
 def test_a_window_shows_the_words_that_were_asked_for_whole() -> None:

@@ -197,7 +197,7 @@ def test_a_brief_search_finds_the_same_and_leaves_the_rest_to_a_thread(
     assert second.search_briefly(["zebra"], 5) is None  # so does reading what another has committed
     assert len(second.search(["zebra"], 5)) == 2
 
-    monkeypatch.setattr(index, "BRIEF", 1)
+    monkeypatch.setattr(index, "INLINE_SEARCH_MAX_POSTINGS", 1)
     assert second.search_briefly(["zebra"], 5) is None
     assert second.search_briefly(["giraffa"], 5)
     first.close_writer()

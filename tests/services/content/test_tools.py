@@ -12,7 +12,7 @@ import pytest
 
 from madang.core.ids import SessionId, UserId
 from madang.provider.provider import Provider
-from madang.services.content.domain import LARGEST_FILE, Limits
+from madang.services.content.domain import MAX_CONTENT_BYTES, Limits
 from madang.services.content.service import ContentService
 from madang.storage.audit import AuditLog
 from madang.storage.folders import Folders
@@ -398,7 +398,7 @@ async def test_files_of_the_workspace_and_of_allowed_folders_are_read_with_their
     async with open_content(tmp_path, folders=folders) as asker:
         with folders.of(asker.call) as session:
             session.files.write("folder/notes.md", ["\ufeff# 메모\n".encode()])
-            session.files.write("large.txt", [b"x" * (LARGEST_FILE + 1)])
+            session.files.write("large.txt", [b"x" * (MAX_CONTENT_BYTES + 1)])
         added = await asker.done("add_content", fileUrl="folder/notes.md")
         outside = await asker.done("add_content", fileUrl=(allowed / "거리.txt").as_uri())
         missing = await asker.ask("add_content", fileUrl="other.md")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from madang.core.errors import LimitExceeded, NotFound
-from madang.services.planning.domain import MOST_OBSERVATIONS, MOST_TODOS, Plan, PlanState, Todo
+from madang.services.planning.domain import MAX_OBSERVATIONS, MAX_TODOS, Plan, PlanState, Todo
 
 
 def plan_with(*names: str) -> Plan:
@@ -52,20 +52,20 @@ def test_removing_keeps_the_order_of_the_others() -> None:
 
 
 def test_a_plan_has_room_for_only_so_many_todos() -> None:
-    full = plan_with(*["x"] * MOST_TODOS)
+    full = plan_with(*["x"] * MAX_TODOS)
 
     with pytest.raises(LimitExceeded):
         full.with_todo("one more")
-    assert full.without_todos([1]).with_todo("fits again").state.todos[-1].id == MOST_TODOS + 1
+    assert full.without_todos([1]).with_todo("fits again").state.todos[-1].id == MAX_TODOS + 1
 
 
 def test_only_the_latest_observations_are_kept() -> None:
     plan, dropped = Plan(), ""
-    for number in range(MOST_OBSERVATIONS + 2):
+    for number in range(MAX_OBSERVATIONS + 2):
         plan, dropped = plan.with_observation(f"Seen {number}")
 
     assert dropped == "Seen 1"
-    assert plan.state.observations == [f"Seen {number}" for number in range(2, MOST_OBSERVATIONS + 2)]
+    assert plan.state.observations == [f"Seen {number}" for number in range(2, MAX_OBSERVATIONS + 2)]
 
 
 @pytest.mark.parametrize(

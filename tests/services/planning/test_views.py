@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from inline_snapshot import snapshot
 
-from madang.core.messages import Rows, say
+from madang.core.phrases import Rows, say
 from madang.core.results import ToolResult
 from madang.rendering.catalogue import translator
 from madang.rendering.replies import render_text

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from madang.core.errors import LimitExceeded
 from madang.services.playbook.domain import (
-    LARGEST_DOCUMENT,
+    MAX_PLAYBOOK_BYTES,
     Playbook,
     PlaybookContent,
     PlaybookPatch,
@@ -90,9 +90,9 @@ def test_size_is_counted_in_bytes() -> None:
             goal="x" * (size - empty + 1), initial_command="", workflow=[], success_criteria=SuccessCriteria()
         )
 
-    check_size(of_size(LARGEST_DOCUMENT))
+    check_size(of_size(MAX_PLAYBOOK_BYTES))
     with pytest.raises(LimitExceeded, match="The playbook has 262145 bytes; at most 262144 are kept"):
-        check_size(of_size(LARGEST_DOCUMENT + 1))
+        check_size(of_size(MAX_PLAYBOOK_BYTES + 1))
 
 
 @given(st.text(max_size=30))

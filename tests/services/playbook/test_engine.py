@@ -275,5 +275,5 @@ def test_a_document_holds_only_as_much_as_can_be_imported_again(format: engine.F
     document, count = engine.write_fitting(large, format)
 
     assert 1 < count < len(large)
-    assert len(document) <= engine.LARGEST_DOCUMENT
+    assert len(document) <= engine.MAX_IMPORT_BYTES
     assert engine.read(document) == large[:count]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from madang.core.ids import AssistantId, UserId
-from madang.services.playbook.domain import LARGEST_DOCUMENT, MOST_STEPS
+from madang.services.playbook.domain import MAX_PLAYBOOK_BYTES, MAX_STEPS
 from tests.asking import Asker
 from tests.services.playbook.playbooks import STEP, given, goals
 
@@ -147,14 +147,14 @@ async def test_a_long_unknown_argument_does_not_make_a_long_answer(asker: Asker)
 
 
 async def test_the_largest_playbooks_are_kept_and_larger_ones_refused(asker: Asker) -> None:
-    largest = [{"description": "x" * 1100}] * MOST_STEPS
+    largest = [{"description": "x" * 1100}] * MAX_STEPS
     playbook = await created(asker, goal="목" * 2000, workflow=largest)
 
-    refused = await asker.ask("create_playbook", goal="x", workflow=[{"description": "x" * 1400}] * MOST_STEPS)
+    refused = await asker.ask("create_playbook", goal="x", workflow=[{"description": "x" * 1400}] * MAX_STEPS)
 
-    assert len(playbook["workflow"]) == MOST_STEPS
+    assert len(playbook["workflow"]) == MAX_STEPS
     assert refused.error_code == "limit_exceeded"
-    assert f"at most {LARGEST_DOCUMENT} are kept" in refused.text
+    assert f"at most {MAX_PLAYBOOK_BYTES} are kept" in refused.text
     assert (await asker.done("list_playbooks")).data["page"]["totalItems"] == 1
 
 
@@ -358,7 +358,7 @@ async def test_a_patch_may_not_make_a_playbook_too_large(asker: Asker) -> None:
     playbook = await created(asker)
 
     reply = await asker.ask(
-        "update_playbook", id=playbook["id"], playbook={"workflow": [{"description": "x" * 1400}] * MOST_STEPS}
+        "update_playbook", id=playbook["id"], playbook={"workflow": [{"description": "x" * 1400}] * MAX_STEPS}
     )
 
     assert reply.error_code == "limit_exceeded"

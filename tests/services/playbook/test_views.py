@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 from inline_snapshot import snapshot
 
-from madang.core.messages import Rows, say
 from madang.core.paging import Page, span
+from madang.core.phrases import Rows, say
 from madang.core.results import ToolResult
 from madang.rendering.catalogue import translator
 from madang.rendering.replies import render_text

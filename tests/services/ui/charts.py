@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from madang.core.calls import Locale
-from madang.core.messages import Message
+from madang.core.phrases import Phrase
 from madang.rendering.catalogue import translator
 from madang.rendering.pages import render_fragment
 from madang.services.ui.engine import Chart, ChartPage, ChartType, Point, Series
@@ -46,7 +46,7 @@ def fragment(chart: Chart, locale: Locale = "en") -> str:
     """Return the page's content as the product makes it."""
 
     def fill(template: str, **values: object) -> str:
-        return Message(template, values).render(translator(locale))
+        return Phrase(template, values).render(translator(locale))
 
     return render_fragment("ui/chart.html", {"chart": ChartPage(chart)}, fill)
 

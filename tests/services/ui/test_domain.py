@@ -8,7 +8,7 @@ import pytest
 
 from madang.core.errors import Conflict, Expired, InvalidArguments
 from madang.services.ui.domain import (
-    MOST_OPTIONS,
+    MAX_OPTIONS,
     Answer,
     Prompt,
     PromptType,
@@ -27,7 +27,7 @@ def prompt(type: PromptType = "text", **fields: Any) -> Prompt:
 
 
 @pytest.mark.parametrize("type", ["select", "multiselect"])
-@pytest.mark.parametrize("options", [["one"], OPTIONS, ["a", "A", "a "], [str(n) for n in range(MOST_OPTIONS)]])
+@pytest.mark.parametrize("options", [["one"], OPTIONS, ["a", "A", "a "], [str(n) for n in range(MAX_OPTIONS)]])
 def test_a_choice_has_distinct_options(type: PromptType, options: list[str]) -> None:
     check_options(type, options)
 

@@ -17,7 +17,7 @@ from madang.core.errors import InvalidArguments
 from madang.rendering.catalogue import translator
 from madang.rendering.replies import render_text
 from madang.services.ui.engine import (
-    MOST_POINTS,
+    MAX_POINTS,
     Chart,
     Point,
     Series,
@@ -102,7 +102,7 @@ def test_a_pie_of_nothing_is_refused() -> None:
 
 
 def test_too_many_points_over_all_series_are_refused() -> None:
-    assert refused(chart("line", lists(2, MOST_POINTS // 2 + 1))) == snapshot(
+    assert refused(chart("line", lists(2, MAX_POINTS // 2 + 1))) == snapshot(
         (
             "series: has 10002 points in all, and a chart takes 10000.",
             "Take every n-th point, or the mean of each group of points.",

@@ -16,8 +16,8 @@ from inline_snapshot import snapshot
 
 from madang.services.ui.engine import (
     CHART_TYPES,
-    MOST_POINTS,
-    MOST_SERIES,
+    MAX_POINTS,
+    MAX_SERIES,
     NARROW,
     WIDE,
     Chart,
@@ -31,7 +31,7 @@ from madang.services.ui.engine import (
 )
 from madang.services.ui.engine.look import BACKGROUND, COLOURS, dash, fill, hatching, stroke, symbol
 from madang.services.ui.engine.numbers import compact, percent, plain, scale
-from madang.services.ui.engine.page import MOST_BYTES
+from madang.services.ui.engine.page import MAX_PAGE_BYTES
 from madang.services.ui.engine.thinning import thinned_cloud, thinned_line
 from madang.services.ui.engine.words import fitted, width
 from tests.services.ui.charts import GALLERY, HOSTILE, chart, english, fragment, labelled, lists, months
@@ -51,7 +51,7 @@ def charts(pick: st.DrawFn) -> Chart:
         points = [Point(label=point.label, value=abs(point.value)) for point in pick(POINTS)]
         points[0] = Point(label=points[0].label, value=points[0].value or 1.0)
         return Chart(type=type, series=[Series(name="", data=points)], **captions)
-    names = pick(st.lists(TEXTS.filter(str.strip), min_size=1, max_size=MOST_SERIES, unique=True))
+    names = pick(st.lists(TEXTS.filter(str.strip), min_size=1, max_size=MAX_SERIES, unique=True))
     return Chart(
         type=type,
         series=[Series(name=name, data=pick(POINTS)) for name in names[: pick(st.integers(1, 20))]],
@@ -212,11 +212,11 @@ def test_numbers_in_words() -> None:
 
 
 @pytest.mark.parametrize("type", CHART_TYPES)
-@pytest.mark.parametrize(("series", "points"), [(1, MOST_POINTS), (MOST_SERIES, MOST_POINTS // MOST_SERIES)])
+@pytest.mark.parametrize(("series", "points"), [(1, MAX_POINTS), (MAX_SERIES, MAX_POINTS // MAX_SERIES)])
 @pytest.mark.parametrize("label", ["", "&" * 190, "한" * 190], ids=["short", "signs", "korean"])
 def test_the_largest_chart_stays_small(type: ChartType, series: int, points: int, label: str) -> None:
     if type == "pie":
-        series, points = 1, MOST_POINTS
+        series, points = 1, MAX_POINTS
     values = [abs(math.sin(place) * 1e-5) for place in range(points)]
     large = Chart(
         type=type,
@@ -229,18 +229,18 @@ def test_the_largest_chart_stays_small(type: ChartType, series: int, points: int
 
     page = fragment(large)
 
-    assert len(page.encode()) < MOST_BYTES == 300_000
+    assert len(page.encode()) < MAX_PAGE_BYTES == 300_000
     assert 'data-download="svg"' in page
 
 
 def test_a_chart_of_ten_thousand_short_rows_still_has_its_csv_file() -> None:
-    page = fragment(chart("line", [(f"t{place}", place % 977 / 4) for place in range(MOST_POINTS)]))
+    page = fragment(chart("line", [(f"t{place}", place % 977 / 4) for place in range(MAX_POINTS)]))
 
     assert 'data-file="csv"' in page
 
 
 def test_of_thousands_of_points_the_lowest_and_highest_are_kept() -> None:
-    points = [(float(x), math.sin(x / 100)) for x in range(MOST_POINTS)]
+    points = [(float(x), math.sin(x / 100)) for x in range(MAX_POINTS)]
     points[7777] = (7777.0, 55.0)
     points[1234] = (1234.0, -55.0)
 
@@ -273,7 +273,7 @@ def test_a_thinned_line_keeps_its_ends_and_its_height(values: list[float], most:
 
 
 def test_bars_of_thousands_of_points_reach_as_high_as_the_highest() -> None:
-    values = [1.0] * MOST_POINTS
+    values = [1.0] * MAX_POINTS
     values[4321], values[8765] = 100.0, -100.0
     root = parsed(draw(chart("bar", [(str(place), value) for place, value in enumerate(values)]), english))
     (bars,) = [one for one in root.iter(f"{SVG}path") if one.attrib.get("class") == "f0"]
@@ -323,10 +323,10 @@ def test_twenty_series_differ_with_and_without_colour() -> None:
     def without_colour(index: int) -> tuple[str, str, str]:
         return dash(index), symbol(index, 0, 0, 1), hatching(index)
 
-    numbers = range(MOST_SERIES)
-    assert len({without_colour(index) for index in numbers}) == MOST_SERIES
+    numbers = range(MAX_SERIES)
+    assert len({without_colour(index) for index in numbers}) == MAX_SERIES
     for looks in ((stroke, dash), (fill, hatching)):
-        assert len({tuple(look(index) for look in looks) for index in numbers}) == MOST_SERIES
+        assert len({tuple(look(index) for look in looks) for index in numbers}) == MAX_SERIES
 
 
 @pytest.mark.parametrize("theme", [0, 1], ids=["light", "dark"])

@@ -16,8 +16,8 @@ from madang.core.calls import Call
 from madang.core.errors import Conflict, ContextMissing, Expired, InvalidArguments, MadangError, NotFound
 from madang.core.ids import AssistantId, SessionId, UserId
 from madang.services.ui import store as store_module
-from madang.services.ui.domain import LONGEST_TIMEOUT_S, Answer, Prompt
-from madang.services.ui.store import MOST_FORGOTTEN, MOST_LISTED, UiStore
+from madang.services.ui.domain import MAX_TIMEOUT_S, Answer, Prompt
+from madang.services.ui.store import MAX_DELETED_AT_ONCE, MAX_LISTED_QUESTIONS, UiStore
 from madang.storage.database import Database
 from tests.storage.backends import BACK_ENDS
 
@@ -217,16 +217,16 @@ async def test_a_clock_that_was_far_ahead_costs_nothing_once_it_is_right(store: 
 
 
 async def test_many_questions_are_open_at_once_and_the_newest_are_listed(store: UiStore) -> None:
-    asked = [await ask(store, text=f"Question {number}") for number in range(MOST_LISTED + 5)]
+    asked = [await ask(store, text=f"Question {number}") for number in range(MAX_LISTED_QUESTIONS + 5)]
 
     listed, total = await store.list_prompts(CALL, "pending")
 
-    assert listed == newest_first(asked)[:MOST_LISTED]
-    assert total == MOST_LISTED + 5
+    assert listed == newest_first(asked)[:MAX_LISTED_QUESTIONS]
+    assert total == MAX_LISTED_QUESTIONS + 5
     middle = listed[50].message_id
     await store.reply(CALL, middle, "Blue", cancelled=False)
     listed, total = await store.list_prompts(CALL, "pending")
-    assert (len(listed), total) == (MOST_LISTED, MOST_LISTED + 4)
+    assert (len(listed), total) == (MAX_LISTED_QUESTIONS, MAX_LISTED_QUESTIONS + 4)
     assert middle not in {prompt.message_id for prompt in listed}
 
 
@@ -299,7 +299,7 @@ async def test_what_was_settled_a_month_ago_is_removed_when_something_new_is_ask
     store: UiStore, set_clock: SetClock
 ) -> None:
     answered, cancelled = await ask(store), await ask(store)
-    expired, open_still = await ask(store, timeout_s=60), await ask(store, timeout_s=LONGEST_TIMEOUT_S)
+    expired, open_still = await ask(store, timeout_s=60), await ask(store, timeout_s=MAX_TIMEOUT_S)
     await store.reply(CALL, answered.message_id, "Blue", cancelled=False)
     await store.reply(CALL, cancelled.message_id, None, cancelled=True)
     over, waiting = await store.wait(CALL, "Over", ""), await store.wait(CALL, "Waiting", "")
@@ -325,7 +325,7 @@ async def test_what_was_settled_a_month_ago_is_removed_when_something_new_is_ask
 
 
 async def test_much_that_is_old_is_removed_a_little_at_a_time(store: UiStore, set_clock: SetClock) -> None:
-    for _ in range(MOST_FORGOTTEN + 5):
+    for _ in range(MAX_DELETED_AT_ONCE + 5):
         asked = await ask(store)
         await store.reply(CALL, asked.message_id, None, cancelled=True)
 

@@ -14,7 +14,7 @@ from inline_snapshot import snapshot
 
 from madang.core.ids import SessionId, UserId
 from madang.core.results import Reply
-from madang.services.ui.domain import LONGEST_ANSWER, LONGEST_TIMEOUT_S, MOST_OPTIONS
+from madang.services.ui.domain import MAX_ANSWER_CHARS, MAX_OPTIONS, MAX_TIMEOUT_S
 from tests.asking import Asker, open_asker
 
 COLOURS: dict[str, Any] = {"prompt": "Which colour?", "type": "select", "options": ["Blue", "Green"]}
@@ -124,7 +124,7 @@ async def test_a_page_is_linked_or_embedded_as_the_client_takes_it(asker: Asker)
         ({"prompt": "Q", "type": "select", "options": [1]}, "options.0: must be a string."),
         ({"prompt": "Q", "type": "select", "options": ["x" * 501]}, "options.0: must have at most 500 characters."),
         (
-            {"prompt": "Q", "type": "select", "options": [str(n) for n in range(MOST_OPTIONS + 1)]},
+            {"prompt": "Q", "type": "select", "options": [str(n) for n in range(MAX_OPTIONS + 1)]},
             "options: must have at most 100 items.",
         ),
         ({"prompt": "Q", "type": "text", "options": ["a"]}, "options: are only for 'select' and 'multiselect'."),
@@ -132,7 +132,7 @@ async def test_a_page_is_linked_or_embedded_as_the_client_takes_it(asker: Asker)
         ({"prompt": "Q", "type": "text", "timeoutS": 0}, "timeoutS: must be at least 1."),
         ({"prompt": "Q", "type": "text", "timeoutS": -1}, "timeoutS: must be at least 1."),
         ({"prompt": "Q", "type": "text", "timeoutS": 10**30}, "timeoutS: must be"),
-        ({"prompt": "Q", "type": "text", "timeoutS": LONGEST_TIMEOUT_S + 1}, "timeoutS: must be at most 2592000."),
+        ({"prompt": "Q", "type": "text", "timeoutS": MAX_TIMEOUT_S + 1}, "timeoutS: must be at most 2592000."),
         ({"prompt": "Q", "type": "text", "timeoutS": 1.5}, "timeoutS: must be an integer."),
         ({"prompt": "Q", "type": "text", "timeoutS": "5"}, "timeoutS: must be an integer."),
         ({"prompt": "Q", "type": "text", "timeoutS": True}, "timeoutS: must be an integer."),
@@ -151,7 +151,7 @@ async def test_a_question_that_cannot_be_asked_names_the_field_and_is_not_kept(
     assert (await asker.done("list_prompts")).data == {"prompts": [], "total": 0}
 
 
-@pytest.mark.parametrize("count", [1, 2, MOST_OPTIONS])
+@pytest.mark.parametrize("count", [1, 2, MAX_OPTIONS])
 @pytest.mark.parametrize("type", ["select", "multiselect"])
 async def test_a_choice_has_one_to_a_hundred_options(asker: Asker, type: str, count: int) -> None:
     options = [f"Option {number}" for number in range(count)]
@@ -167,7 +167,7 @@ async def test_a_choice_has_one_to_a_hundred_options(asker: Asker, type: str, co
 
 async def test_how_long_a_question_is_open_is_told(asker: Asker) -> None:
     short = await asker.done("prompt_user", **COLOURS, timeoutS=1)
-    snake = await asker.done("prompt_user", **COLOURS, timeout_s=LONGEST_TIMEOUT_S)
+    snake = await asker.done("prompt_user", **COLOURS, timeout_s=MAX_TIMEOUT_S)
 
     for reply in (short, snake):
         kept = await asker.done("get_prompt", messageId=reply.data["messageId"])
@@ -202,7 +202,7 @@ You may now go on with what the person said.\
         ({"prompt": "Name?", "type": "text"}, "마당\nMadang", "마당\nMadang"),
         ({**COLOURS, "type": "multiselect"}, ["Green", "Blue"], "Green, Blue"),
         ({**COLOURS, "type": "multiselect"}, [], "none of the options."),
-        ({"prompt": "Name?", "type": "text"}, "x" * LONGEST_ANSWER, "x" * 1000),
+        ({"prompt": "Name?", "type": "text"}, "x" * MAX_ANSWER_CHARS, "x" * 1000),
     ],
 )
 async def test_an_answer_comes_back_as_it_was_given(
@@ -256,7 +256,7 @@ async def test_a_cancelled_question_says_so(asker: Asker) -> None:
 
 
 @pytest.mark.parametrize(
-    "answer", ["Red", "", 5, True, None, {"a": 1}, ["Blue"], ["Blue", 5], "x" * (LONGEST_ANSWER + 1), 1.5, [[]]]
+    "answer", ["Red", "", 5, True, None, {"a": 1}, ["Blue"], ["Blue", 5], "x" * (MAX_ANSWER_CHARS + 1), 1.5, [[]]]
 )
 async def test_an_answer_that_does_not_fit_leaves_the_question_pending(asker: Asker, answer: Any) -> None:
     id = await asked(asker)

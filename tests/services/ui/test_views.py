@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from madang.core.messages import Rows, say
+from madang.core.phrases import Rows, say
 from madang.core.results import Form, Pause, ToolResult, UiPage
 from madang.services.ui import views
 from madang.services.ui.domain import Prompt, Wait

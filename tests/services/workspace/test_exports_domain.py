@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from madang.core.ids import new_id
 from madang.services.workspace.domain.exports import (
-    LONGEST_NAME_BYTES,
+    MAX_EXPORT_NAME_BYTES,
     clean_name,
     export_id,
     export_uri,
@@ -63,7 +63,7 @@ def test_any_text_becomes_a_name_that_can_be_kept(wanted: str, source: str) -> N
     for name in (file_name(wanted, source), package_name(wanted)):
         kept = kept_name(id, name)
 
-        assert len(name.encode()) <= LONGEST_NAME_BYTES
+        assert len(name.encode()) <= MAX_EXPORT_NAME_BYTES
         assert clean_name(name) == name
         assert parse_path(kept) == (kept,)
         assert parse_kept_name(kept) == (id, name)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from madang.core.calls import Call
-from madang.core.messages import Line, Rows, say
+from madang.core.phrases import Line, Rows, say
 from madang.core.service import ServiceContext
 from madang.services.content.store import ContentRows
 
-MOST_NAMED = 10
-LONGEST_IN_ROW = 80
+MAX_NAMED_CONTENTS = 10
+MAX_NAME_IN_ROW_CHARS = 80
 
 
 async def content_context(rows: ContentRows, call: Call) -> ServiceContext:
@@ -16,21 +16,21 @@ async def content_context(rows: ContentRows, call: Call) -> ServiceContext:
     stores = await rows.list_stores(call)
     if not stores:
         return ServiceContext("", {"stores": [], "contents": [], "total": 0})
-    newest, total = await rows.newest(call, MOST_NAMED)
+    newest, total = await rows.newest(call, MAX_NAMED_CONTENTS)
     text: list[Line | Rows] = [
         say("# Content: {total} file(s) (use 'keyword_similarity_search' to search them)", total=total)
     ]
-    others = [store for store in stores if not store.is_own][:MOST_NAMED]
+    others = [store for store in stores if not store.is_own][:MAX_NAMED_CONTENTS]
     text += [
         say(
             '  Store "{name}" (storeId: {id}): {count} file(s)',
-            name=store.name[:LONGEST_IN_ROW],
+            name=store.name[:MAX_NAME_IN_ROW_CHARS],
             id=store.key.id,
             count=store.contents,
         )
         for store in others
     ]
-    text += [f"  {content.filename[:LONGEST_IN_ROW]} (contentId: {content.id})" for content in newest]
+    text += [f"  {content.filename[:MAX_NAME_IN_ROW_CHARS]} (contentId: {content.id})" for content in newest]
     if total > len(newest):
         text.append(say("  … {left_out} more. Use 'list_content' to see them.", left_out=total - len(newest)))
     state = {

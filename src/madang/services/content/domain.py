@@ -15,13 +15,13 @@ from pydantic import Field
 from madang.core.documents import NOT_BLANK, Document
 from madang.core.errors import InvalidArguments, LimitExceeded, NotFound, OutOfRange
 from madang.core.ids import UserId
-from madang.core.messages import say
+from madang.core.phrases import say
 
-MOST_RESULTS = 50
-LONGEST_QUERY = 4_000
-LARGEST_FILE = 25 * 1024 * 1024
-LONGEST_PREVIEW = 150
-LONGEST_NAME = 255
+MAX_RESULTS = 50
+MAX_QUERY_CHARS = 4_000
+MAX_CONTENT_BYTES = 25 * 1024 * 1024
+MAX_PREVIEW_CHARS = 150
+MAX_FILENAME_CHARS = 255
 UNTITLED_STORE = "Untitled store"
 UNTITLED_CONTENT = "untitled.txt"
 OWN_STORE = "Session store"
@@ -31,28 +31,28 @@ OWN_STORE = "Session store"
 class Limits:
     """How much one session may keep."""
 
-    file_bytes: int = LARGEST_FILE
+    file_bytes: int = MAX_CONTENT_BYTES
     contents: int = 100_000
     stores: int = 50
 
 
 # Base64 needs four characters for three bytes, and a data: URL has a head.
-LONGEST_URL = LARGEST_FILE // 3 * 4 + 1_024
+MAX_URL_CHARS = MAX_CONTENT_BYTES // 3 * 4 + 1_024
 
 StoreId = Annotated[str, Field(max_length=100)]
 """A store; empty, or left out, it is the session's own."""
 
 ContentId = Annotated[str, Field(min_length=1, max_length=120)]
-ContentText = Annotated[str, Field(min_length=1, max_length=LARGEST_FILE), NOT_BLANK]
+ContentText = Annotated[str, Field(min_length=1, max_length=MAX_CONTENT_BYTES), NOT_BLANK]
 FileUrl = Annotated[
     str,
     Field(
         min_length=1,
-        max_length=LONGEST_URL,
+        max_length=MAX_URL_CHARS,
         description="a path in the workspace, file:// or data:; never http",
     ),
 ]
-Query = Annotated[str, Field(min_length=1, max_length=LONGEST_QUERY), NOT_BLANK]
+Query = Annotated[str, Field(min_length=1, max_length=MAX_QUERY_CHARS), NOT_BLANK]
 
 
 class StoreMetadata(Document):
@@ -65,7 +65,7 @@ class StoreMetadata(Document):
 class ContentMetadata(Document):
     """What a caller says about a new content; what is left out comes from the file."""
 
-    filename: Annotated[str, Field(max_length=LONGEST_NAME)] = ""
+    filename: Annotated[str, Field(max_length=MAX_FILENAME_CHARS)] = ""
     mime_type: Annotated[str, Field(max_length=200)] = ""
 
 
@@ -73,7 +73,7 @@ class Pagination(Document):
     """Which part of a listing."""
 
     offset: Annotated[int, Field(ge=0, le=10**9)] = 0
-    limit: Annotated[int, Field(ge=1, le=MOST_RESULTS)] = 20
+    limit: Annotated[int, Field(ge=1, le=MAX_RESULTS)] = 20
 
 
 class LineRange(Document):
@@ -86,7 +86,7 @@ class LineRange(Document):
 class SearchOptions(Document):
     """How many passages, and how relevant they have to be."""
 
-    top_n: Annotated[int, Field(ge=1, le=MOST_RESULTS)] = 5
+    top_n: Annotated[int, Field(ge=1, le=MAX_RESULTS)] = 5
     threshold: Annotated[float, Field(ge=0, le=1, description="least relevance, 0 to 1")] = 0.0
 
 
@@ -246,12 +246,12 @@ def line_count(text: str) -> int:
 
 
 def preview(text: str) -> str:
-    return " ".join(text[: 4 * LONGEST_PREVIEW].split())[:LONGEST_PREVIEW]
+    return " ".join(text[: 4 * MAX_PREVIEW_CHARS].split())[:MAX_PREVIEW_CHARS]
 
 
 def shown_name(name: str, otherwise: str) -> str:
     """Return a name for one line: what does not print would let it pretend to be more than a name."""
-    return "".join(c for c in " ".join(name.split()) if c.isprintable())[:LONGEST_NAME] or otherwise
+    return "".join(c for c in " ".join(name.split()) if c.isprintable())[:MAX_FILENAME_CHARS] or otherwise
 
 
 def check_text(text: str) -> None:

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 from madang.core.calls import Call
-from madang.core.messages import say
+from madang.core.phrases import say
 from madang.core.service import ServiceContext, ServiceMetadata
 from madang.core.tools import tools_of
 from madang.services.content.context import content_context

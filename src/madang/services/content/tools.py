@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from madang.core.calls import Call
 from madang.core.errors import InvalidArguments
-from madang.core.messages import say
+from madang.core.phrases import say
 from madang.core.results import ToolResult
 from madang.core.tools import tool
 from madang.services.content import views
@@ -52,7 +52,7 @@ from madang.storage.folders import Folders
 ADD_LIMIT_S = 120.0
 """25 MiB of Korean take half a minute, and several times that on a busy machine."""
 
-BRIEF = 100_000
+HASH_INLINE_MAX_BYTES = 100_000
 """So many bytes are hashed in less time than the way to a thread and back takes."""
 
 SPARE_HITS = 5
@@ -106,7 +106,11 @@ class ContentTools:
         source = await self._source(call, content, file_url)
         filename = shown_name(given.filename or source.filename, UNTITLED_CONTENT)
         mime_type = shown_name(given.mime_type, source.mime_type)
-        sha256 = _digest(source.data) if len(source.data) < BRIEF else await asyncio.to_thread(_digest, source.data)
+        sha256 = (
+            _digest(source.data)
+            if len(source.data) < HASH_INLINE_MAX_BYTES
+            else await asyncio.to_thread(_digest, source.data)
+        )
         store = await self._rows.find_store(call, store_id)
         there = await self._rows.find_duplicate(store, sha256) if store else None
         if store and there:
@@ -149,7 +153,7 @@ class ContentTools:
                 content, chunk.text, chunk.from_line, chunk.to_line, asked_to=chunk.to_line, next_chunk=following
             )
         from_line, to_line = check_lines(line_range or LineRange(), content)
-        found = await self._rows.chunks_of_lines(call, content, from_line, to_line, excerpts.MOST_CHUNKS)
+        found = await self._rows.chunks_of_lines(call, content, from_line, to_line, excerpts.MAX_EXCERPT_CHUNKS)
         if not found:
             raise no_content(content_id)  # deleted since we looked
         excerpt = excerpts.of_lines(found, from_line, to_line)

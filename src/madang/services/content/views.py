@@ -8,8 +8,8 @@ from typing import ClassVar
 
 from pydantic import ConfigDict
 
-from madang.core.documents import OF_DOCUMENTS, Document
-from madang.core.messages import Line, Message, Rows, Text, say
+from madang.core.documents import DOCUMENT_CONFIG, Document
+from madang.core.phrases import Line, Phrase, Rows, Text, say
 from madang.core.results import ToolResult
 from madang.services.content.domain import Content, Passage, Store, StoreKey, chunk_id
 
@@ -60,7 +60,7 @@ class ContentRead(Document):
 
 @dataclass(slots=True)
 class SearchResult:
-    __pydantic_config__: ClassVar[ConfigDict] = OF_DOCUMENTS
+    __pydantic_config__: ClassVar[ConfigDict] = DOCUMENT_CONFIG
 
     content_id: str
     chunk_id: str
@@ -324,7 +324,7 @@ def _summary(content: Content) -> ContentSummary:
     )
 
 
-def _store_row(number: int, store: Store) -> Message:
+def _store_row(number: int, store: Store) -> Phrase:
     row = say(
         "{number}. {name} ({count} content(s))\n   Store ID: {id} | Created: {at}",
         number=number,
@@ -342,7 +342,7 @@ def _store_row(number: int, store: Store) -> Message:
     return row
 
 
-def _content_row(number: int, content: Content) -> Message:
+def _content_row(number: int, content: Content) -> Phrase:
     return say(
         "{number}. {name} ({size}, {lines} lines)\n   Type: {type} | ID: {id}\n   Uploaded: {at}\n"
         "   Preview: {preview}",
@@ -357,7 +357,7 @@ def _content_row(number: int, content: Content) -> Message:
     )
 
 
-def _result_row(number: int, result: SearchResult) -> Message:
+def _result_row(number: int, result: SearchResult) -> Phrase:
     return say(
         "{number}. {name}:{first}-{last} (relevance: {score})\n   Match Type: {type}\n   Context: {context}\n"
         "   Content ID: {content} | Chunk ID: {chunk}",

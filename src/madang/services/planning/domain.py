@@ -9,10 +9,10 @@ from pydantic import Field
 
 from madang.core.documents import NOT_BLANK, Document
 from madang.core.errors import LimitExceeded, NotFound
-from madang.core.messages import Message, say
+from madang.core.phrases import Phrase, say
 
-MOST_OBSERVATIONS = 10
-MOST_TODOS = 200
+MAX_OBSERVATIONS = 10
+MAX_TODOS = 200
 
 
 Goal = Annotated[str, Field(min_length=1, max_length=2_000), NOT_BLANK]
@@ -71,9 +71,9 @@ class Plan(Document):
         Raises:
             LimitExceeded: there are too many already.
         """
-        if len(self.state.todos) >= MOST_TODOS:
+        if len(self.state.todos) >= MAX_TODOS:
             raise LimitExceeded(
-                say("A plan holds at most {limit} todos.", limit=MOST_TODOS),
+                say("A plan holds at most {limit} todos.", limit=MAX_TODOS),
                 hint=say("Use 'clear_todos' with the ids of completed ones first."),
             )
         todo = Todo.model_construct(id=self.next_id, name=name, status="pending", summary="")
@@ -106,7 +106,7 @@ class Plan(Document):
     def with_observation(self, observation: str) -> tuple[Plan, str]:
         """Add an observation; return the plan and the oldest one if it had to go."""
         observations = [*self.state.observations, observation]
-        dropped = observations.pop(0) if len(observations) > MOST_OBSERVATIONS else ""
+        dropped = observations.pop(0) if len(observations) > MAX_OBSERVATIONS else ""
         return self._changed(observations=observations), dropped
 
     def todo(self, id: int) -> Todo:
@@ -125,7 +125,7 @@ class Plan(Document):
         return self.model_copy(update={"state": self.state.model_copy(update=parts)})
 
 
-def _available(ids: Sequence[int]) -> Message:
+def _available(ids: Sequence[int]) -> Phrase:
     if not ids:
         return say("There are no todos. Use 'add_todo' to make one.")
     return say("The IDs there are: {ids}.", ids=", ".join(map(str, ids)))

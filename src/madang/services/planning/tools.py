@@ -10,7 +10,7 @@ from madang.core.calls import Call
 from madang.core.results import ToolResult
 from madang.core.tools import tool
 from madang.services.planning import views
-from madang.services.planning.domain import MOST_TODOS, Goal, Observation, Plan, Status, Summary, TodoId, TodoName
+from madang.services.planning.domain import MAX_TODOS, Goal, Observation, Plan, Status, Summary, TodoId, TodoName
 from madang.services.planning.store import PlanStore
 
 
@@ -49,7 +49,7 @@ class PlanningTools:
 
     @tool(effect="destroy", idempotent=True)
     async def clear_todos(
-        self, call: Call, ids: Annotated[list[TodoId], Field(min_length=1, max_length=MOST_TODOS)] | None = None
+        self, call: Call, ids: Annotated[list[TodoId], Field(min_length=1, max_length=MAX_TODOS)] | None = None
     ) -> ToolResult[views.TodosCleared]:
         """Remove the named todos, or all of them."""
 

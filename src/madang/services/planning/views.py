@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from madang.core.messages import Line, Message, Rows, say
+from madang.core.phrases import Line, Phrase, Rows, say
 from madang.core.results import ToolResult
-from madang.services.planning.domain import MOST_OBSERVATIONS, Plan, PlanState, Todo
+from madang.services.planning.domain import MAX_OBSERVATIONS, Plan, PlanState, Todo
 
 
 class PlanOutcome(PlanState):
@@ -62,7 +62,7 @@ def observation_added(plan: Plan, dropped: str) -> ToolResult[ObservationAdded]:
         said = say(
             "{said}\nThe oldest observation was dropped, because only {limit} are kept: {dropped}",
             said=said,
-            limit=MOST_OBSERVATIONS,
+            limit=MAX_OBSERVATIONS,
             dropped=dropped,
         )
     return ToolResult(_text(plan, said), ObservationAdded.model_construct(**dict(plan.state), dropped=dropped))
@@ -92,7 +92,7 @@ def state_lines(plan: Plan) -> list[Line | Rows]:
     rest = say("  … {left_out} more. Use 'clear_todos' with the ids of completed ones to make room.")
     lines.append(Rows([_todo_line(todo) for todo in todos], rest) if todos else say("  No todos created"))
     count = len(state.observations)
-    lines += ["", say("Recent Activity Log ({count}/{limit}):", count=count, limit=MOST_OBSERVATIONS)]
+    lines += ["", say("Recent Activity Log ({count}/{limit}):", count=count, limit=MAX_OBSERVATIONS)]
     if count:
         log = [f"  {number}. {text}" for number, text in enumerate(state.observations, start=1)]
         lines.append(Rows(log, say("  … {left_out} more, too long to show here.")))
@@ -101,7 +101,7 @@ def state_lines(plan: Plan) -> list[Line | Rows]:
     return [*lines, "", say("Next Actions: {actions}", actions=_next_actions(plan))]
 
 
-def _text(plan: Plan, said: Message) -> list[Line | Rows]:
+def _text(plan: Plan, said: Phrase) -> list[Line | Rows]:
     return [said, "", *state_lines(plan)]
 
 
@@ -111,7 +111,7 @@ def _todo_line(todo: Todo) -> str:
     return f"  ID:{todo.id} [{mark}] {todo.name}{summary}"
 
 
-def _next_actions(plan: Plan) -> Message:
+def _next_actions(plan: Plan) -> Phrase:
     if not plan.state.goal:
         return say("Create a goal to get started ('create_goal')")
     if plan.pending:

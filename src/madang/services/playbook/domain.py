@@ -9,12 +9,12 @@ from typing import Annotated, Any, ClassVar, Self
 from pydantic import ConfigDict, Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
-from madang.core.documents import NOT_BLANK, OF_DOCUMENTS, Document
+from madang.core.documents import DOCUMENT_CONFIG, NOT_BLANK, Document
 from madang.core.errors import LimitExceeded
-from madang.core.messages import say
+from madang.core.phrases import say
 
-LARGEST_DOCUMENT = 256 * 1024
-MOST_STEPS = 200
+MAX_PLAYBOOK_BYTES = 256 * 1024
+MAX_STEPS = 200
 SORT_KEY_LENGTH = 100
 
 
@@ -53,7 +53,7 @@ class SuccessCriteria(Document):
     required_artifacts: list[Artifact] = Field(default_factory=list, max_length=50)
 
 
-Workflow = Annotated[list[StepInput], Field(max_length=MOST_STEPS)]
+Workflow = Annotated[list[StepInput], Field(max_length=MAX_STEPS)]
 
 
 class PlaybookContent(Document):
@@ -69,7 +69,7 @@ class PlaybookContent(Document):
 class PlaybookSummary:
     """A playbook as a listing shows it."""
 
-    __pydantic_config__: ClassVar[ConfigDict] = OF_DOCUMENTS
+    __pydantic_config__: ClassVar[ConfigDict] = DOCUMENT_CONFIG
 
     id: str
     agent_id: str
@@ -195,9 +195,9 @@ def check_size(content: PlaybookContent) -> None:
         LimitExceeded: with the sizes.
     """
     size = len(content.model_dump_json().encode())
-    if size > LARGEST_DOCUMENT:
+    if size > MAX_PLAYBOOK_BYTES:
         raise LimitExceeded(
-            say("The playbook has {size} bytes; at most {limit} are kept.", size=size, limit=LARGEST_DOCUMENT),
+            say("The playbook has {size} bytes; at most {limit} are kept.", size=size, limit=MAX_PLAYBOOK_BYTES),
             hint=say("Shorten the steps, or split it into several playbooks."),
         )
 

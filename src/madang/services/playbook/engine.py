@@ -12,22 +12,22 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError
 
-from madang.core.arguments import MOST_DEPTH, check_shape, invalid_arguments
+from madang.core.arguments import MAX_ARGUMENT_DEPTH, check_shape, invalid_arguments
 from madang.core.documents import Document
 from madang.core.errors import InvalidArguments
-from madang.core.messages import say
-from madang.core.paging import MOST_ITEMS
+from madang.core.paging import MAX_PAGE_ITEMS
+from madang.core.phrases import say
 from madang.services.playbook.domain import PlaybookContent
 
 Format = Literal["yaml", "json"]
-LARGEST_DOCUMENT = 2 * 1024 * 1024
+MAX_IMPORT_BYTES = 2 * 1024 * 1024
 
 
 class PortableDocument(Document):
     """The document's outline."""
 
     madang_playbooks: Literal[1]
-    playbooks: Annotated[list[PlaybookContent], Field(max_length=MOST_ITEMS)]
+    playbooks: Annotated[list[PlaybookContent], Field(max_length=MAX_PAGE_ITEMS)]
 
 
 def write(contents: Sequence[PlaybookContent], format: Format) -> str:
@@ -55,8 +55,8 @@ def write_fitting(contents: Sequence[PlaybookContent], format: Format) -> tuple[
     """Return the document of as many playbooks as can be imported again, and how many these are."""
     count = len(contents)
     document = write(contents, format)
-    while len(document) > LARGEST_DOCUMENT and count > 1:
-        count = max(1, min(count - 1, count * LARGEST_DOCUMENT // len(document)))
+    while len(document) > MAX_IMPORT_BYTES and count > 1:
+        count = max(1, min(count - 1, count * MAX_IMPORT_BYTES // len(document)))
         document = write(contents[:count], format)
     return document, count
 
@@ -94,8 +94,8 @@ def _parsed(document: str) -> Any:
             if isinstance(event, yaml.AliasEvent):
                 raise _not_readable("aliases are not taken here")
             depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-            if depth > MOST_DEPTH:
-                raise _not_readable(f"it is nested deeper than {MOST_DEPTH} levels")
+            if depth > MAX_ARGUMENT_DEPTH:
+                raise _not_readable(f"it is nested deeper than {MAX_ARGUMENT_DEPTH} levels")
         return yaml.load(document, loader)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise _not_readable(str(error)) from None

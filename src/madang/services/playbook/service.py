@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 from madang.core.calls import Call
 from madang.core.errors import Denied, InvalidCursor, NotFound
-from madang.core.messages import say
+from madang.core.phrases import say
 from madang.core.resources import Resource, ResourceList
 from madang.core.service import ServiceContext, ServiceMetadata
 from madang.core.tools import tools_of

@@ -11,8 +11,8 @@ from pydantic import Field
 
 from madang.core.calls import Call
 from madang.core.errors import OutOfRange, Unavailable
-from madang.core.messages import say
-from madang.core.paging import ALL, MOST_ITEMS, PageNumber, PageSize
+from madang.core.paging import ALL, MAX_PAGE_ITEMS, PageNumber, PageSize
+from madang.core.phrases import say
 from madang.core.results import ToolResult
 from madang.core.tools import tool
 from madang.services.playbook import engine, views
@@ -139,19 +139,19 @@ class PlaybookTools:
     async def export_playbooks(
         self,
         call: Call,
-        ids: Annotated[list[PlaybookId], Field(min_length=1, max_length=MOST_ITEMS)] | None = None,
+        ids: Annotated[list[PlaybookId], Field(min_length=1, max_length=MAX_PAGE_ITEMS)] | None = None,
         format: engine.Format = "yaml",
     ) -> ToolResult[views.PlaybooksExported]:
         """Write playbooks (all, or those named) as one portable document that import_playbooks reads."""
         wanted = await self._store.total(call) if ids is None else len(ids)
-        contents = await self._exportable(call, ids or await self._store.all_ids(call, MOST_ITEMS))
+        contents = await self._exportable(call, ids or await self._store.all_ids(call, MAX_PAGE_ITEMS))
         # Writing a large document takes a while; in a thread the other calls go on meanwhile.
         document, count = await asyncio.to_thread(engine.write_fitting, contents, format)
         return views.exported(document, format, count, wanted - count)
 
     @tool(effect="write")
     async def import_playbooks(
-        self, call: Call, document: Annotated[str, Field(min_length=1, max_length=engine.LARGEST_DOCUMENT)]
+        self, call: Call, document: Annotated[str, Field(min_length=1, max_length=engine.MAX_IMPORT_BYTES)]
     ) -> ToolResult[views.PlaybooksImported]:
         """Add the playbooks of a YAML or JSON document made by export_playbooks, all or none."""
         contents = await asyncio.to_thread(engine.read, document)
@@ -165,7 +165,7 @@ class PlaybookTools:
             for playbook in await self._store.get_many(call, ids[first : first + EXPORTED_AT_ONCE]):
                 content = content_of(playbook)
                 size += len(content.model_dump_json(by_alias=True, exclude_defaults=True))
-                if size > engine.LARGEST_DOCUMENT and contents:
+                if size > engine.MAX_IMPORT_BYTES and contents:
                     return contents
                 contents.append(content)
         return contents

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 
 from madang.core.calls import Call
 from madang.core.documents import Document
-from madang.core.messages import Line, Message, Rows, Text, say
 from madang.core.paging import ALL, Page
+from madang.core.phrases import Line, Phrase, Rows, Text, say
 from madang.core.resources import Resource, ResourceTemplate
 from madang.core.results import Pause, ToolResult, UiPage
 from madang.services.playbook.domain import Playbook, PlaybookRun, PlaybookSummary, Step
 
 PAGE = "playbooks/list"
-LONGEST_IN_ROW = 100
-LONGEST_DESCRIPTION = 1024
+MAX_GOAL_IN_ROW_CHARS = 100
+MAX_SKILL_DESCRIPTION_CHARS = 1024
 
 
 class PlaybookChanged(Document):
@@ -265,7 +265,7 @@ def imported(playbooks: Sequence[Playbook]) -> ToolResult[PlaybooksImported]:
 def skill(playbook: Playbook) -> Resource:
     """Return a playbook as a skill: the same steps, for clients that know skills."""
     name = f"{_SKILL_PREFIX}{playbook.id}"
-    description = "".join(c for c in " ".join(playbook.goal.split()) if c.isprintable())[:LONGEST_DESCRIPTION]
+    description = "".join(c for c in " ".join(playbook.goal.split()) if c.isprintable())[:MAX_SKILL_DESCRIPTION_CHARS]
     return Resource(
         uri=skill_uri(playbook.id),
         name=name,
@@ -314,7 +314,7 @@ def _page(page: Page[PlaybookSummary]) -> UiPage:
     return UiPage(name=PAGE, title=say("Playbooks"), template="playbook/playbooks.html", context={"page": page})
 
 
-def _cut_note(page: Page[PlaybookSummary]) -> list[Message]:
+def _cut_note(page: Page[PlaybookSummary]) -> list[Phrase]:
     """Say so when everything was asked for and it was more than one answer holds."""
     if page.page_size == ALL or page.total_items <= page.page_size or page.page_size < 1000:
         return []
@@ -346,7 +346,7 @@ def _first(page: Page[PlaybookSummary] | Page[PlaybookRun]) -> int:
 def _short(text: str) -> str:
     """Return `text` for one row: on one line, and cut."""
     line = " ".join(text.split())
-    return line if len(line) <= LONGEST_IN_ROW else line[: LONGEST_IN_ROW - 1] + "…"
+    return line if len(line) <= MAX_GOAL_IN_ROW_CHARS else line[: MAX_GOAL_IN_ROW_CHARS - 1] + "…"
 
 
 def _details(playbook: Playbook, from_step: int = 1) -> list[Line | Rows]:
@@ -384,7 +384,7 @@ def _details(playbook: Playbook, from_step: int = 1) -> list[Line | Rows]:
     return lines
 
 
-def _step(number: int, step: Step) -> Message:
+def _step(number: int, step: Step) -> Phrase:
     """Return a step as one row, with the parts it has."""
     row = say("  {number}. {description}", number=number, description=step.description)
     if step.action.tool_name:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from madang.core.calls import Call
-from madang.core.messages import Line, Rows, say
+from madang.core.phrases import Line, Rows, say
 from madang.core.service import ServiceContext
 from madang.services.ui.store import UiStore
 

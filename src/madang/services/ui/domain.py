@@ -9,19 +9,19 @@ from pydantic import Field, WithJsonSchema
 
 from madang.core.documents import NOT_BLANK, Document
 from madang.core.errors import Conflict, Expired, InvalidArguments
-from madang.core.messages import Message, say
+from madang.core.phrases import Phrase, say
 
-MOST_OPTIONS = 100
-LONGEST_ANSWER = 20_000
-LONGEST_OPTION = 500
+MAX_OPTIONS = 100
+MAX_ANSWER_CHARS = 20_000
+MAX_OPTION_CHARS = 500
 DEFAULT_TIMEOUT_S = 24 * 60 * 60
-LONGEST_TIMEOUT_S = 30 * 24 * 60 * 60
+MAX_TIMEOUT_S = 30 * 24 * 60 * 60
 
 PromptText = Annotated[str, Field(min_length=1, max_length=4_000), NOT_BLANK]
 PromptType = Literal["text", "select", "multiselect"]
-Option = Annotated[str, Field(min_length=1, max_length=LONGEST_OPTION), NOT_BLANK]
+Option = Annotated[str, Field(min_length=1, max_length=MAX_OPTION_CHARS), NOT_BLANK]
 Placeholder = Annotated[str, Field(max_length=200)]
-TimeoutS = Annotated[int, Field(ge=1, le=LONGEST_TIMEOUT_S)]
+TimeoutS = Annotated[int, Field(ge=1, le=MAX_TIMEOUT_S)]
 
 # Several clients refuse `anyOf`, others a list of types.
 Answer = Annotated[str | list[str], WithJsonSchema({"items": {"type": "string"}})]
@@ -117,7 +117,7 @@ def check_settled(prompt: Prompt, answer: Answer | None, *, cancelled: bool) -> 
         )
 
 
-def said(status: Status) -> Message:
+def said(status: Status) -> Phrase:
     """Return a status in words."""
     return {
         "pending": say("pending"),
@@ -127,14 +127,14 @@ def said(status: Status) -> Message:
     }[status]
 
 
-def _wrong_options(what: Message) -> InvalidArguments:
+def _wrong_options(what: Phrase) -> InvalidArguments:
     return InvalidArguments(
         say("{field}: {what}.", field="options", what=what),
-        hint=say("A 'select' or 'multiselect' takes 1 to {most} distinct options, a 'text' none.", most=MOST_OPTIONS),
+        hint=say("A 'select' or 'multiselect' takes 1 to {most} distinct options, a 'text' none.", most=MAX_OPTIONS),
     )
 
 
-def _wrong_answer(prompt: Prompt, what: Message) -> InvalidArguments:
+def _wrong_answer(prompt: Prompt, what: Phrase) -> InvalidArguments:
     hints = {
         "text": say("The answer is a text. The prompt is still pending."),
         "select": say("The answer is one of the options, as it is written. The prompt is still pending."),

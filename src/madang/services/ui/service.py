@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 
 from madang.core.calls import Call
-from madang.core.messages import say
+from madang.core.phrases import say
 from madang.core.service import ServiceContext, ServiceMetadata
 from madang.core.tools import tools_of
 from madang.services.ui.context import ui_context

@@ -14,7 +14,7 @@ from datetime import UTC, datetime, timedelta
 from madang.core.calls import Call
 from madang.core.errors import NotFound
 from madang.core.ids import new_id
-from madang.core.messages import say
+from madang.core.phrases import say
 from madang.services.ui.domain import Answer, Prompt, PromptType, Status, Wait, check_answer, check_settled
 from madang.storage.database import Database, MigrationSet, Row, Transaction, private_rows
 from madang.storage.watchers import topic
@@ -43,8 +43,8 @@ MIGRATIONS = MigrationSet(
 )
 
 KEPT_DAYS = 30
-MOST_FORGOTTEN = 50
-MOST_LISTED = 100
+MAX_DELETED_AT_ONCE = 50
+MAX_LISTED_QUESTIONS = 100
 _FIELDS = "id, type, prompt, options, placeholder, status, answer, created_at, expires_at, settled_at"
 
 _BY_ID = f"SELECT {_FIELDS} FROM prompt WHERE id = ?1 AND user_id = ?2 AND session_id = ?3"
@@ -113,7 +113,7 @@ class UiStore:
 
         async def work(tx: Transaction) -> tuple[list[Row], int]:
             owned = (*_owner(call), kept, now)
-            rows = await tx.all(f"SELECT {_FIELDS} {which} ORDER BY id DESC LIMIT {MOST_LISTED}", *owned)
+            rows = await tx.all(f"SELECT {_FIELDS} {which} ORDER BY id DESC LIMIT {MAX_LISTED_QUESTIONS}", *owned)
             counted = await tx.one(f"SELECT count(*) {which}", *owned)
             return rows, counted[0] if counted else 0
 
@@ -247,7 +247,7 @@ async def _forget(tx: Transaction, call: Call) -> None:
         ("prompt", "settled_at = '' AND expires_at < ?2"),
         ("wait", "resumed_at > '' AND resumed_at < ?2"),
     ):
-        old = f"SELECT id FROM {table} WHERE user_id = ?1 AND {is_old} LIMIT {MOST_FORGOTTEN}"
+        old = f"SELECT id FROM {table} WHERE user_id = ?1 AND {is_old} LIMIT {MAX_DELETED_AT_ONCE}"
         await tx.run(f"DELETE FROM {table} WHERE user_id = ?1 AND id IN ({old})", call.user_id, before)
 
 

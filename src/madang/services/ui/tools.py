@@ -10,15 +10,15 @@ from pydantic_core import PydanticCustomError
 
 from madang.core.calls import Call
 from madang.core.errors import InvalidArguments
-from madang.core.messages import say
+from madang.core.phrases import say
 from madang.core.results import ToolResult
 from madang.core.tools import tool
 from madang.services.ui import engine, views
 from madang.services.ui.domain import (
     DEFAULT_TIMEOUT_S,
-    LONGEST_ANSWER,
-    LONGEST_OPTION,
-    MOST_OPTIONS,
+    MAX_ANSWER_CHARS,
+    MAX_OPTION_CHARS,
+    MAX_OPTIONS,
     Option,
     Placeholder,
     Prompt,
@@ -44,8 +44,8 @@ def _text_or_options(value: object, check: ValidatorFunctionWrapHandler) -> obje
 
 
 GivenAnswer = Annotated[
-    Annotated[str, Field(max_length=LONGEST_ANSWER)]
-    | Annotated[list[Annotated[str, Field(max_length=LONGEST_OPTION)]], Field(max_length=MOST_OPTIONS)],
+    Annotated[str, Field(max_length=MAX_ANSWER_CHARS)]
+    | Annotated[list[Annotated[str, Field(max_length=MAX_OPTION_CHARS)]], Field(max_length=MAX_OPTIONS)],
     WrapValidator(_text_or_options),
     # The one `anyOf` there is: clients refuse it at the top of a schema, and lists of types anywhere. Without a type a
     # model would have to guess, and clients that translate schemas drop the field or the tool.
@@ -53,11 +53,11 @@ GivenAnswer = Annotated[
         {
             "description": "a string, or for multiselect a list of options",
             "anyOf": [
-                {"type": "string", "maxLength": LONGEST_ANSWER},
+                {"type": "string", "maxLength": MAX_ANSWER_CHARS},
                 {
                     "type": "array",
-                    "items": {"type": "string", "maxLength": LONGEST_OPTION},
-                    "maxItems": MOST_OPTIONS,
+                    "items": {"type": "string", "maxLength": MAX_OPTION_CHARS},
+                    "maxItems": MAX_OPTIONS,
                 },
             ],
         }
@@ -77,7 +77,7 @@ class UiTools:
         call: Call,
         prompt: PromptText,
         type: PromptType,
-        options: Annotated[list[Option], Field(max_length=MOST_OPTIONS)] | None = None,
+        options: Annotated[list[Option], Field(max_length=MAX_OPTIONS)] | None = None,
         placeholder: Placeholder = "",
         timeout_s: TimeoutS = DEFAULT_TIMEOUT_S,
     ) -> ToolResult[views.PromptAsked]:
@@ -121,7 +121,7 @@ class UiTools:
         call: Call,
         type: engine.ChartType,
         data: engine.Points | None = None,
-        series: Annotated[list[engine.Series], Field(min_length=1, max_length=engine.MOST_SERIES)] | None = None,
+        series: Annotated[list[engine.Series], Field(min_length=1, max_length=engine.MAX_SERIES)] | None = None,
         title: Caption = "",
         x_label: Caption = "",
         y_label: Caption = "",

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from madang.core.documents import Document
-from madang.core.messages import Line, Message, Rows, Text, say
+from madang.core.phrases import Line, Phrase, Rows, Text, say
 from madang.core.results import Form, Pause, ToolResult, UiPage
 from madang.services.ui.domain import Answer, Prompt, PromptType, Status, Wait, said
 
@@ -205,7 +205,7 @@ def _options(options: Sequence[str]) -> Rows:
     return Rows([f"  {number}. {option}" for number, option in enumerate(options, start=1)], rest)
 
 
-def _outcome(prompt: Prompt) -> Message:
+def _outcome(prompt: Prompt) -> Phrase:
     if prompt.answer == []:
         return say("Answer: none of the options.")
     if prompt.status == "answered":
@@ -219,7 +219,7 @@ def _plain(answer: Answer) -> str:
     return answer if isinstance(answer, str) else ", ".join(answer)
 
 
-def _instruction(wait: Wait) -> list[Message]:
+def _instruction(wait: Wait) -> list[Phrase]:
     return [say("Then: {instruction}", instruction=wait.resume_instruction)] if wait.resume_instruction else []
 
 

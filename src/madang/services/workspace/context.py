@@ -5,17 +5,17 @@ from __future__ import annotations
 import asyncio
 
 from madang.core.calls import Call
-from madang.core.messages import Line, Rows, say
+from madang.core.phrases import Line, Rows, say
 from madang.core.service import ServiceContext
 from madang.services.workspace.engine.files import FileEngine
 from madang.services.workspace.views.files import entry_row, row_text
 
-MOST_NAMES = 10
+MAX_NAMED_FILES = 10
 
 
 async def workspace_context(engine: FileEngine, call: Call) -> ServiceContext:
     """Tell which files changed last. Dates, not ages: the same state must give the same text."""
-    rows, files, is_complete = await asyncio.to_thread(engine.newest, call, MOST_NAMES)
+    rows, files, is_complete = await asyncio.to_thread(engine.newest, call, MAX_NAMED_FILES)
     state = {"files": files, "newest": [entry_row(row).model_dump(mode="json") for row in rows]}
     if not rows:
         return ServiceContext("", state)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from madang.core.errors import Conflict, Denied, InvalidPath, NotFound, NotRegular, ToolError, Unavailable
-from madang.core.messages import say
+from madang.core.phrases import say
 
 
 @contextmanager

@@ -20,10 +20,10 @@ from typing import IO, Literal
 
 from madang.core.errors import InvalidPath, NotRegular, Unavailable
 from madang.core.ids import new_id
-from madang.core.messages import say
+from madang.core.phrases import say
 from madang.storage.folders.failures import translated
 from madang.storage.folders.kernel import open_beneath, rename_new
-from madang.storage.folders.paths import LONGEST_NAME, parse_path
+from madang.storage.folders.paths import MAX_NAME_BYTES, parse_path
 
 Kind = Literal["file", "folder", "link", "other"]
 WriteMode = Literal["overwrite", "create", "append"]
@@ -32,11 +32,11 @@ _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY
 # Not blocking: to open a pipe would wait for somebody to write into it.
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY
 _COPY_BYTES = 1 << 20
-DEEPEST = 64
+MAX_TREE_DEPTH = 64
 """How many folders deep a walk goes at most: each is a descriptor that is held open."""
 EVERY = range(sys.maxsize)
 """All places of a walk."""
-LONGEST_WAIT_S = 10
+MAX_LOCK_WAIT_S = 10
 """How long a writer waits for another one, before it says so instead."""
 
 
@@ -108,7 +108,7 @@ class Folder:
         """
         top = "/".join(parse_path(path, may_be_root=True))
         with self.open_folder(path) as fd:
-            yield from _walk(fd, top, min(depth, DEEPEST), leave_out, with_status, count())
+            yield from _walk(fd, top, min(depth, MAX_TREE_DEPTH), leave_out, with_status, count())
 
     def write(self, path: str, parts: Iterable[bytes], mode: WriteMode = "overwrite") -> Entry:
         """Write a regular file, making the folders above it; it is there whole or not at all.
@@ -290,13 +290,13 @@ def sweep(temporary_fd: int) -> None:
 def somebody_writes() -> Unavailable:
     """Return why a writer did not get its turn."""
     return Unavailable(
-        say("Somebody else has been writing in this workspace for {seconds} s.", seconds=LONGEST_WAIT_S),
+        say("Somebody else has been writing in this workspace for {seconds} s.", seconds=MAX_LOCK_WAIT_S),
         hint=say("Nothing was changed. Call again in a moment."),
     )
 
 
 def _lock(fd: int) -> None:
-    until = time.monotonic() + LONGEST_WAIT_S
+    until = time.monotonic() + MAX_LOCK_WAIT_S
     while True:
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -355,7 +355,7 @@ def _spelled(fd: int, name: str) -> str:
 
 def _fits(name: str) -> bool:
     """Tell whether a name can be one: Hangul in parts is two or three times as long, and then nothing is there."""
-    return len(os.fsencode(name)) <= LONGEST_NAME
+    return len(os.fsencode(name)) <= MAX_NAME_BYTES
 
 
 def _stat(fd: int, name: str) -> os.stat_result | None:

@@ -6,10 +6,10 @@ import re
 from urllib.parse import unquote
 
 from madang.core.errors import InvalidPath
-from madang.core.messages import Message, say
+from madang.core.phrases import Phrase, say
 
-LONGEST_PATH = 4_000
-LONGEST_NAME = 255
+MAX_PATH_CHARS = 4_000
+MAX_NAME_BYTES = 255
 """In bytes, as file systems count."""
 
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
@@ -25,8 +25,8 @@ def parse_path(text: str, *, may_be_root: bool = False) -> tuple[str, ...]:
     Raises:
         InvalidPath: it is absolute, goes up, or is no path.
     """
-    if len(text) > LONGEST_PATH:
-        raise _invalid(text, say("it has more than {most} characters", most=LONGEST_PATH))
+    if len(text) > MAX_PATH_CHARS:
+        raise _invalid(text, say("it has more than {most} characters", most=MAX_PATH_CHARS))
     if _CONTROLS.search(text):
         raise _invalid(text, say("it holds control characters"))
     if not _is_unicode(text):
@@ -40,8 +40,8 @@ def parse_path(text: str, *, may_be_root: bool = False) -> tuple[str, ...]:
         decoded = unquote(name, errors="replace")
         if name == ".." or decoded == ".." or (decoded != name and ("/" in decoded or "\\" in decoded)):
             raise _invalid(text, say("it leads out of the workspace"))
-        if len(name.encode()) > LONGEST_NAME:
-            raise _invalid(text, say("a name in it has more than {most} bytes", most=LONGEST_NAME))
+        if len(name.encode()) > MAX_NAME_BYTES:
+            raise _invalid(text, say("a name in it has more than {most} bytes", most=MAX_NAME_BYTES))
     if not names and not may_be_root:
         raise _invalid(text, say("it names no file"))
     return names
@@ -55,7 +55,7 @@ def _is_unicode(text: str) -> bool:
     return True
 
 
-def _invalid(text: str, reason: Message) -> InvalidPath:
+def _invalid(text: str, reason: Phrase) -> InvalidPath:
     shown = _CONTROLS.sub("\N{REPLACEMENT CHARACTER}", text[:100]).encode(errors="replace").decode()
     return InvalidPath(
         say("The path '{path}' cannot be used: {reason}.", path=shown, reason=reason),

@@ -13,7 +13,7 @@ from urllib.parse import unquote, urlsplit
 
 from madang.core.calls import Call
 from madang.core.errors import Denied, InvalidPath, LimitExceeded
-from madang.core.messages import say
+from madang.core.phrases import say
 from madang.storage.folders.failures import translated
 from madang.storage.folders.folder import Folder, sweep
 from madang.storage.folders.kernel import open_beneath

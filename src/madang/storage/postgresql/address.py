@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from madang.core.errors import SetupError
-from madang.core.messages import say
+from madang.core.phrases import say
 
 SCHEMES = ("postgresql", "postgres")
 POOL_SIZE = 10

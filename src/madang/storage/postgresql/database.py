@@ -19,14 +19,14 @@ import asyncpg
 
 from madang.core.errors import SetupError, Unavailable
 from madang.core.ids import UserId
-from madang.core.messages import say
+from madang.core.phrases import say
 from madang.storage.database import MigrationSet, ResultT, Row, Work
 from madang.storage.postgresql.address import ServerAddress
 from madang.storage.postgresql.errors import GOES_AGAIN, LOST, closed, setup_error, unavailable
 from madang.storage.postgresql.listener import CHANNEL, Listener
 
 # Older ones have no views that obey the row-level security of whoever asks.
-OLDEST_SERVER = 15
+MIN_SERVER_VERSION = 15
 CONNECT_S = 5.0
 ACQUIRE_S = 10.0
 STATEMENT_S = 20.0
@@ -226,9 +226,13 @@ class PostgresDatabase:
         )
         assert row is not None
         user, bypasses, encoding, version = row
-        if version < OLDEST_SERVER:
+        if version < MIN_SERVER_VERSION:
             raise SetupError(
-                say("PostgreSQL {found} is too old: {oldest} or newer is needed.", found=version, oldest=OLDEST_SERVER)
+                say(
+                    "PostgreSQL {found} is too old: {oldest} or newer is needed.",
+                    found=version,
+                    oldest=MIN_SERVER_VERSION,
+                )
             )
         if encoding != "UTF8":
             raise SetupError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncpg
 
 from madang.core.errors import SetupError, Unavailable
-from madang.core.messages import Message, say
+from madang.core.phrases import Phrase, say
 from madang.storage.postgresql.address import ServerAddress
 
 GOES_AGAIN = (
@@ -70,7 +70,7 @@ def unavailable(error: BaseException, *, saving: bool = False) -> Unavailable | 
 
 def setup_error(error: BaseException, address: ServerAddress) -> SetupError | None:
     """Return why the server cannot be used at all, with what to do about it; None when it is a bug of ours."""
-    hint: Message | None = None
+    hint: Phrase | None = None
     if isinstance(error, asyncpg.InvalidCatalogNameError):
         hint = say("Create it first: createdb --owner=USER DATABASE")
     elif isinstance(error, asyncpg.InvalidAuthorizationSpecificationError):

@@ -10,7 +10,7 @@ from typing import Any
 import asyncpg
 
 from madang.core.errors import Unavailable
-from madang.core.messages import say
+from madang.core.phrases import say
 from madang.storage.postgresql.errors import LOST, closed
 from madang.storage.watchers import Watcher
 

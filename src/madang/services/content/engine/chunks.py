@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from madang.services.content.domain import Chunk
 
-LEAST, ENOUGH, MOST = 500, 1_000, 1_500
-"""Characters: below LEAST no break is looked for, from ENOUGH on the next good one is taken, MOST is never passed."""
+MIN_CHUNK_CHARS, GOOD_CHUNK_CHARS, MAX_CHUNK_CHARS = 500, 1_000, 1_500
+"""No break is looked for below the first, the next good one is taken from the second on, the third is never passed."""
 
 _LINES = re.compile(r"[^\n]*\n|[^\n]+")
 _HEADING = re.compile(r"#{1,6}\s|={3,}|-{3,}|(?:class|def|function|fn|func|public|export)\b|제\s*\d+\s*[장절조]")
@@ -30,17 +30,17 @@ def _gathered(text: str) -> Iterator[tuple[int, int, str]]:
     for number, match in enumerate(_LINES.finditer(text), start=1):
         line = match.group()
         pauses = bool(lines) and (not lines[-1].strip() or bool(_HEADING.match(line)))
-        if pauses and size >= LEAST:
+        if pauses and size >= MIN_CHUNK_CHARS:
             good = len(lines)
-        if lines and (size + len(line) > MOST or (pauses and size >= ENOUGH)):
+        if lines and (size + len(line) > MAX_CHUNK_CHARS or (pauses and size >= GOOD_CHUNK_CHARS)):
             kept = good or len(lines)
             yield first, first + kept - 1, "".join(lines[:kept])
             first, lines, good = first + kept, lines[kept:], 0
             size = sum(map(len, lines))
-            if lines and size + len(line) > MOST:
+            if lines and size + len(line) > MAX_CHUNK_CHARS:
                 yield first, first + len(lines) - 1, "".join(lines)
                 first, lines, size = first + len(lines), [], 0
-        if len(line) > MOST:
+        if len(line) > MAX_CHUNK_CHARS:
             for piece in _pieces(line):
                 yield number, number, piece
             first = number + 1
@@ -54,9 +54,9 @@ def _gathered(text: str) -> Iterator[tuple[int, int, str]]:
 def _pieces(line: str) -> Iterator[str]:
     """Yield a line that is too long in pieces, broken after a sentence or a word if there is one."""
     start = 0
-    while len(line) - start > MOST:
-        end = start + MOST
-        match = _ENDS.match(line, start + ENOUGH, end)
+    while len(line) - start > MAX_CHUNK_CHARS:
+        end = start + MAX_CHUNK_CHARS
+        match = _ENDS.match(line, start + GOOD_CHUNK_CHARS, end)
         if match:
             end = match.end()
         yield line[start:end]

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from madang.services.content.domain import Chunk
 
-MOST_BYTES = 7_000
-MOST_CHUNKS = 40
+MAX_EXCERPT_BYTES = 7_000
+MAX_EXCERPT_CHUNKS = 40
 """More than an answer can hold, however short the chunks."""
 
 _LINES = re.compile(r"[^\n]*\n|[^\n]+")
@@ -30,7 +30,7 @@ def of_lines(chunks: Sequence[Chunk], from_line: int, to_line: int) -> Excerpt:
     size, count = 0, 0
     for line in lines[: to_line - from_line + 1]:
         size += len(line.encode())
-        if size > MOST_BYTES:
+        if size > MAX_EXCERPT_BYTES:
             break
         count += 1
     if count:
@@ -42,7 +42,7 @@ def _of_one_line(pieces: Sequence[Chunk]) -> Excerpt:
     size, count = 0, 0
     for piece in pieces:
         size += len(piece.text.encode())
-        if size > MOST_BYTES:
+        if size > MAX_EXCERPT_BYTES:
             break
         count += 1
     line, following = pieces[0].from_line, pieces[count:]

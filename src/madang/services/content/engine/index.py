@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 HEAP_BYTES = 50_000_000
 BM25_K1 = 1.2
-BRIEF = 50_000
+INLINE_SEARCH_MAX_POSTINGS = 50_000
 """So many places of words are looked at in well under a millisecond."""
 
 
@@ -152,7 +152,11 @@ class StoreIndex:
                 return None
             searcher = index.searcher()
             frequency = _frequency(searcher, terms)
-            return _best(index.schema, searcher, frequency, limit) if sum(frequency.values()) <= BRIEF else None
+            return (
+                _best(index.schema, searcher, frequency, limit)
+                if sum(frequency.values()) <= INLINE_SEARCH_MAX_POSTINGS
+                else None
+            )
 
     def close_writer(self) -> None:
         """Let merges come to their end, and let go of the lock on the folder."""

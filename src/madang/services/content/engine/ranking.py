@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from madang.core.errors import Unavailable
-from madang.core.messages import say
+from madang.core.phrases import say
 from madang.services.content.domain import Hit, IndexedRows, StoreKey
 from madang.services.content.engine.index import BrokenIndex, StoreIndex
 from madang.services.content.engine.tokens import Tokenizer
@@ -24,7 +24,7 @@ from madang.services.content.engine.turns import Turn
 
 LINGER_S = 2.0
 LOOK_S = 0.05
-MOST_OPEN = 64
+MAX_OPEN_INDEXES = 64
 CHUNKS_AT_ONCE = 500
 
 logger = logging.getLogger(__name__)
@@ -214,7 +214,7 @@ class IndexRanking:
 
     def _close_some(self) -> None:
         """Forget indexes that were not used for long; those in memory are all there is."""
-        if self._folder is None or len(self._opened) < MOST_OPEN:
+        if self._folder is None or len(self._opened) < MAX_OPEN_INDEXES:
             return
         for store, opened in list(self._opened.items()):
             if not opened.writing.locked() and opened.closer is None:

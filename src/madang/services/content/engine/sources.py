@@ -11,7 +11,7 @@ from urllib.parse import unquote_to_bytes
 
 from madang.core.calls import Call
 from madang.core.errors import InvalidArguments, Unavailable
-from madang.core.messages import say
+from madang.core.phrases import say
 from madang.services.content.domain import too_large
 from madang.storage.folders import Folders
 

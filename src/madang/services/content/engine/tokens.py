@@ -16,8 +16,8 @@ from functools import cache, lru_cache
 from typing import Any
 
 VERSION = 2
-LONGEST_TOKEN = 64
-MOST_TERMS = 128
+MAX_TOKEN_CHARS = 64
+MAX_QUERY_TERMS = 128
 KOREAN_PACKAGE = "lindera-python-ko-dic"
 
 _HANGUL = "\uac00-\ud7a3"
@@ -70,7 +70,7 @@ class Tokenizer:
     def terms(self, query: str) -> list[str]:
         """Return the distinct tokens of a query, as many as are looked for; stop words only if there are no others."""
         found = self.tokens(_stop_words().sub(" ", query)) or self.tokens(query)
-        return list(dict.fromkeys(found))[:MOST_TERMS]
+        return list(dict.fromkeys(found))[:MAX_QUERY_TERMS]
 
     def _korean_tokens(self, text: str) -> Iterator[str]:
         analyser = self._analyser()
@@ -183,7 +183,7 @@ def _meanings(morpheme: Any) -> list[str]:
         stems = [part[0] for part in parts if len(part) > 1 and part[1].startswith(_MEANING)]
         if stems:
             return stems
-    return [surface[:LONGEST_TOKEN]]
+    return [surface[:MAX_TOKEN_CHARS]]
 
 
 def _pairs(run: str) -> list[str]:
@@ -201,7 +201,7 @@ def _word(word: str) -> tuple[str, ...]:
     elif pair := _LETTERS_AND_DIGITS.fullmatch(word):  # GPT4, 5kg
         found += [part.lower() for part in pair.groups("") if len(part) > 1 or part.isdigit()]
     stem = _stemmer().stemWord
-    return tuple((stem(token) if token.isascii() else token)[:LONGEST_TOKEN] for token in found)
+    return tuple((stem(token) if token.isascii() else token)[:MAX_TOKEN_CHARS] for token in found)
 
 
 _of_thread = threading.local()

@@ -9,7 +9,7 @@ LEAD = 40
 """So much is shown of what comes before the first needle."""
 
 REACH = WIDTH - LEAD
-MOST_PLACES = 4
+MAX_MATCHES_PER_TERM = 4
 
 
 def window(text: str, needles: Sequence[str]) -> str:
@@ -54,7 +54,7 @@ def _places(text: str, needles: Sequence[str]) -> list[tuple[int, str]]:
     for needle in needles:
         has_borders, size = needle.isascii(), len(needle)
         at, count = find(needle), 0
-        while at >= 0 and count < MOST_PLACES:
+        while at >= 0 and count < MAX_MATCHES_PER_TERM:
             # Inside another word it is most likely another word: "art" in "start". Korean has no such borders.
             if not (has_borders and at and (before := folded[at - 1]).isascii() and before.isalnum()):
                 places.append((at, needle))

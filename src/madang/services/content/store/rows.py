@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from madang.core.calls import Call
 from madang.core.errors import LimitExceeded
 from madang.core.ids import new_id
-from madang.core.messages import say
+from madang.core.phrases import say
 from madang.services.content.domain import (
     OWN_STORE,
     Change,

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from madang.core.calls import Call
-from madang.core.messages import say
 from madang.core.paging import Span, span
+from madang.core.phrases import say
 from madang.services.playbook.domain import PlaybookSummary, fold
 from madang.services.playbook.store.tables import COARSE, FINE
 from madang.storage.database import Database, Row, Transaction

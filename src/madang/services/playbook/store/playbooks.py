@@ -10,8 +10,8 @@ from pydantic import TypeAdapter
 from madang.core.calls import Call
 from madang.core.errors import Conflict, Denied, NotFound
 from madang.core.ids import new_id
-from madang.core.messages import say
 from madang.core.paging import Page, Span, span
+from madang.core.phrases import say
 from madang.services.playbook.domain import (
     Playbook,
     PlaybookContent,

@@ -6,8 +6,8 @@
 from madang.services.ui.engine.canvas import NARROW, WIDE, Size
 from madang.services.ui.engine.chart import (
     CHART_TYPES,
-    MOST_POINTS,
-    MOST_SERIES,
+    MAX_POINTS,
+    MAX_SERIES,
     Chart,
     ChartType,
     Point,
@@ -21,8 +21,8 @@ from madang.services.ui.engine.page import ChartPage
 
 __all__ = [
     "CHART_TYPES",
-    "MOST_POINTS",
-    "MOST_SERIES",
+    "MAX_POINTS",
+    "MAX_SERIES",
     "NARROW",
     "WIDE",
     "Chart",

@@ -21,13 +21,13 @@ class Size:
     plot_height: int
     font: int
     steps: int
-    most_vertices: int
-    most_marks: int
+    max_vertices: int
+    max_marks: int
     title_bytes: int
 
 
-WIDE = Size("wide", 720, 280, font=13, steps=6, most_vertices=1200, most_marks=150, title_bytes=14_000)
-NARROW = Size("narrow", 360, 220, font=14, steps=5, most_vertices=600, most_marks=80, title_bytes=8_000)
+WIDE = Size("wide", 720, 280, font=13, steps=6, max_vertices=1200, max_marks=150, title_bytes=14_000)
+NARROW = Size("narrow", 360, 220, font=14, steps=5, max_vertices=600, max_marks=80, title_bytes=8_000)
 
 
 @dataclass(frozen=True, slots=True)

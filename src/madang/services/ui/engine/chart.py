@@ -12,27 +12,27 @@ from pydantic import Field
 
 from madang.core.documents import Document
 from madang.core.errors import InvalidArguments
-from madang.core.messages import Message, say
+from madang.core.phrases import Phrase, say
 from madang.services.ui.engine.numbers import plain
 
 ChartType = Literal["bar", "line", "area", "scatter", "pie"]
 CHART_TYPES: tuple[ChartType, ...] = get_args(ChartType)
 
-MOST_SERIES = 20
-MOST_POINTS = 10_000
-LONGEST_LABEL = 200
+MAX_SERIES = 20
+MAX_POINTS = 10_000
+MAX_LABEL_CHARS = 200
 
-Caption = Annotated[str, Field(max_length=LONGEST_LABEL)]
+Caption = Annotated[str, Field(max_length=MAX_LABEL_CHARS)]
 
 
 class Point(Document):
     """A value and what it is the value of."""
 
-    label: Annotated[str, Field(min_length=1, max_length=LONGEST_LABEL)]
+    label: Annotated[str, Field(min_length=1, max_length=MAX_LABEL_CHARS)]
     value: float
 
 
-Points = Annotated[list[Point], Field(min_length=1, max_length=MOST_POINTS)]
+Points = Annotated[list[Point], Field(min_length=1, max_length=MAX_POINTS)]
 
 
 class Series(Document):
@@ -46,7 +46,7 @@ class Chart(Document):
     """What is to be drawn. Call `check` before anything else takes it."""
 
     type: ChartType
-    series: Annotated[list[Series], Field(min_length=1, max_length=MOST_SERIES)]
+    series: Annotated[list[Series], Field(min_length=1, max_length=MAX_SERIES)]
     title: Caption = ""
     x_label: Caption = ""
     y_label: Caption = ""
@@ -67,9 +67,9 @@ def check(chart: Chart) -> None:
     Raises:
         InvalidArguments: naming the field, with what to do instead.
     """
-    if chart.count > MOST_POINTS:
+    if chart.count > MAX_POINTS:
         raise InvalidArguments(
-            say("series: has {count} points in all, and a chart takes {limit}.", count=chart.count, limit=MOST_POINTS),
+            say("series: has {count} points in all, and a chart takes {limit}.", count=chart.count, limit=MAX_POINTS),
             hint=say("Take every n-th point, or the mean of each group of points."),
         )
     if len(chart.series) > 1:
@@ -163,7 +163,7 @@ def _slots(series: Series) -> Iterator[tuple[Slot, float]]:
         seen[point.label] += 1
 
 
-CHART_NAMES: dict[ChartType, Message] = {
+CHART_NAMES: dict[ChartType, Phrase] = {
     "bar": say("Bar chart"),
     "line": say("Line chart"),
     "area": say("Area chart"),

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from madang.core.messages import Translate
+from madang.core.phrases import Translate
 from madang.services.ui.engine import look, marks
 from madang.services.ui.engine.canvas import TURN, WIDE, Canvas, Plot, Size, short
 from madang.services.ui.engine.chart import CHART_NAMES, Chart
@@ -19,13 +19,13 @@ from madang.services.ui.engine.words import fitted, one_line, safe, width
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-LONGEST_DESCRIPTION = 1500
-_LONGEST_TURNED = 120
+MAX_DESCRIPTION_CHARS = 1500
+_MAX_TURNED_PX = 120
 # The first name of the axis below often reaches under the last number of the axis on the left.
 _BELOW = 10
-_LONGEST_THINNED = 110
-_LONGEST_MEASURED = 60
-_MOST_OF_A_COURSE = 12
+_MAX_THINNED_PX = 110
+_MAX_MEASURED_LABELS = 60
+_MAX_COURSE_POINTS = 12
 _TURN = math.radians(TURN)
 _EDGE = 12
 
@@ -91,7 +91,7 @@ def lay_out(chart: Chart, translate: Translate, size: Size) -> Drawing:
     return Drawing(
         name=title or CHART_NAMES[chart.type].render(translate),
         title=title,
-        description=description[:LONGEST_DESCRIPTION],
+        description=description[:MAX_DESCRIPTION_CHARS],
         canvas=canvas,
         height=height,
     )
@@ -181,7 +181,7 @@ def _are_turned(chart: Chart, labels: Sequence[str], room: float, font: int) -> 
     """Whether the labels have to be turned, so that each has its place."""
     # Labels that follow from each other are better left level: every n-th says where the others are.
     is_course = chart.type in ("line", "area") or all(number(label) is not None for label in labels)
-    if is_course and len(labels) > _MOST_OF_A_COURSE:
+    if is_course and len(labels) > _MAX_COURSE_POINTS:
         return False
     return _widest(labels, font) > room / len(labels) - 6 and room / len(labels) >= font * 1.35
 
@@ -189,7 +189,7 @@ def _are_turned(chart: Chart, labels: Sequence[str], room: float, font: int) -> 
 def _room_for_first(labels: Sequence[str], left: float, size: Size) -> float:
     """Return how much further right the plot begins, so that its first turned labels are not cut short."""
     band = (size.width - _EDGE - left) / len(labels)
-    needed = min(width(one_line(labels[0]), size.font), _LONGEST_TURNED) * math.cos(_TURN) + size.font
+    needed = min(width(one_line(labels[0]), size.font), _MAX_TURNED_PX) * math.cos(_TURN) + size.font
     return min(max(0.0, needed - left - band / 2), size.width * 0.12)
 
 
@@ -199,7 +199,7 @@ def _level_labels(canvas: Canvas, plot: Plot, labels: Sequence[str]) -> float:
     widest = _widest(labels, font)
     every, room = 1, band
     if widest > band - 6:
-        every = math.ceil((min(widest, _LONGEST_THINNED) + 14) / band)
+        every = math.ceil((min(widest, _MAX_THINNED_PX) + 14) / band)
         room = every * band - 10
     y = plot.bottom + font + _BELOW
     for place in range(0, len(labels), every):
@@ -212,7 +212,7 @@ def _turned_labels(canvas: Canvas, plot: Plot, labels: Sequence[str]) -> float:
     tallest = 0.0
     for place, label in enumerate(labels):
         x = plot.x((place + 0.5) / len(labels)) + font * 0.3
-        room = min(_LONGEST_TURNED, (x - font) / math.cos(_TURN))
+        room = min(_MAX_TURNED_PX, (x - font) / math.cos(_TURN))
         tallest = max(tallest, width(fitted(label, room, font), font) * math.sin(_TURN))
         canvas.text(label, x, plot.bottom + font, room=room, anchor="end", soft=True, turned=True)
     return plot.bottom + font + tallest + 4
@@ -220,4 +220,4 @@ def _turned_labels(canvas: Canvas, plot: Plot, labels: Sequence[str]) -> float:
 
 def _widest(labels: Sequence[str], font: int) -> float:
     # Ten thousand long labels need not be measured to their ends to be found too long.
-    return max(width(one_line(label[:_LONGEST_MEASURED]), font) for label in labels)
+    return max(width(one_line(label[:_MAX_MEASURED_LABELS]), font) for label in labels)

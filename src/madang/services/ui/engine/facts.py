@@ -9,16 +9,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from madang.core.documents import Document
-from madang.core.messages import Line, Message, say
+from madang.core.phrases import Line, Phrase, say
 from madang.services.ui.engine.chart import CHART_NAMES, Chart, Point, Series
 from madang.services.ui.engine.numbers import number, plain
 from madang.services.ui.engine.words import one_line
 
-MOST_OUTLIERS = 5
-MOST_TABLE_ROWS = 200
-MOST_TEXT_ROWS = 20
-LONGEST_IN_TEXT = 60
-FEWEST_FOR_QUARTILES = 4
+MAX_OUTLIERS = 5
+MAX_TABLE_ROWS = 200
+MAX_TEXT_ROWS = 20
+MAX_LABEL_IN_TEXT_CHARS = 60
+MIN_QUARTILE_POINTS = 4
 _FORMULA_SIGNS = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 
 
@@ -58,7 +58,7 @@ def summary(chart: Chart) -> ChartSummary:
     return ChartSummary.model_construct(series=[_summarized(series) for series in chart.series])
 
 
-def describe(chart: Chart) -> list[Message]:
+def describe(chart: Chart) -> list[Phrase]:
     """Return what the chart shows: one sentence about it, and one about each series."""
     what = say(
         "{type} with {series} series and {points} point(s) in all.",
@@ -71,7 +71,7 @@ def describe(chart: Chart) -> list[Message]:
 
 def text(chart: Chart) -> list[Line]:
     """Return the chart in words for a model: what it is, the numbers of each series, and a small table."""
-    shown = _table(chart, MOST_TEXT_ROWS)
+    shown = _table(chart, MAX_TEXT_ROWS)
     lines: list[Line] = [*describe(chart), ""]
     lines += [" | ".join(_short(cell) or "–" for cell in row) for row in shown.lines]
     if shown.left_out:
@@ -81,7 +81,7 @@ def text(chart: Chart) -> list[Line]:
 
 def table(chart: Chart) -> Table:
     """Return the data for the page, as far as a person would read it."""
-    return _table(chart, MOST_TABLE_ROWS)
+    return _table(chart, MAX_TABLE_ROWS)
 
 
 def csv(chart: Chart) -> str:
@@ -107,7 +107,7 @@ def _summarized(series: Series) -> SeriesSummary:
         min=lowest,
         max=highest,
         mean=min(highest.value, max(lowest.value, mean)),
-        outliers=outliers[:MOST_OUTLIERS],
+        outliers=outliers[:MAX_OUTLIERS],
         outlier_count=len(outliers),
     )
 
@@ -123,7 +123,7 @@ def _mean(values: Sequence[float]) -> float:
 
 def _outliers(points: Sequence[Point]) -> list[Point]:
     """Return what lies more than 1.5 interquartile ranges outside the middle half, farthest first."""
-    if len(points) < FEWEST_FOR_QUARTILES:
+    if len(points) < MIN_QUARTILE_POINTS:
         return []
     values = sorted(point.value for point in points)
     first, third = _quantile(values, 0.25), _quantile(values, 0.75)
@@ -140,7 +140,7 @@ def _quantile(values: Sequence[float], share: float) -> float:
     return values[below] * (1 - part) + (values[below + 1] * part if part else 0)
 
 
-def _told(series: SeriesSummary) -> Message:
+def _told(series: SeriesSummary) -> Phrase:
     told = say(
         "{count} point(s), min {min} ({min_label}), max {max} ({max_label}), mean {mean}.",
         count=series.count,
@@ -190,7 +190,7 @@ def _inert(cell: str) -> str:
 
 def _short(text: str) -> str:
     line = one_line(text)
-    return line if len(line) <= LONGEST_IN_TEXT else line[: LONGEST_IN_TEXT - 1] + "…"
+    return line if len(line) <= MAX_LABEL_IN_TEXT_CHARS else line[: MAX_LABEL_IN_TEXT_CHARS - 1] + "…"
 
 
 def _value(point: Point) -> float:

@@ -11,8 +11,8 @@ from madang.services.ui.engine.numbers import Scale, compact, number, plain
 from madang.services.ui.engine.thinning import Spot, stretches, thinned_cloud, thinned_line
 from madang.services.ui.engine.words import width
 
-_WIDEST_BAR = 64.0
-_MOST_LABELLED_BARS = 14
+_MAX_BAR_WIDTH_PX = 64.0
+_MAX_LABELLED_BARS = 14
 _RADIUS = 4.2
 _SMALL_RADIUS = 2.2
 
@@ -61,10 +61,10 @@ def _base(canvas: Canvas, plot: Plot, vertical: Scale) -> None:
 
 def _bars(canvas: Canvas, plot: Plot, chart: Chart, aligned: Aligned, vertical: Scale) -> float:
     count = len(chart.series)
-    groups = stretches(aligned.slots, max(1, canvas.size.most_vertices // 2 // count))
+    groups = stretches(aligned.slots, max(1, canvas.size.max_vertices // 2 // count))
     band = plot.width / len(groups)
-    wide = min(band * 0.8 / count, _WIDEST_BAR)
-    is_each_drawn = len(groups) == len(aligned.slots) and len(groups) * count <= canvas.size.most_marks
+    wide = min(band * 0.8 / count, _MAX_BAR_WIDTH_PX)
+    is_each_drawn = len(groups) == len(aligned.slots) and len(groups) * count <= canvas.size.max_marks
     for index, (series, column) in enumerate(zip(chart.series, aligned.columns, strict=True)):
         surface = canvas.surface(index)
         bars: list[str] = []
@@ -83,7 +83,7 @@ def _bars(canvas: Canvas, plot: Plot, chart: Chart, aligned: Aligned, vertical: 
                 bars.append(f"M{x:.2f} {short(bottom)}V{short(top)}h{wide:.2f}V{short(bottom)}")
         if bars:
             canvas.add(f'<path {surface} d="{"".join(bars)}"/>')
-    if is_each_drawn and count == 1 and len(groups) <= _MOST_LABELLED_BARS:
+    if is_each_drawn and count == 1 and len(groups) <= _MAX_LABELLED_BARS:
         return _bar_values(canvas, plot, [aligned.columns[0][slot] for slot in aligned.slots], vertical)
     return 0.0
 
@@ -103,8 +103,8 @@ def _bar_values(canvas: Canvas, plot: Plot, values: Sequence[float], vertical: S
 
 def _lines(canvas: Canvas, plot: Plot, chart: Chart, aligned: Aligned, vertical: Scale) -> None:
     places = {slot: plot.x((place + 0.5) / len(aligned.slots)) for place, slot in enumerate(aligned.slots)}
-    most = canvas.size.most_vertices // len(chart.series)
-    has_marks = chart.count <= canvas.size.most_marks and len(aligned.slots) * 14 <= plot.width
+    most = canvas.size.max_vertices // len(chart.series)
+    has_marks = chart.count <= canvas.size.max_marks and len(aligned.slots) * 14 <= plot.width
     base = plot.y(vertical.share(0.0))
     for index, (series, column) in enumerate(zip(chart.series, aligned.columns, strict=True)):
         points = [(slot, column[slot]) for slot in aligned.slots if slot in column]
@@ -134,14 +134,14 @@ def _named_cloud(canvas: Canvas, plot: Plot, chart: Chart, aligned: Aligned, ver
 
 
 def _cloud(canvas: Canvas, chart: Chart, spots: Sequence[Sequence[Spot]]) -> None:
-    if chart.count <= canvas.size.most_marks:
+    if chart.count <= canvas.size.max_marks:
         for index, (series, places) in enumerate(zip(chart.series, spots, strict=True)):
             for point, (x, y) in zip(series.data, places, strict=True):
                 title = canvas.title(_told(series.name, (point.label, 0), point.value))
                 canvas.symbol(index, x, y, _RADIUS, title)
         return
     for index, places in enumerate(spots):
-        kept = thinned_cloud(places, 2 * canvas.size.most_vertices // len(spots))
+        kept = thinned_cloud(places, 2 * canvas.size.max_vertices // len(spots))
         canvas.add(f'<path {canvas.symbols(index, _SMALL_RADIUS)} d="{path(kept)}"/>')
 
 

@@ -15,10 +15,10 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_UP, Context, Decimal,
 _CONTEXT = Context(prec=34)
 _SHORT = Context(prec=4, rounding=ROUND_HALF_UP)
 _UNITS = ((Decimal("1e12"), "T"), (Decimal("1e9"), "B"), (Decimal("1e6"), "M"), (Decimal("1e3"), "K"))
-_LEAST_WITH_UNIT = Decimal(10_000)
-_LEAST_IN_POWERS = Decimal("1e15")
-_MOST_IN_POWERS = Decimal("1e-4")
-_MOST_DECIMALS = 3
+_MIN_WITH_UNIT = Decimal(10_000)
+_MIN_IN_POWERS = Decimal("1e15")
+_MAX_IN_POWERS = Decimal("1e-4")
+_MAX_DECIMALS = 3
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
@@ -47,7 +47,7 @@ class Scale:
             step = self.ticks[1] - self.ticks[0]
             unit, sign = _unit(biggest)
             digits = _decimals(step / unit)
-            if digits > _MOST_DECIMALS and biggest < _LEAST_IN_POWERS and unit > 1:
+            if digits > _MAX_DECIMALS and biggest < _MIN_IN_POWERS and unit > 1:
                 # Far from zero and close to each other: 1000000003 is easier to read than 1.000000003B.
                 unit, sign, digits = Decimal(1), "", _decimals(step)
             return [f"{tick / unit:.{digits}f}{sign}".replace("-", "−", 1) if tick else "0" for tick in self.ticks]
@@ -109,9 +109,9 @@ def _decimals(step: Decimal) -> int:
 
 
 def _unit(biggest: Decimal) -> tuple[Decimal, str]:
-    if biggest >= _LEAST_IN_POWERS or 0 < biggest < _MOST_IN_POWERS:
+    if biggest >= _MIN_IN_POWERS or 0 < biggest < _MAX_IN_POWERS:
         power = biggest.adjusted()
         return Decimal(1).scaleb(power), f"e{power}".replace("-", "−")
-    if biggest >= _LEAST_WITH_UNIT:
+    if biggest >= _MIN_WITH_UNIT:
         return next((unit, sign) for unit, sign in _UNITS if biggest >= unit)
     return Decimal(1), ""

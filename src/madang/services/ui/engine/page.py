@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING
 
-from madang.core.messages import Line, Message, Translate
+from madang.core.phrases import Line, Phrase, Translate
 from madang.services.ui.engine.canvas import NARROW, WIDE
 from madang.services.ui.engine.chart import Chart
 from madang.services.ui.engine.drawing import lay_out
@@ -19,8 +19,8 @@ from madang.services.ui.engine.words import safe
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-MOST_BYTES = 300_000
-MOST_TABLE_BYTES = 50_000
+MAX_PAGE_BYTES = 300_000
+MAX_TABLE_BYTES = 50_000
 _TEMPLATE_BYTES = 6_000
 
 
@@ -53,18 +53,18 @@ class ChartPage:
         # Within an element only these two signs have a meaning, and a file has thousands of the others.
         svg, file = Markup(safe(wide.file())), Markup(safe(csv(self.chart)))
         shown, table_bytes = _fitting(table(self.chart), translate)
-        room = MOST_BYTES - _TEMPLATE_BYTES - _size(pictures) - _size(svg) - table_bytes
+        room = MAX_PAGE_BYTES - _TEMPLATE_BYTES - _size(pictures) - _size(svg) - table_bytes
         return PageParts(pictures, shown, svg, file if _size(file) <= room else Markup())
 
 
 def _fitting(whole: Table, translate: Translate) -> tuple[Table, int]:
     """Return the table in the reader's language as far as the page has room for it, and what it weighs."""
-    header: list[Line] = [cell.render(translate) if isinstance(cell, Message) else cell for cell in whole.header]
+    header: list[Line] = [cell.render(translate) if isinstance(cell, Phrase) else cell for cell in whole.header]
     size = sum(_cell_size(str(cell)) for cell in header)
     rows: list[list[str]] = []
     for row in whole.rows:
         needed = sum(_cell_size(cell) for cell in row)
-        if size + needed > MOST_TABLE_BYTES:
+        if size + needed > MAX_TABLE_BYTES:
             break
         size += needed
         rows.append(row)

@@ -6,14 +6,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from madang.core.messages import Translate, say
+from madang.core.phrases import Translate, say
 from madang.services.ui.engine.canvas import Canvas, short
 from madang.services.ui.engine.chart import Point
 from madang.services.ui.engine.numbers import compact, percent, plain
 from madang.services.ui.engine.words import width
 
-MOST_SLICES = 12
-_LEAST_LABELLED = 0.03
+MAX_SLICES = 12
+_MIN_LABELLED_SHARE = 0.03
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ def draw_pie(canvas: Canvas, points: Sequence[Point], translate: Translate) -> f
     _borders(canvas, slices, middle_x, middle_y, radius)
     turned = 0.0
     for slice in slices:
-        if slice.share >= _LEAST_LABELLED:
+        if slice.share >= _MIN_LABELLED_SHARE:
             x, y = _around(middle_x, middle_y, radius + font * 0.45, turned + slice.share / 2)
             anchor = "start" if x > middle_x + 8 else "end" if x < middle_x - 8 else "middle"
             lift = (y - middle_y) / radius
@@ -73,7 +73,7 @@ def _slices(points: Sequence[Point], translate: Translate) -> list[Slice]:
     parts = [point.value / largest for point in points]
     whole = math.fsum(parts)
     order = sorted(range(len(points)), key=lambda place: -parts[place])
-    kept = order if len(points) <= MOST_SLICES else order[: MOST_SLICES - 1]
+    kept = order if len(points) <= MAX_SLICES else order[: MAX_SLICES - 1]
     slices = [
         Slice(
             points[place].label,

@@ -10,15 +10,15 @@ from urllib.parse import quote
 
 from pydantic import ConfigDict
 
-from madang.core.documents import OF_DOCUMENTS
+from madang.core.documents import DOCUMENT_CONFIG
 
-LONGEST_NAME_BYTES = 150
-LARGEST_READ = 16 * 1024 * 1024
+MAX_EXPORT_NAME_BYTES = 150
+MAX_EXPORT_READ_BYTES = 16 * 1024 * 1024
 """How many bytes one message carries; what is larger is fetched over HTTP, or taken from the disk."""
-LARGEST_EXPORT = 4 * 1024**3
+MAX_EXPORT_BYTES = 4 * 1024**3
 """How many bytes one export takes in: a sparse file costs nothing until it is copied."""
 
-MOST_LISTED = 5_000
+MAX_LISTED_FILES = 5_000
 """How many files of an export are named; a package may hold more, and then says how many."""
 
 ExportKind = Literal["file", "zip"]
@@ -39,7 +39,7 @@ _DEVICES = re.compile(r"(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\..*)?", re.IGNO
 class PackedFile:
     """A file that went into an export, and how much of it."""
 
-    __pydantic_config__: ClassVar[ConfigDict] = OF_DOCUMENTS
+    __pydantic_config__: ClassVar[ConfigDict] = DOCUMENT_CONFIG
 
     path: str
     size: int
@@ -49,7 +49,7 @@ class PackedFile:
 class SkippedFile:
     """Something that was asked for, or lies in a folder that was, and did not go in."""
 
-    __pydantic_config__: ClassVar[ConfigDict] = OF_DOCUMENTS
+    __pydantic_config__: ClassVar[ConfigDict] = DOCUMENT_CONFIG
 
     path: str
     reason: SkipReason
@@ -143,8 +143,8 @@ def _extension(name: str) -> str:
 
 def _cut(name: str) -> str:
     """Cut a name to its bytes at the end of its stem."""
-    if len(name.encode()) <= LONGEST_NAME_BYTES:
+    if len(name.encode()) <= MAX_EXPORT_NAME_BYTES:
         return name
     extension = _extension(name)
-    room = LONGEST_NAME_BYTES - len(extension.encode())
+    room = MAX_EXPORT_NAME_BYTES - len(extension.encode())
     return name.encode()[:room].decode(errors="ignore").rstrip(". ") + extension

@@ -10,23 +10,23 @@ from pydantic import Field
 
 from madang.core.documents import Document
 
-LONGEST_CONTENT = 4_000_000
+MAX_CONTENT_CHARS = 4_000_000
 """Characters that one call writes: what a request may hold."""
 
-LARGEST_EDITED = 16 * 1024 * 1024
+MAX_EDITED_BYTES = 16 * 1024 * 1024
 """Bytes of a file that is edited: it is decoded as a whole."""
 
-LARGEST_FILE = 256 * 1024 * 1024
+MAX_FILE_BYTES = 256 * 1024 * 1024
 """Bytes of a file that is imported or appended to: it is copied as a whole."""
 
-MOST_EDITS = 100
-MOST_ENTRIES = 1_000
-MOST_MATCHES = 500
-MOST_FOUND = 1_000
-LONGEST_LINE = 1_000
+MAX_EDITS = 100
+MAX_LISTED_ENTRIES = 1_000
+MAX_MATCHES = 500
+MAX_FOUND_FILES = 1_000
+MAX_LINE_CHARS = 1_000
 """Characters of one line that a model is shown among others."""
 
-LONGEST_MATCH = 500
+MAX_MATCH_CHARS = 500
 """Characters of one line of a search."""
 
 CONTENT_BYTES = 7_000
@@ -177,7 +177,7 @@ class Search:
 # Controls would move the cursor of a terminal, and signs that turn the direction of writing make `exe.txt` of
 # `txt.exe`: both are shown as escapes.
 _UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
-LONGEST_SHOWN = 300
+MAX_SHOWN_CHARS = 300
 
 
 # What a reader may take for the end of a line, and what a terminal obeys. Tabs are as they are.
@@ -192,6 +192,6 @@ def shown_line(text: str) -> str:
 def shown(path: str) -> str:
     """Return a path as it can be read and told from others, also by somebody it wants to deceive."""
     safe = _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", path)
-    if len(safe) > LONGEST_SHOWN:
-        return f"{safe[: LONGEST_SHOWN // 2]}…{safe[-LONGEST_SHOWN // 2 :]}"
+    if len(safe) > MAX_SHOWN_CHARS:
+        return f"{safe[: MAX_SHOWN_CHARS // 2]}…{safe[-MAX_SHOWN_CHARS // 2 :]}"
     return safe

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import IO
 
 from madang.core.errors import ToolError
-from madang.services.workspace.domain.files import LONGEST_MATCH, EncodingName, Hit
+from madang.services.workspace.domain.files import MAX_MATCH_CHARS, EncodingName, Hit
 from madang.services.workspace.engine import texts
 from madang.storage.folders import Folder
 
-LARGEST_DECODED = 16 * 1024 * 1024
+MAX_DECODED_BYTES = 16 * 1024 * 1024
 AROUND = 16 * 1024
 """Bytes that are read before and behind a line, for the lines around it."""
 _OMITTED = b" [... "
@@ -57,7 +57,7 @@ def _checked(fd: int, path: str, encoding: EncodingName, place: Place, skipped: 
     # Of a line of a hundred megabytes only what is near the match is read.
     far = max(place.column - 1 - AROUND, 0)
     column = place.column - 1 - far
-    data = os.pread(fd, column + len(said) + max(around, 4 * LONGEST_MATCH), at + far)
+    data = os.pread(fd, column + len(said) + max(around, 4 * MAX_MATCH_CHARS), at + far)
     if far and encoding.startswith("utf-8"):
         whole = data.lstrip(_INSIDE_CHARACTER)
         data, column = whole, column - (len(data) - len(whole))
@@ -80,7 +80,7 @@ def _checked_decoded(
     file: IO[bytes], path: str, encoding: EncodingName, places: Sequence[Place], context: int
 ) -> list[Hit]:
     """Do the same for a file that the program had to decode: its offsets are not those of the file."""
-    data = file.read(LARGEST_DECODED)
+    data = file.read(MAX_DECODED_BYTES)
     lines = texts.readable(texts.decode(data[: len(data) // 2 * 2], encoding)).split("\n")
     hits = []
     for place in places:
@@ -102,7 +102,7 @@ def _checked_decoded(
 
 def _said(text: bytes) -> bytes:
     """Return what was printed of a line, without the remark that the rest was left out."""
-    if len(text) >= LONGEST_MATCH and text.endswith(b"]") and _OMITTED in text:
+    if len(text) >= MAX_MATCH_CHARS and text.endswith(b"]") and _OMITTED in text:
         return text[: text.rindex(_OMITTED)]
     return text
 
@@ -114,8 +114,8 @@ def _split(data: bytes) -> list[bytes]:
 
 def _cut(text: str, column: int) -> str:
     """Return a line, or of a long one the part around a column."""
-    if len(text) <= LONGEST_MATCH:
+    if len(text) <= MAX_MATCH_CHARS:
         return text
-    start = max(0, min(column - LONGEST_MATCH // 4, len(text) - LONGEST_MATCH))
-    piece = text[start : start + LONGEST_MATCH]
-    return ("…" if start else "") + piece + ("…" if start + LONGEST_MATCH < len(text) else "")
+    start = max(0, min(column - MAX_MATCH_CHARS // 4, len(text) - MAX_MATCH_CHARS))
+    piece = text[start : start + MAX_MATCH_CHARS]
+    return ("…" if start else "") + piece + ("…" if start + MAX_MATCH_CHARS < len(text) else "")

@@ -13,16 +13,16 @@ from io import StringIO
 from itertools import islice
 
 from madang.core.errors import Conflict, InvalidArguments, LimitExceeded, NotFound
-from madang.core.messages import Message, say
-from madang.services.workspace.domain.files import LARGEST_EDITED, Edit, shown, shown_line
+from madang.core.phrases import Phrase, say
+from madang.services.workspace.domain.files import MAX_EDITED_BYTES, Edit, shown, shown_line
 
 NEAREST_FOR_S = 0.5
-MOST_COMPARED_LINES = 20_000
-LONGEST_COMPARED = 400
-MOST_DIFF_LINES = 600
+MAX_COMPARED_LINES = 20_000
+MAX_COMPARED_CHARS = 400
+MAX_DIFF_LINES = 600
 DIFF_BYTES = 3_500
-LONGEST_DIFF_LINE = 300
-MOST_PLACES = 20
+MAX_DIFF_LINE_CHARS = 300
+MAX_NAMED_LINES = 20
 CONTEXT_LINES = 3
 
 
@@ -47,7 +47,7 @@ def apply(path: str, text: str, edits: list[Edit]) -> Outcome:
     return Outcome(text, tuple(changed))
 
 
-def _apply(path: str, text: str, edit: Edit, which: Message) -> tuple[str, int, int]:
+def _apply(path: str, text: str, edit: Edit, which: Phrase) -> tuple[str, int, int]:
     old, new = _with_lf(edit.old_text), _with_lf(edit.new_text)
     if old == new:
         raise InvalidArguments(
@@ -59,8 +59,10 @@ def _apply(path: str, text: str, edit: Edit, which: Message) -> tuple[str, int, 
     if not count:
         raise _not_found(path, plain.text, old, which)
     if count > 1 and not edit.replace_all:
-        lines = [str(plain.text.count("\n", 0, place) + 1) for place in islice(_places(plain.text, old), MOST_PLACES)]
-        more = ", …" if count > MOST_PLACES else ""
+        lines = [
+            str(plain.text.count("\n", 0, place) + 1) for place in islice(_places(plain.text, old), MAX_NAMED_LINES)
+        ]
+        more = ", …" if count > MAX_NAMED_LINES else ""
         raise Conflict(
             say(
                 "The oldText of {which} is in '{path}' {count} times, on lines {lines}. Nothing was changed.",
@@ -72,8 +74,8 @@ def _apply(path: str, text: str, edit: Edit, which: Message) -> tuple[str, int, 
             hint=say("Give more of the lines around the right one, or set replaceAll."),
         )
     # Before anything is built: a letter that becomes a page, a million times, would fill the memory of the machine.
-    if len(text) + count * (len(new) - len(old)) > LARGEST_EDITED:
-        raise too_large(path, LARGEST_EDITED)
+    if len(text) + count * (len(new) - len(old)) > MAX_EDITED_BYTES:
+        raise too_large(path, MAX_EDITED_BYTES)
     line = plain.text.count("\n", 0, plain.text.find(old)) + 1
     return plain.replaced(old, new), line, count
 
@@ -133,7 +135,7 @@ def _places(text: str, piece: str) -> Iterator[int]:
         at = text.find(piece, at + len(piece))
 
 
-def _not_found(path: str, text: str, old: str, which: Message) -> NotFound:
+def _not_found(path: str, text: str, old: str, which: Phrase) -> NotFound:
     message = say("The oldText of {which} is not in '{path}'. Nothing was changed.", which=which, path=shown(path))
     nearest = _nearest(text, old)
     if nearest is None:
@@ -162,7 +164,7 @@ def _not_found(path: str, text: str, old: str, which: Message) -> NotFound:
 def _nearest(text: str, old: str) -> tuple[int, int, float, str] | None:
     """Return the lines most like `old` (first, last, likeness, text), as far as half a second goes."""
     until = time.monotonic() + NEAREST_FOR_S
-    lines = text.split("\n")[:MOST_COMPARED_LINES]
+    lines = text.split("\n")[:MAX_COMPARED_LINES]
     wanted = old.strip("\n").split("\n")
     bare = [" ".join(line.split()) for line in lines]
     bare_wanted = [" ".join(line.split()) for line in wanted]
@@ -179,11 +181,11 @@ def _nearest(text: str, old: str) -> tuple[int, int, float, str] | None:
             return start + 1, start + len(wanted), 1.0, _quoted(lines[start : start + len(wanted)])
     best, best_at = 0.0, -1
     matcher = difflib.SequenceMatcher(autojunk=False)
-    matcher.set_seq2(bare_wanted[anchor][:LONGEST_COMPARED])
+    matcher.set_seq2(bare_wanted[anchor][:MAX_COMPARED_CHARS])
     for at, line in enumerate(bare):
         if not line:
             continue
-        matcher.set_seq1(line[:LONGEST_COMPARED])
+        matcher.set_seq1(line[:MAX_COMPARED_CHARS])
         if matcher.real_quick_ratio() > best and matcher.quick_ratio() > best and (likeness := matcher.ratio()) > best:
             best, best_at = likeness, at
         if time.monotonic() > until:
@@ -197,7 +199,7 @@ def _nearest(text: str, old: str) -> tuple[int, int, float, str] | None:
 
 def _quoted(lines: list[str]) -> str:
     """Return lines as one JSON-like line: errors are one line, and white space must be seen."""
-    piece = "\n".join(lines)[:LONGEST_COMPARED]
+    piece = "\n".join(lines)[:MAX_COMPARED_CHARS]
     escaped = piece.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t")
     return f'"{shown_line(escaped)}"'
 
@@ -217,14 +219,14 @@ def diff(before: str, after: str) -> str:
     start = max(head - CONTEXT_LINES, 0)
     end = max(tail - CONTEXT_LINES, 0)
     old_part, new_part = old[start : len(old) - end], new[start : len(new) - end]
-    if len(old_part) + len(new_part) > MOST_DIFF_LINES:
-        old_part, new_part = old_part[: MOST_DIFF_LINES // 2], new_part[: MOST_DIFF_LINES // 2]
+    if len(old_part) + len(new_part) > MAX_DIFF_LINES:
+        old_part, new_part = old_part[: MAX_DIFF_LINES // 2], new_part[: MAX_DIFF_LINES // 2]
     hunks = difflib.unified_diff(old_part, new_part, lineterm="", n=CONTEXT_LINES)
     shown_lines, room = [], DIFF_BYTES
     for line in list(hunks)[2:]:
         if line.startswith("@@"):
             line = _moved(line, start)
-        line = line if len(line) <= LONGEST_DIFF_LINE else line[:LONGEST_DIFF_LINE] + "…"
+        line = line if len(line) <= MAX_DIFF_LINE_CHARS else line[:MAX_DIFF_LINE_CHARS] + "…"
         room -= len(line.encode(errors="replace")) + 1
         if room < 0:
             shown_lines.append("…")

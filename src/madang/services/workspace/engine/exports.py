@@ -17,7 +17,7 @@ from typing import IO
 from madang.core.calls import Call
 from madang.core.errors import NotFound
 from madang.core.ids import new_id
-from madang.core.messages import say
+from madang.core.phrases import say
 from madang.services.workspace.domain.exports import (
     Export,
     KeptExport,
@@ -30,7 +30,7 @@ from madang.services.workspace.domain.exports import (
 from madang.services.workspace.engine.packing import CHUNK, Manifest, check_size, packed
 from madang.storage.folders import Folders
 
-MOST_AT_ONCE = 2
+MAX_RUNNING_EXPORTS = 2
 """How many exports are made at a time: each keeps a thread and a processor busy."""
 
 
@@ -43,7 +43,7 @@ class Exports:
 
     def __init__(self, folders: Folders) -> None:
         self._folders = folders
-        self._slots = asyncio.Semaphore(MOST_AT_ONCE)
+        self._slots = asyncio.Semaphore(MAX_RUNNING_EXPORTS)
 
     async def file(self, call: Call, path: str, name: str) -> Export:
         """Copy a file of the workspace."""

@@ -13,14 +13,14 @@ from typing import IO
 
 from madang.core.calls import Call
 from madang.core.errors import InvalidArguments, InvalidPath, LimitExceeded, NotFound, NotRegular, OutOfRange, ToolError
-from madang.core.messages import say
+from madang.core.phrases import say
 from madang.services.workspace.domain.files import (
     CONTENT_BYTES,
     GIT,
-    LARGEST_EDITED,
-    LARGEST_FILE,
-    LONGEST_LINE,
-    MOST_FOUND,
+    MAX_EDITED_BYTES,
+    MAX_FILE_BYTES,
+    MAX_FOUND_FILES,
+    MAX_LINE_CHARS,
     Edit,
     Edited,
     EncodingName,
@@ -41,7 +41,7 @@ from madang.services.workspace.engine.kinds import kind_of
 from madang.services.workspace.engine.lines import COUNT_FOR_S, LineIndexes, read_lines
 from madang.storage.folders import Entry, Folder, Folders, WriteMode, parse_path
 from madang.storage.folders.failures import translated
-from madang.storage.folders.folder import DEEPEST, EVERY
+from madang.storage.folders.folder import EVERY, MAX_TREE_DEPTH
 
 SAMPLE = 64 * 1024
 FIRST_BYTES = 32
@@ -73,7 +73,7 @@ class FileEngine:
             total = index.counted if index.is_complete else None
             if first > 1 and first > index.counted:
                 raise _past_the_end(path, first, total, index.counted)
-            lines = tuple(read_lines(fd, index, encoding, first, last, room=CONTENT_BYTES, longest=LONGEST_LINE))
+            lines = tuple(read_lines(fd, index, encoding, first, last, room=CONTENT_BYTES, longest=MAX_LINE_CHARS))
         return Reading(path, status.st_size, form, lines, (first, last), total, index.counted)
 
     def write(self, call: Call, path: str, content: str, mode: WriteMode) -> Written:
@@ -105,7 +105,7 @@ class FileEngine:
         """Apply edits to a text, all of them or none."""
         with self._changing(call) as folder:
             with folder.open_file(path) as file, translated(path):
-                data = _read_whole(file, path, LARGEST_EDITED)
+                data = _read_whole(file, path, MAX_EDITED_BYTES)
             form = texts.form_of(data)
             if form.encoding == "binary":
                 raise NotRegular(
@@ -118,8 +118,8 @@ class FileEngine:
                 after = texts.encode(outcome.text, form.encoding)
             except UnicodeEncodeError as error:
                 raise cannot_carry(path, error, form.encoding) from None
-            if len(after) > LARGEST_EDITED:
-                raise too_large(path, LARGEST_EDITED)
+            if len(after) > MAX_EDITED_BYTES:
+                raise too_large(path, MAX_EDITED_BYTES)
             entry = folder.write(path, [after])
         difference = texts.readable(editing.diff(before, outcome.text))
         ending = texts.line_ending(after, form.encoding)
@@ -158,16 +158,16 @@ class FileEngine:
         is_complete = True
         prefix = len("/".join(top)) + 1 if top else 0
         with self._folders.of(call) as session:
-            walk = session.files.walk(path, depth=DEEPEST, leave_out=GIT, with_status=range(0))
+            walk = session.files.walk(path, depth=MAX_TREE_DEPTH, leave_out=GIT, with_status=range(0))
             with closing(walk) as entries:
                 for entry in entries:
                     searched += 1
                     inside = entry.path[prefix:]
                     if entry.kind == "folder":
-                        too_deep += inside.count("/") == DEEPEST - 1
+                        too_deep += inside.count("/") == MAX_TREE_DEPTH - 1
                     elif glob.fits(inside):
                         total += 1
-                        if len(found) < MOST_FOUND:
+                        if len(found) < MAX_FOUND_FILES:
                             found.append(entry)
                     if time.monotonic() > until:  # each time: a pattern can be long
                         is_complete = False
@@ -196,8 +196,8 @@ class FileEngine:
         with self._folders.source(call, source) as (outside, inside):
             target = path or PurePosixPath(inside).name
             with outside.open_file(inside) as file, translated(inside):
-                if os.fstat(file.fileno()).st_size > LARGEST_FILE:
-                    raise too_large(inside, LARGEST_FILE)
+                if os.fstat(file.fileno()).st_size > MAX_FILE_BYTES:
+                    raise too_large(inside, MAX_FILE_BYTES)
                 with self._changing(call) as folder:
                     if path and _is_folder(folder, path):
                         target = f"{path}/{PurePosixPath(inside).name}"
@@ -215,7 +215,7 @@ class FileEngine:
         is_complete = True
         if not self._folders.has(call):
             return (), 0, True
-        with self._folders.of(call) as session, closing(_walk(session.files, "", DEEPEST)) as entries:
+        with self._folders.of(call) as session, closing(_walk(session.files, "", MAX_TREE_DEPTH)) as entries:
             for count, entry in enumerate(entries, start=1):
                 if entry.kind == "file":
                     files += 1
@@ -256,10 +256,10 @@ def _form_there(folder: Folder, path: str, mode: WriteMode) -> Form | None:
     try:
         with folder.open_file(path) as file, translated(path):
             size = os.fstat(file.fileno()).st_size
-            if size > LARGEST_FILE and mode == "append":
-                raise too_large(path, LARGEST_FILE)
-            if size <= LARGEST_EDITED:
-                return texts.form_of(_read_whole(file, path, LARGEST_EDITED)) if size else _EMPTY
+            if size > MAX_FILE_BYTES and mode == "append":
+                raise too_large(path, MAX_FILE_BYTES)
+            if size <= MAX_EDITED_BYTES:
+                return texts.form_of(_read_whole(file, path, MAX_EDITED_BYTES)) if size else _EMPTY
             sample = os.pread(file.fileno(), SAMPLE, 0)
             encoding = texts.detect(sample, is_whole=False)
             return Form(encoding, texts.line_ending(sample, encoding))
@@ -291,11 +291,11 @@ def _read_whole(file: IO[bytes], path: str, limit: int) -> bytes:
 
 
 def _parts(file: IO[bytes], path: str) -> Iterator[bytes]:
-    left = LARGEST_FILE
+    left = MAX_FILE_BYTES
     while part := file.read(COPY):
         left -= len(part)
         if left < 0:  # it grew while it was read
-            raise too_large(path, LARGEST_FILE)
+            raise too_large(path, MAX_FILE_BYTES)
         yield part
 
 

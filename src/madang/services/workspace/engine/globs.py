@@ -11,9 +11,9 @@ import unicodedata
 from functools import lru_cache
 
 from madang.core.errors import InvalidArguments
-from madang.core.messages import say
+from madang.core.phrases import say
 
-MOST_ALTERNATIVES = 64
+MAX_ALTERNATIVES = 64
 _ANY = None
 """The part `**`: any number of folders."""
 
@@ -141,9 +141,9 @@ def _alternatives(pattern: str) -> list[str]:
             done.append(one)
             continue
         waiting += [one[: found.start()] + choice + one[found.end() :] for choice in found[1].split(",")]
-        if len(waiting) + len(done) > MOST_ALTERNATIVES:
+        if len(waiting) + len(done) > MAX_ALTERNATIVES:
             raise InvalidArguments(
-                say("pattern: its braces stand for more than {most} patterns.", most=MOST_ALTERNATIVES),
+                say("pattern: its braces stand for more than {most} patterns.", most=MAX_ALTERNATIVES),
                 hint=say("Use fewer alternatives in one call."),
             )
     return done

@@ -16,7 +16,7 @@ from madang.services.workspace.engine.texts import decode_piece, mark_of
 
 BLOCK = 64 * 1024
 WINDOW = 64 * 1024
-MOST_KEPT = 64
+MAX_LINE_INDEXES = 64
 COUNT_FOR_S = 2.0
 
 Key = tuple[int, int, int, int]
@@ -109,7 +109,7 @@ class LineIndexes:
         with self._lock:
             index = self._kept.pop(key, None) or LineIndex(status.st_size, encoding)
             self._kept[key] = index
-            if len(self._kept) > MOST_KEPT:
+            if len(self._kept) > MAX_LINE_INDEXES:
                 self._kept.popitem(last=False)
             return index
 

@@ -17,17 +17,23 @@ from functools import lru_cache
 from typing import IO, TYPE_CHECKING
 
 from madang.core.errors import InvalidPath, LimitExceeded, NotFound, NotRegular, ToolError
-from madang.core.messages import say
-from madang.services.workspace.domain.exports import LARGEST_EXPORT, MOST_LISTED, PackedFile, SkippedFile, SkipReason
+from madang.core.phrases import say
+from madang.services.workspace.domain.exports import (
+    MAX_EXPORT_BYTES,
+    MAX_LISTED_FILES,
+    PackedFile,
+    SkippedFile,
+    SkipReason,
+)
 from madang.services.workspace.domain.files import shown
 from madang.storage.folders import Entry, Folder, parse_path
-from madang.storage.folders.folder import DEEPEST
+from madang.storage.folders.folder import MAX_TREE_DEPTH
 
 if TYPE_CHECKING:
     import zipfile
 
 CHUNK = 256 * 1024
-MOST_FILES = 100_000
+MAX_PACKED_FILES = 100_000
 
 _FIRST_DATE = (1980, 1, 1, 0, 0, 0)
 _LAST_DATE = (2107, 12, 31, 23, 59, 58)
@@ -49,14 +55,14 @@ class Manifest:
     def take(self, path: str, size: int) -> None:
         self.bytes += size
         self.file_count += 1
-        if self.file_count <= MOST_LISTED:
+        if self.file_count <= MAX_LISTED_FILES:
             self.files.append(PackedFile(path=path, size=size))
 
     def skip(self, path: str, reason: SkipReason) -> None:
         if path in self.skipped:
             return  # it was named twice
         self.skipped_count += 1
-        if self.skipped_count <= MOST_LISTED:
+        if self.skipped_count <= MAX_LISTED_FILES:
             self.skipped[path] = SkippedFile(path=path, reason=reason)
 
 
@@ -86,9 +92,9 @@ def packed(folder: Folder, paths: Iterable[str], manifest: Manifest, check: Call
                 manifest.skip(path, _reason(error))
                 continue
             manifest.take(path, size)
-            if manifest.file_count > MOST_FILES:
+            if manifest.file_count > MAX_PACKED_FILES:
                 raise LimitExceeded(
-                    say("There are more than {most} files.", most=MOST_FILES),
+                    say("There are more than {most} files.", most=MAX_PACKED_FILES),
                     hint=say("Pack some of the folders by themselves: call 'export_zip' once for each."),
                 )
         if not manifest.files:
@@ -102,9 +108,9 @@ def check_size(size: int) -> None:
     Raises:
         LimitExceeded: it is.
     """
-    if size > LARGEST_EXPORT:
+    if size > MAX_EXPORT_BYTES:
         raise LimitExceeded(
-            say("An export takes in at most {most} bytes, and this is more.", most=LARGEST_EXPORT),
+            say("An export takes in at most {most} bytes, and this is more.", most=MAX_EXPORT_BYTES),
             hint=say("Export fewer files: call 'export_zip' once for each part."),
         )
 
@@ -163,7 +169,7 @@ def _found(folder: Folder, path: str, manifest: Manifest) -> Iterator[Entry]:
     try:
         entry = folder.entry(path)
         if entry.kind == "folder":
-            yield from folder.walk(path, depth=DEEPEST)
+            yield from folder.walk(path, depth=MAX_TREE_DEPTH)
         else:
             yield entry
     except ToolError as error:
@@ -183,7 +189,7 @@ def _leads_through_link(folder: Folder, path: str) -> bool:
 def _check_folder(folder: Folder, top: str, found: Entry, manifest: Manifest) -> None:
     """Write down a folder that the walk does not look into."""
     below = found.path.removeprefix(f"{top}/" if top else "")
-    if below.count("/") + 1 >= DEEPEST:
+    if below.count("/") + 1 >= MAX_TREE_DEPTH:
         manifest.skip(found.path, "too_deep")
         return
     try:

@@ -22,8 +22,8 @@ from pathlib import Path
 
 from madang.core.calls import Call
 from madang.core.errors import InvalidArguments, NotRegular, Unavailable
-from madang.core.messages import say
-from madang.services.workspace.domain.files import GIT, LONGEST_MATCH, Hit, Search, StopReason
+from madang.core.phrases import say
+from madang.services.workspace.domain.files import GIT, MAX_MATCH_CHARS, Hit, Search, StopReason
 from madang.services.workspace.engine.checking import Place, checked
 from madang.services.workspace.engine.confinement import start_confined
 from madang.services.workspace.engine.patterns import in_both_encodings
@@ -52,7 +52,7 @@ _OPTIONS = (
     "--byte-offset",
     "--color=never",
     "--no-messages",
-    f"--max-columns={LONGEST_MATCH}",
+    f"--max-columns={MAX_MATCH_CHARS}",
     "--max-columns-preview",
     "--regex-size-limit=10M",
     "--dfa-size-limit=64M",

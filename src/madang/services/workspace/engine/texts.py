@@ -26,7 +26,7 @@ _CODECS: dict[EncodingName, tuple[str, str]] = {
 # Controls that no text has. Escape, form feed and the like do occur.
 _NOT_TEXT = re.compile(rb"[\x00-\x06\x0e-\x1a\x1c-\x1f\x7f]")
 _SURROGATES = re.compile("[\ud800-\udfff]")
-_LEAST_KOREAN = 0.3
+_MIN_KOREAN_SHARE = 0.3
 
 
 def detect(data: bytes, *, is_whole: bool) -> EncodingName:
@@ -128,7 +128,7 @@ def _reads_as_korean(data: bytes) -> bool:
     text = codecs.getincrementaldecoder("cp949")("replace").decode(data[:65536])
     beyond = [char for char in text if char > "\x7f"]
     korean = sum("가" <= char <= "힣" or "ㄱ" <= char <= "ㆎ" for char in beyond)
-    return korean >= len(beyond) * _LEAST_KOREAN
+    return korean >= len(beyond) * _MIN_KOREAN_SHARE
 
 
 def _comes_back(data: bytes) -> bool:

@@ -12,7 +12,7 @@ from madang.core.errors import NotFound
 from madang.core.resources import Resource, ResourceList
 from madang.core.results import ToolResult
 from madang.core.tools import tool
-from madang.services.workspace.domain.exports import LARGEST_READ, Export, export_id, kept_name
+from madang.services.workspace.domain.exports import MAX_EXPORT_READ_BYTES, Export, export_id, kept_name
 from madang.services.workspace.engine.exports import Exports
 from madang.services.workspace.store import FileNotices
 from madang.services.workspace.views import exports as views
@@ -21,7 +21,7 @@ from madang.storage.downloads import Downloads
 TIME_LIMIT_S = 300.0
 """A gigabyte takes most of a minute to pack; the other tools have less time."""
 
-MOST_PATHS = 1_000
+MAX_PATHS = 1_000
 
 FilePath = Annotated[str, Field(min_length=1, max_length=4_000)]
 Name = Annotated[str, Field(max_length=500)]
@@ -47,7 +47,7 @@ class ExportTools:
     async def export_zip(
         self,
         call: Call,
-        files: Annotated[list[FilePath], Field(min_length=1, max_length=MOST_PATHS)],
+        files: Annotated[list[FilePath], Field(min_length=1, max_length=MAX_PATHS)],
         package_name: Name = "",
         description: Description = "",
     ) -> ToolResult[views.Exported]:
@@ -86,8 +86,8 @@ class ExportResources:
             return None
         try:
             kept = await self._exports.find(call, id)
-            if kept.size > LARGEST_READ:
-                raise views.too_large(kept, LARGEST_READ, _address(self._downloads, call, kept.id, kept.name))
+            if kept.size > MAX_EXPORT_READ_BYTES:
+                raise views.too_large(kept, MAX_EXPORT_READ_BYTES, _address(self._downloads, call, kept.id, kept.name))
             return views.export_resource(kept, await self._exports.read(call, kept))
         except NotFound:
             return None

@@ -12,14 +12,14 @@ from pydantic import Field
 
 from madang.core.calls import Call
 from madang.core.errors import InvalidArguments
-from madang.core.messages import say
+from madang.core.phrases import say
 from madang.core.results import ToolResult
 from madang.core.tools import tool
 from madang.services.workspace.domain.files import (
-    LONGEST_CONTENT,
-    MOST_EDITS,
-    MOST_ENTRIES,
-    MOST_MATCHES,
+    MAX_CONTENT_CHARS,
+    MAX_EDITS,
+    MAX_LISTED_ENTRIES,
+    MAX_MATCHES,
     Edit,
     LineNumber,
     PathText,
@@ -31,19 +31,19 @@ from madang.services.workspace.views import files as views
 from madang.services.workspace.views import searches
 from madang.storage.folders import WriteMode, somebody_writes
 
-Content = Annotated[str, Field(max_length=LONGEST_CONTENT)]
+Content = Annotated[str, Field(max_length=MAX_CONTENT_CHARS)]
 Pattern = Annotated[str, Field(min_length=1, max_length=2_000)]
 Glob = Annotated[str, Field(max_length=1_000)]
 Depth = Annotated[int, Field(ge=1, le=64)]
 Offset = Annotated[int, Field(ge=0, le=10**9)]
-Limit = Annotated[int, Field(ge=1, le=MOST_ENTRIES)]
-Matches = Annotated[int, Field(ge=1, le=MOST_MATCHES)]
+Limit = Annotated[int, Field(ge=1, le=MAX_LISTED_ENTRIES)]
+Matches = Annotated[int, Field(ge=1, le=MAX_MATCHES)]
 Around = Annotated[int, Field(ge=0, le=10)]
 
 Rest = ParamSpec("Rest")
 ChangedT = TypeVar("ChangedT")
 
-MOST_SEARCHES = 3
+MAX_SEARCHES = 3
 """At once: each may take seconds, and those who only read a file must still find a thread that is free."""
 
 IN_LINE_S = 19.0
@@ -57,7 +57,7 @@ class FileTools:
         self._engine = engine
         self._searcher = searcher
         self._notices = notices
-        self._searches = asyncio.Semaphore(MOST_SEARCHES)
+        self._searches = asyncio.Semaphore(MAX_SEARCHES)
         self._turns: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
 
     @tool(effect="read")
@@ -86,7 +86,7 @@ class FileTools:
         self,
         call: Call,
         path: PathText,
-        edits: Annotated[list[Edit], Field(min_length=1, max_length=MOST_EDITS)],
+        edits: Annotated[list[Edit], Field(min_length=1, max_length=MAX_EDITS)],
     ) -> ToolResult[views.FileEdited]:
         """Replace pieces of a text: each oldText exactly as it is there, once, or with replaceAll. All or nothing."""
         result = await self._change(call, self._engine.edit, path, edits)

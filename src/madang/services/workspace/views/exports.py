@@ -6,11 +6,11 @@ import mimetypes
 
 from madang.core.documents import Document
 from madang.core.errors import LimitExceeded
-from madang.core.messages import Line, Message, Rows, Text, say
+from madang.core.phrases import Line, Phrase, Rows, Text, say
 from madang.core.resources import Resource, ResourceTemplate
 from madang.core.results import Link, ToolResult, UiPage
 from madang.services.workspace.domain.exports import (
-    LARGEST_READ,
+    MAX_EXPORT_READ_BYTES,
     Export,
     KeptExport,
     PackedFile,
@@ -26,7 +26,7 @@ EXPORT_TEMPLATE = ResourceTemplate(
     "madang://exports/{id}", "export", "A file that was exported", "application/octet-stream"
 )
 
-MOST_ON_PAGE = 100
+MAX_FILES_ON_PAGE = 100
 
 
 class Exported(Document):
@@ -125,7 +125,7 @@ def _text(export: Export, data: Exported, description: str) -> Text:
     return [*text, "", note]
 
 
-_WHY: dict[SkipReason, Message] = {
+_WHY: dict[SkipReason, Phrase] = {
     "missing": say("there is no such file"),
     "link": say("it is or leads through a symbolic link, which is never followed"),
     "not_regular": say("it is not a regular file"),
@@ -142,10 +142,10 @@ def _page(export: Export, data: Exported, description: str) -> UiPage:
         "kind": export.kind,
         "description": description,
         "size": size_text(export.size),
-        "is_small": export.size <= LARGEST_READ,
-        "files": [(shown(file.path), size_text(file.size)) for file in export.files[:MOST_ON_PAGE]],
-        "more_files": max(0, data.file_count - MOST_ON_PAGE),
-        "skipped": [(shown(one.path), _WHY[one.reason]) for one in export.skipped[:MOST_ON_PAGE]],
-        "more_skipped": max(0, data.skipped_count - MOST_ON_PAGE),
+        "is_small": export.size <= MAX_EXPORT_READ_BYTES,
+        "files": [(shown(file.path), size_text(file.size)) for file in export.files[:MAX_FILES_ON_PAGE]],
+        "more_files": max(0, data.file_count - MAX_FILES_ON_PAGE),
+        "skipped": [(shown(one.path), _WHY[one.reason]) for one in export.skipped[:MAX_FILES_ON_PAGE]],
+        "more_skipped": max(0, data.skipped_count - MAX_FILES_ON_PAGE),
     }
     return UiPage(name=EXPORT_PAGE, title=say("Export"), template="workspace/export.html", context=context)

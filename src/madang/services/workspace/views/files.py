@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from madang.core.documents import Document
-from madang.core.messages import Line, Message, Rows, say
+from madang.core.phrases import Line, Phrase, Rows, say
 from madang.core.results import ToolResult
 from madang.services.workspace.domain.files import (
     Edited,
@@ -301,7 +301,7 @@ def listed(listing: Listing) -> ToolResult[DirectoryListed]:
     return ToolResult(text, data)
 
 
-def _how_to_begin(listing: Listing) -> Message:
+def _how_to_begin(listing: Listing) -> Phrase:
     return say("Note: 'write_file' makes a file, 'import_file' copies one from a folder that the person allowed.")
 
 

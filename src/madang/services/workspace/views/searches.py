@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import zip_longest
 
 from madang.core.documents import Document
-from madang.core.messages import Line, Rows, say
+from madang.core.phrases import Line, Rows, say
 from madang.core.results import ToolResult
 from madang.services.workspace.domain.files import Found, Hit, Search, StopReason, shown, shown_line
 from madang.services.workspace.views.files import EntryRow, entry_row, row_text

@@ -5,6 +5,6 @@ into pieces and where it is kept is not known here.
 """
 
 from madang.services.content.engine.parsing.parsed import Parsed
-from madang.services.content.engine.parsing.parser import LARGEST_FILE_BYTES, Parser
+from madang.services.content.engine.parsing.parser import MAX_FILE_BYTES, Parser
 
-__all__ = ["LARGEST_FILE_BYTES", "Parsed", "Parser"]
+__all__ = ["MAX_FILE_BYTES", "Parsed", "Parser"]

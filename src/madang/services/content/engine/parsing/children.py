@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import IO
 
 from madang.core.errors import ToolError
-from madang.services.content.engine.parsing.child.document import LARGEST_TEXT_BYTES, MOST_PAGES
+from madang.services.content.engine.parsing.child.document import MAX_DOCUMENT_PAGES, MAX_EXTRACTED_BYTES
 from madang.services.content.engine.parsing.detection import Kind
 from madang.services.content.engine.parsing.parsed import Parsed
 from madang.services.content.engine.parsing.refusals import refusal, stopped, took_too_long
@@ -32,7 +32,7 @@ logger = logging.getLogger(__name__)
 _START = "import sys; sys.path.insert(0, sys.argv.pop(1)); from child.process import main; del sys.path[0]; main()"
 _FOLDER = str(Path(__file__).parent)
 _LENGTH = struct.Struct(">I")
-_LONGEST_HEADER = 1 << 20
+_MAX_HEADER_BYTES = 1 << 20
 # What libraries do when an allocation fails that they did not expect to.
 _GAVE_UP = {-signal.SIGABRT, -signal.SIGTRAP, -signal.SIGILL}
 
@@ -103,16 +103,16 @@ class Child:
         questions.write(data)
         questions.flush()
         (length,) = _LENGTH.unpack(_exactly(answers, _LENGTH.size))
-        if length > _LONGEST_HEADER:
+        if length > _MAX_HEADER_BYTES:
             raise refusal("broken", filename)
         try:
             header = json.loads(_exactly(answers, length))
             if "refused" in header:
                 raise self._refusal(header, filename)
-            text = _exactly(answers, _bounded(header["size"], LARGEST_TEXT_BYTES)).decode()
+            text = _exactly(answers, _bounded(header["size"], MAX_EXTRACTED_BYTES)).decode()
             pages = header["page_lines"]
             lines = text.count("\n") + 1
-            if len(pages) > MOST_PAGES or pages != sorted(pages):
+            if len(pages) > MAX_DOCUMENT_PAGES or pages != sorted(pages):
                 raise ValueError("pages out of order")
             return Parsed(text, str(header["mime_type"]), "", tuple(_bounded(line, lines) for line in pages))
         # Only a process that was taken over by its document answers like this.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from madang.core.errors import InvalidArguments
-from madang.core.messages import Message, say
+from madang.core.phrases import Phrase, say
 from madang.services.content.engine.parsing.refusals import shown
 
 Kind = Literal["pdf", "archive", "html"]
@@ -42,7 +42,7 @@ def document_kind(data: bytes, filename: str) -> Kind | None:
     return None
 
 
-def _signatures() -> tuple[tuple[tuple[bytes, ...], Message], ...]:
+def _signatures() -> tuple[tuple[tuple[bytes, ...], Phrase], ...]:
     return (
         (
             (b"\x89PNG\r\n", b"\xff\xd8\xff", b"GIF8", b"II*\0", b"MM\0*", b"BM\0", b"\0\0\1\0", b"8BPS"),

@@ -14,8 +14,8 @@ from madang.services.content.engine.parsing.parsed import Parsed
 from madang.services.content.engine.parsing.refusals import cannot_start, stopped, too_large, took_too_long
 from madang.services.content.engine.parsing.text import HTML, read_text
 
-LARGEST_FILE_BYTES = 25 << 20
-MOST_AT_A_TIME = 2
+MAX_FILE_BYTES = 25 << 20
+MAX_CHILDREN = 2
 SPARE_S = 300.0
 
 _SOON = 1 << 18
@@ -33,8 +33,8 @@ class Parser:
         self._deadline_s = deadline_s
         self._cpu_s = ceil(deadline_s)
         self._spare_s = spare_s
-        self._turns = asyncio.Semaphore(MOST_AT_A_TIME)
-        self._threads = ThreadPoolExecutor(MOST_AT_A_TIME, thread_name_prefix="madang-parser")
+        self._turns = asyncio.Semaphore(MAX_CHILDREN)
+        self._threads = ThreadPoolExecutor(MAX_CHILDREN, thread_name_prefix="madang-parser")
         self._busy: set[Child] = set()
         self._spare: Child | None = None
         self._spare_timer: asyncio.TimerHandle | None = None
@@ -48,8 +48,8 @@ class Parser:
             LimitExceeded: it is too large, or reading it takes too much time or memory.
             Unavailable: the child could not be started, or was killed by somebody else.
         """
-        if len(data) > LARGEST_FILE_BYTES:
-            raise too_large(filename, len(data), LARGEST_FILE_BYTES)
+        if len(data) > MAX_FILE_BYTES:
+            raise too_large(filename, len(data), MAX_FILE_BYTES)
         if kind := document_kind(data, filename):
             return await self._read(kind, data, filename)
         if len(data) <= _SOON:

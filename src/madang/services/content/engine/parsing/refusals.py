@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from madang.core.errors import InvalidArguments, LimitExceeded, ToolError, Unavailable
-from madang.core.messages import Message, say
+from madang.core.phrases import Phrase, say
 
-_LONGEST_NAME = 80
+_MAX_NAME_CHARS = 80
 
 
 def shown(filename: str) -> str:
     """Return a name fit for a sentence: on one line, without signs that turn or hide text, and not too long."""
     name = "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in filename).strip()
-    if len(name) > _LONGEST_NAME:
-        name = f"{name[: _LONGEST_NAME - 20]}…{name[-19:]}"
+    if len(name) > _MAX_NAME_CHARS:
+        name = f"{name[: _MAX_NAME_CHARS - 20]}…{name[-19:]}"
     return f"'{name}'" if name else "''"
 
 
@@ -62,13 +62,13 @@ def refusal(reason: str, filename: str, *, count: int = 0, memory_mb: int = 0) -
         reason = "pictures"
     kind, message, hint = _REASONS.get(reason, _REASONS["broken"])
     values = {"filename": shown(filename), "count": f"{count:,}", "size": count >> 20, "memory": memory_mb}
-    return kind(Message(message.template, values), hint=hint)
+    return kind(Phrase(message.template, values), hint=hint)
 
 
 _SMALLER = say("Split it, or add only the part that is needed.")
 _ANEW = say("No office program writes such files. Save the document anew and add that.")
 
-_REASONS: dict[str, tuple[type[ToolError], Message, Message]] = {
+_REASONS: dict[str, tuple[type[ToolError], Phrase, Phrase]] = {
     "broken": (
         InvalidArguments,
         say("{filename} is broken: it begins like a document, and cannot be read as one."),

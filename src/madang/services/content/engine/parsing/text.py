@@ -6,7 +6,7 @@ import codecs
 import re
 
 from madang.core.errors import InvalidArguments
-from madang.core.messages import say
+from madang.core.phrases import say
 from madang.services.content.engine.parsing.parsed import Parsed
 from madang.services.content.engine.parsing.refusals import shown
 

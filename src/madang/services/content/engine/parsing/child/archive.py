@@ -14,10 +14,10 @@ import zlib
 
 from .refused import Refused
 
-MOST_ENTRIES = 10_000
-MOST_EXPANDED_BYTES = 256 << 20
-HIGHEST_RATIO = 100
-LONGEST_NAME = 255
+MAX_ARCHIVE_ENTRIES = 10_000
+MAX_EXPANDED_BYTES = 256 << 20
+MAX_COMPRESSION_RATIO = 100
+MAX_ENTRY_NAME_CHARS = 255
 
 # zipfile decodes names by it, and behind the fence nothing can be imported.
 codecs.lookup("cp437")
@@ -37,14 +37,14 @@ class Archive:
     def __init__(self, data: bytes) -> None:
         # Before the directory becomes a million objects.
         marks = data.count(_ENTRY_MARK)
-        if marks > MOST_ENTRIES:
-            raise Refused("entries", MOST_ENTRIES)
+        if marks > MAX_ARCHIVE_ENTRIES:
+            raise Refused("entries", MAX_ARCHIVE_ENTRIES)
         try:
             entries = zipfile.ZipFile(io.BytesIO(data)).infolist()
         except (zipfile.BadZipFile, NotImplementedError, ValueError, struct.error) as error:
             raise Refused("broken") from error
         self._data = memoryview(data)
-        self._left = min(MOST_EXPANDED_BYTES, HIGHEST_RATIO * len(data))
+        self._left = min(MAX_EXPANDED_BYTES, MAX_COMPRESSION_RATIO * len(data))
         self._entries = {entry.filename: entry for entry in entries}
         self._places: dict[str, slice] = {}
         self._check(entries)
@@ -72,7 +72,7 @@ class Archive:
     def spend(self, size_bytes: int) -> None:
         self._left -= size_bytes
         if self._left < 0:
-            raise Refused("expanded", MOST_EXPANDED_BYTES)
+            raise Refused("expanded", MAX_EXPANDED_BYTES)
 
     def _check(self, entries: list[zipfile.ZipInfo]) -> None:
         if len(self._entries) < len(entries):
@@ -83,10 +83,10 @@ class Archive:
             if entry.flag_bits & _IS_ENCRYPTED:
                 raise Refused("password")
         expanded = sum(entry.file_size for entry in entries)
-        if expanded > MOST_EXPANDED_BYTES:
-            raise Refused("expanded", MOST_EXPANDED_BYTES)
-        if expanded > HIGHEST_RATIO * len(self._data):
-            raise Refused("ratio", HIGHEST_RATIO)
+        if expanded > MAX_EXPANDED_BYTES:
+            raise Refused("expanded", MAX_EXPANDED_BYTES)
+        if expanded > MAX_COMPRESSION_RATIO * len(self._data):
+            raise Refused("ratio", MAX_COMPRESSION_RATIO)
         end = 0
         for entry in sorted(entries, key=lambda entry: entry.header_offset):
             # Entries that share bytes are how a bomb gets past a ratio.
@@ -162,7 +162,7 @@ def _check_name(entry: zipfile.ZipInfo) -> None:
     name = entry.orig_filename
     if (
         not name
-        or len(name) > LONGEST_NAME
+        or len(name) > MAX_ENTRY_NAME_CHARS
         or name.startswith("/")
         or "\\" in name
         or "\0" in name

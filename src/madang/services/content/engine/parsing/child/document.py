@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from .refused import Refused
 
-LARGEST_TEXT_BYTES = 64 << 20
-MOST_PAGES = 20_000
+MAX_EXTRACTED_BYTES = 64 << 20
+MAX_DOCUMENT_PAGES = 20_000
 
 
 class Document:
@@ -21,8 +21,8 @@ class Document:
 
     def start_page(self) -> None:
         """Begin a page: it is set off from the one before it by an empty line."""
-        if len(self.page_lines) == MOST_PAGES:
-            raise Refused("pages", MOST_PAGES)
+        if len(self.page_lines) == MAX_DOCUMENT_PAGES:
+            raise Refused("pages", MAX_DOCUMENT_PAGES)
         if self._lines:
             self._lines.append("")
         self.page_lines.append(len(self._lines) + 1)
@@ -32,8 +32,8 @@ class Document:
         # What cannot be kept goes: NULs, and halves of surrogate pairs.
         encoded = text.encode("utf-8", "replace")
         self._size_bytes += len(encoded) + 1
-        if self._size_bytes > LARGEST_TEXT_BYTES:
-            raise Refused("text", LARGEST_TEXT_BYTES)
+        if self._size_bytes > MAX_EXTRACTED_BYTES:
+            raise Refused("text", MAX_EXTRACTED_BYTES)
         clean = encoded.decode().replace("\0", "").replace("\r\n", "\n").replace("\r", "\n").strip("\n")
         self._lines += map(str.rstrip, clean.split("\n"))
 

@@ -7,7 +7,7 @@ import codecs
 import pypdfium2  # type: ignore[import-untyped]  # it has no types
 from pypdfium2 import raw
 
-from .document import MOST_PAGES, Document
+from .document import MAX_DOCUMENT_PAGES, Document
 from .refused import Refused
 
 # Texts come out of PDFium in it, and behind the fence nothing can be imported.
@@ -24,8 +24,8 @@ def read_pdf(data: bytes) -> Document:
     except pypdfium2.PdfiumError as error:
         raise Refused("password" if error.err_code == raw.FPDF_ERR_PASSWORD else "broken") from error
     count = len(pdf)
-    if count > MOST_PAGES:
-        raise Refused("pages", MOST_PAGES)
+    if count > MAX_DOCUMENT_PAGES:
+        raise Refused("pages", MAX_DOCUMENT_PAGES)
     broken = 0
     for number in range(count):
         document.start_page()

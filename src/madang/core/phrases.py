@@ -1,6 +1,6 @@
 """Texts before they are in a language.
 
-A `Message` is an English template with values; it becomes a text only where the reader's locale is known. So errors
+A `Phrase` is an English template with values; it becomes a text only where the reader's locale is known. So errors
 raised deep in a store, and views that know no locale, can be read in every language of the catalogue. The catalogue
 itself is a file and lives in `rendering`.
 """
@@ -15,7 +15,7 @@ Translate = Callable[[str], str]
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class Phrase:
     """A template of the catalogue and the values for its placeholders. Make one with `say`."""
 
     template: str
@@ -32,16 +32,16 @@ class Message:
         return self.render(lambda template: template)
 
 
-def say(template: str, /, **values: object) -> Message:
+def say(template: str, /, **values: object) -> Phrase:
     """Return the message `template`; the catalogue is extracted from the calls of this function."""
-    return Message(template, values)
+    return Phrase(template, values)
 
 
 def _rendered(value: object, translate: Translate) -> object:
-    return value.render(translate) if isinstance(value, Message) else value
+    return value.render(translate) if isinstance(value, Phrase) else value
 
 
-Line = str | Message
+Line = str | Phrase
 """A line of a text: data as it is, or a message to be translated."""
 
 
@@ -53,7 +53,7 @@ class Rows:
     """
 
     lines: Sequence[Line]
-    rest: Message
+    rest: Phrase
 
 
 Text = Sequence[Line | Rows]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from madang.core.messages import say
+from madang.core.phrases import say
 
 
 def test_a_message_is_filled_in_english_by_itself() -> None:
