@@ -11,7 +11,7 @@ from madang.core.calls import PageMode
 from madang.core.documents import Document
 from madang.core.errors import NotFound, Unavailable
 from madang.core.paging import span
-from madang.core.phrases import Rows, Text, say
+from madang.core.phrases import Rows, Text, layout, say
 from madang.core.results import Pause, Reply, ShownPage, ToolResult, UiPage
 from madang.rendering.catalogue import translator
 from madang.rendering.replies import MAX_ROWS, MAX_TEXT_BYTES, error_reply, render_text, reply
@@ -30,21 +30,21 @@ def rendered(*text: str | Rows) -> list[str]:
 
 
 def test_a_text_is_its_blocks_line_by_line() -> None:
-    text: Text = [say("Found {n}.", n=2), "", Rows(["a", say("b")], REST), "", "end"]
+    text: Text = [say("Found {n}.", n=2), "", Rows([layout("a"), say("b")], REST), "", "end"]
 
     assert render_text(text, ENGLISH) == "Found 2.\n\na\nb\n\nend"
 
 
 def test_fifty_rows_are_shown_and_the_rest_is_told() -> None:
-    exactly = rendered(Rows(["row"] * MAX_ROWS, REST))
-    more = rendered("head", Rows(["row"] * (MAX_ROWS + 3), REST), "foot")
+    exactly = rendered(Rows([layout("row")] * MAX_ROWS, REST))
+    more = rendered("head", Rows([layout("row")] * (MAX_ROWS + 3), REST), "foot")
 
     assert exactly == ["row"] * MAX_ROWS
     assert more == ["head", *["row"] * MAX_ROWS, "… 3 more after 50.", "foot"]
 
 
 def test_rows_are_cut_where_the_room_ends() -> None:
-    lines = rendered("head", Rows(["가" * 300] * 20, REST), "foot")
+    lines = rendered("head", Rows([layout("가" * 300)] * 20, REST), "foot")
 
     shown = lines.count("가" * 300)
     assert shown == 9
@@ -53,13 +53,15 @@ def test_rows_are_cut_where_the_room_ends() -> None:
 
 
 def test_what_stands_beside_a_list_counts_too() -> None:
-    lines = rendered("x" * 5000, Rows(["y" * 500] * 10, REST), "z" * 500)
+    lines = rendered("x" * 5000, Rows([layout("y" * 500)] * 10, REST), "z" * 500)
 
     assert lines == ["x" * 5000, *["y" * 500] * 5, "… 5 more after 5.", "z" * 500]
 
 
 def test_two_lists_share_the_room() -> None:
-    lines = rendered(Rows(["a" * 700] * 10, REST), Rows(["b" * 700] * 10, say("… {left_out} b left out.")))
+    lines = rendered(
+        Rows([layout("a" * 700)] * 10, REST), Rows([layout("b" * 700)] * 10, say("… {left_out} b left out."))
+    )
 
     assert lines.count("a" * 700) == 10
     assert lines.count("b" * 700) == 1
@@ -67,14 +69,14 @@ def test_two_lists_share_the_room() -> None:
 
 
 def test_one_row_is_always_shown_as_far_as_there_is_room() -> None:
-    first, last = rendered(Rows(["x" * 20_000, "y"], REST))
+    first, last = rendered(Rows([layout("x" * 20_000), layout("y")], REST))
 
     assert first == "x" * MAX_TEXT_BYTES + "… (cut here: 11808 more characters are in the structured result)"
     assert last == "… 1 more after 1."
 
 
 def test_long_lines_share_the_room_and_short_ones_stay_whole() -> None:
-    lines = rendered("가" * 4000, "short", "나" * 4000, Rows(["row"] * 3, REST), "end")
+    lines = rendered("가" * 4000, "short", "나" * 4000, Rows([layout("row")] * 3, REST), "end")
 
     cut = "… (cut here: {} more characters are in the structured result)"
     assert lines == [
@@ -90,7 +92,7 @@ def test_long_lines_share_the_room_and_short_ones_stay_whole() -> None:
 
 
 def test_a_text_that_fits_is_left_alone() -> None:
-    assert rendered("가" * 2600, "b", Rows(["c"], REST)) == ["가" * 2600, "b", "c"]
+    assert rendered("가" * 2600, "b", Rows([layout("c")], REST)) == ["가" * 2600, "b", "c"]
 
 
 def test_an_answer_names_its_tool_and_carries_camel_case_data() -> None:

@@ -9,6 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
+
+from madang.core.texts import block, one_line
 
 Translate = Callable[[str], str]
 """Looks a template up in the catalogue of one locale."""
@@ -16,7 +19,11 @@ Translate = Callable[[str], str]
 
 @dataclass(frozen=True, slots=True)
 class Phrase:
-    """A template of the catalogue and the values for its placeholders. Make one with `say`."""
+    """A template of the catalogue and the values for its placeholders. Make one with `say`.
+
+    Values are data from outside until proved otherwise: each is shown on one line, with its controls escaped. Only
+    another `Phrase` or a `Block` may bring lines of its own.
+    """
 
     template: str
     values: Mapping[str, object] = field(default_factory=dict)
@@ -33,16 +40,47 @@ class Phrase:
 
 
 def say(template: str, /, **values: object) -> Phrase:
-    """Return the message `template`; the catalogue is extracted from the calls of this function."""
+    """Return the phrase `template`; the catalogue is extracted from the calls of this function."""
     return Phrase(template, values)
 
 
+def layout(template: str, /, **values: object) -> Phrase:
+    """Return a phrase of signs and values alone. It reads the same in every language, so no catalogue has it."""
+    return Phrase(template, values)
+
+
+BLOCK_MARGIN = "> "
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """The body that was asked for: a file's lines, an excerpt, a diff. The one thing that keeps its own lines.
+
+    Every line stands behind `margin`, so that none can be mistaken for a line of ours. It is empty only where each line
+    has a mark of its own already (a line number, the sign of a diff).
+    """
+
+    text: str
+    margin: str = BLOCK_MARGIN
+
+    def __str__(self) -> str:
+        return block(self.text, self.margin)
+
+
 def _rendered(value: object, translate: Translate) -> object:
-    return value.render(translate) if isinstance(value, Phrase) else value
+    match value:
+        case Phrase():
+            return value.render(translate)
+        case int() | float() | Decimal():
+            return value  # for format specifications such as {limit:g}
+        case Block():
+            return str(value)
+        case _:
+            return one_line(str(value))
 
 
-Line = str | Phrase
-"""A line of a text: data as it is, or a message to be translated."""
+Line = str | Phrase | Block
+"""A line of a text: data, which is shown on one line; a phrase to be translated; or a block of several lines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +90,20 @@ class Rows:
     `rest` may use the placeholders {shown} and {left_out}.
     """
 
-    lines: Sequence[Line]
+    lines: Sequence[Phrase | Block]
     rest: Phrase
 
 
 Text = Sequence[Line | Rows]
 """What a tool says, block by block; `rendering` puts it into words, within bounds."""
+
+
+def render_line(line: Line, translate: Translate) -> str:
+    """Return one line of a text, or the lines of a block; data cannot break out of its line."""
+    match line:
+        case Phrase():
+            return line.render(translate)
+        case Block():
+            return str(line)
+        case _:
+            return one_line(line)

@@ -18,4 +18,6 @@ def translator(locale: Locale) -> Translate:
     if locale == "en":
         return lambda template: template
     with (LOCALE_FOLDER / locale / "LC_MESSAGES" / "madang.mo").open("rb") as file:
-        return GNUTranslations(file).gettext
+        translations = GNUTranslations(file)
+    # The empty template would be looked up as the header of the file.
+    return lambda template: template and translations.gettext(template)

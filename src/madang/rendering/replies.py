@@ -8,7 +8,7 @@ from typing import Any
 
 from madang.core.calls import Call
 from madang.core.errors import MadangError
-from madang.core.phrases import Line, Phrase, Rows, Text, Translate, say
+from madang.core.phrases import Line, Phrase, Rows, Text, Translate, render_line, say
 from madang.core.resources import Resource
 from madang.core.results import Reply, ShownPage, ToolResult, UiPage
 from madang.rendering import pages
@@ -46,9 +46,9 @@ def error_reply(service: str, tool: str, call: Call, error: MadangError) -> Repl
     translate = translator(call.locale)
     message = error.message.render(translate)
     hint = error.hint.render(translate) if error.hint else ""
-    text = f"[{tool}] " + say("Error: {message}", message=message).render(translate)
-    if hint:
-        text += "\n" + say("Hint: {hint}", hint=hint).render(translate)
+    text = f"[{tool}] " + say("Error: {message}", message=error.message).render(translate)
+    if error.hint:
+        text += "\n" + say("Hint: {hint}", hint=error.hint).render(translate)
     return Reply(
         tool=tool,
         service=service,
@@ -125,9 +125,7 @@ def _fitting(rows: list[str], translate: Translate, room: int) -> tuple[list[str
 
 
 def _lines(block: Line | Rows, translate: Translate) -> list[str]:
-    if isinstance(block, Rows):
-        return [line if isinstance(line, str) else line.render(translate) for line in block.lines]
-    return [block if isinstance(block, str) else block.render(translate)]
+    return [render_line(line, translate) for line in (block.lines if isinstance(block, Rows) else [block])]
 
 
 def _longest(sizes: list[int], room: int) -> int:

@@ -233,7 +233,9 @@ async def test_a_few_lines_from_the_middle(asker: Asker) -> None:
         "lineRange": [4000, 4002],
         "totalLines": 5000,
     }
-    assert f'"n.txt" (content ID: {id}), lines 4000–4002 of 5000:\n\nline 4000\nline 4001\nline 4002\n' in reply.text
+    assert (
+        f'"n.txt" (content ID: {id}), lines 4000–4002 of 5000:\n\n> line 4000\n> line 4001\n> line 4002\n' in reply.text
+    )
 
 
 async def test_a_line_that_is_longer_than_an_answer_is_read_chunk_by_chunk(asker: Asker) -> None:

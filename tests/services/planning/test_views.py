@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from inline_snapshot import snapshot
 
-from madang.core.phrases import Rows, say
+from madang.core.phrases import Rows, layout, say
 from madang.core.results import ToolResult
 from madang.rendering.catalogue import translator
 from madang.rendering.replies import render_text
@@ -32,12 +32,22 @@ def test_the_state_as_a_result() -> None:
             "",
             say("Active Todos ({pending}/{total}):", pending=1, total=2),
             Rows(
-                ["  ID:2 [ ] Van", "  ID:1 [✓] Boxes — twelve"],
+                [
+                    layout("  ID:{id} [{mark}] {name}", id=2, mark=" ", name="Van"),
+                    layout(
+                        "{line} — {summary}",
+                        line=layout("  ID:{id} [{mark}] {name}", id=1, mark="✓", name="Boxes"),
+                        summary="twelve",
+                    ),
+                ],
                 say("  … {left_out} more. Use 'clear_todos' with the ids of completed ones to make room."),
             ),
             "",
             say("Recent Activity Log ({count}/{limit}):", count=1, limit=10),
-            Rows(["  1. Rain"], say("  … {left_out} more, too long to show here.")),
+            Rows(
+                [layout("  {number}. {text}", number=1, text="Rain")],
+                say("  … {left_out} more, too long to show here."),
+            ),
             "",
             say(
                 "Next Actions: {actions}",

@@ -8,7 +8,7 @@ import pytest
 from inline_snapshot import snapshot
 
 from madang.core.paging import Page, span
-from madang.core.phrases import Rows, say
+from madang.core.phrases import Rows, layout, say
 from madang.core.results import ToolResult
 from madang.rendering.catalogue import translator
 from madang.rendering.replies import render_text
@@ -52,10 +52,8 @@ def page_of(number: int, page_size: int, total: int) -> Page[PlaybookSummary]:
 
 def test_a_listing_is_rows_with_their_number_in_the_whole() -> None:
     page = page_of(2, 2, 5)
-    rows = [
-        f'3. id:pb-3 goal:"Goal 3" initial:"go" steps:3 createdAt:{AT}',
-        f'4. id:pb-4 goal:"Goal 4" initial:"go" steps:4 createdAt:{AT}',
-    ]
+    row = '{number}. id:{id} goal:"{goal}" initial:"{command}" steps:{steps} createdAt:{at}'
+    rows = [layout(row, number=n, id=f"pb-{n}", goal=f"Goal {n}", command="go", steps=n, at=AT) for n in (3, 4)]
 
     result = views.listed(CALL, page, "")
 
@@ -74,7 +72,7 @@ def test_a_listing_is_rows_with_their_number_in_the_whole() -> None:
             "",
             say("Note: Use 'get_playbook' to view details or 'select_playbook' to execute a playbook."),
         ],
-        data=views.PlaybookListing(page=page, formatted_text="\n".join(rows)),
+        data=views.PlaybookListing(page=page, formatted_text="\n".join(map(str, rows))),
     )
 
 

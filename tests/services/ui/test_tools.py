@@ -199,10 +199,10 @@ You may now go on with what the person said.\
 @pytest.mark.parametrize(
     ("question", "answer", "told"),
     [
-        ({"prompt": "Name?", "type": "text"}, "마당\nMadang", "마당\nMadang"),
-        ({**COLOURS, "type": "multiselect"}, ["Green", "Blue"], "Green, Blue"),
-        ({**COLOURS, "type": "multiselect"}, [], "none of the options."),
-        ({"prompt": "Name?", "type": "text"}, "x" * MAX_ANSWER_CHARS, "x" * 1000),
+        ({"prompt": "Name?", "type": "text"}, "마당\nMadang", "\n> 마당\n> Madang"),
+        ({**COLOURS, "type": "multiselect"}, ["Green", "Blue"], " Green, Blue"),
+        ({**COLOURS, "type": "multiselect"}, [], " none of the options."),
+        ({"prompt": "Name?", "type": "text"}, "x" * MAX_ANSWER_CHARS, " " + "x" * 1000),
     ],
 )
 async def test_an_answer_comes_back_as_it_was_given(
@@ -213,8 +213,8 @@ async def test_an_answer_comes_back_as_it_was_given(
     replied = await asker.done("reply_prompt", messageId=id, answer=answer)
     read = await asker.done("get_prompt", messageId=id)
 
-    assert f"Answer: {told}" in replied.text
-    assert f"Answer: {told}" in read.text
+    assert f"Answer:{told}" in replied.text
+    assert f"Answer:{told}" in read.text
     assert replied.data["answer"] == read.data["answer"] == answer
     assert replied.data["timestamp"] == read.data["settledAt"]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from madang.core.phrases import Rows, say
+from madang.core.phrases import Rows, layout, say
 from madang.core.results import Form, Pause, ToolResult, UiPage
 from madang.services.ui import views
 from madang.services.ui.domain import Prompt, Wait
@@ -37,7 +37,13 @@ def test_a_question_as_a_result() -> None:
             say("Message ID: {id}", id="one"),
             say("Type: {type}", type="multiselect"),
             say("Options ({count}):", count=2),
-            Rows(["  1. Blue", "  2. 초록"], say("  … {left_out} more. They are all in the structured result.")),
+            Rows(
+                [
+                    layout("  {number}. {option}", number=1, option="Blue"),
+                    layout("  {number}. {option}", number=2, option="초록"),
+                ],
+                say("  … {left_out} more. They are all in the structured result."),
+            ),
             say("Expires: {at}", at="2026-01-08T00:00:00.000Z"),
             say("Note: Use 'get_prompt' with messageId {id} to read the answer.", id="one"),
         ],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from madang.core.calls import Call
-from madang.core.phrases import Line, Rows, say
+from madang.core.phrases import Line, Rows, layout, say
 from madang.core.service import ServiceContext
 from madang.services.content.store import ContentRows
 
@@ -30,7 +30,10 @@ async def content_context(rows: ContentRows, call: Call) -> ServiceContext:
         )
         for store in others
     ]
-    text += [f"  {content.filename[:MAX_NAME_IN_ROW_CHARS]} (contentId: {content.id})" for content in newest]
+    text += [
+        layout("  {name} (contentId: {id})", name=content.filename[:MAX_NAME_IN_ROW_CHARS], id=content.id)
+        for content in newest
+    ]
     if total > len(newest):
         text.append(say("  … {left_out} more. Use 'list_content' to see them.", left_out=total - len(newest)))
     state = {

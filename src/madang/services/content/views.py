@@ -9,8 +9,9 @@ from typing import ClassVar
 from pydantic import ConfigDict
 
 from madang.core.documents import DOCUMENT_CONFIG, Document
-from madang.core.phrases import Line, Phrase, Rows, Text, say
+from madang.core.phrases import Block, Line, Phrase, Rows, Text, say
 from madang.core.results import ToolResult
+from madang.core.texts import one_line
 from madang.services.content.domain import Content, Passage, Store, StoreKey, chunk_id
 
 
@@ -92,7 +93,7 @@ def store_created(store: Store) -> ToolResult[StoreDetails]:
     text: Text = [
         say('Created store "{name}".', name=store.name),
         say("Store ID: {id}", id=store.key.id),
-        say("Description: {description}", description=" ".join(store.description.split()) or "-"),
+        say("Description: {description}", description=store.description or "-"),
         "",
         say("Note: Use 'add_content' with storeId {id} to put texts and files into it.", id=store.key.id),
     ]
@@ -213,7 +214,7 @@ def content_read(
     lines: list[Line | Rows] = [
         say('"{name}" (content ID: {id}), {where}:', name=content.filename, id=content.id, where=where),
         "",
-        text.removesuffix("\n"),
+        Block(text.removesuffix("\n")),
         "",
     ]
     if next_chunk:
@@ -254,8 +255,7 @@ def found(query: str, passages: Sequence[Passage], contexts: Sequence[str]) -> T
         for passage, context in zip(passages, contexts, strict=True)
     ]
     data = SearchResults.model_construct(query=query, results=results)
-    shown = " ".join(query.split())
-    shown = shown if len(shown) <= 200 else shown[:199] + "…"
+    shown = one_line(query, 200)
     if not results:
         return ToolResult(
             [
@@ -336,9 +336,7 @@ def _store_row(number: int, store: Store) -> Phrase:
     if store.is_own:
         row = say("{row}\n   The session's own: used when storeId is left out", row=row)
     if store.description:
-        row = say(
-            "{row}\n   Description: {description}", row=row, description=" ".join(store.description.split())[:200]
-        )
+        row = say("{row}\n   Description: {description}", row=row, description=one_line(store.description, 200))
     return row
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from madang.core.calls import Call
-from madang.core.phrases import Line, Rows, say
+from madang.core.phrases import Line, Rows, layout, say
 from madang.core.service import ServiceContext
 from madang.services.planning.store import PlanStore
 
@@ -19,7 +19,7 @@ async def planning_context(store: PlanStore, call: Call) -> ServiceContext:
     ]
     if state.todos:
         text.append(say("Todos, {pending} of {total} pending:", pending=len(plan.pending), total=len(state.todos)))
-        rows = [f"  ID:{todo.id} {todo.name}" for todo in plan.pending]
+        rows = [layout("  ID:{id} {name}", id=todo.id, name=todo.name) for todo in plan.pending]
         text.append(Rows(rows, say("  … {left_out} more. Use 'get_current_state' to see them.")))
     text += [
         say("Noted: {observation}", observation=observation)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from madang.core.phrases import Line, Phrase, Rows, say
+from madang.core.phrases import Line, Phrase, Rows, layout, say
 from madang.core.results import ToolResult
 from madang.services.planning.domain import MAX_OBSERVATIONS, Plan, PlanState, Todo
 
@@ -94,7 +94,10 @@ def state_lines(plan: Plan) -> list[Line | Rows]:
     count = len(state.observations)
     lines += ["", say("Recent Activity Log ({count}/{limit}):", count=count, limit=MAX_OBSERVATIONS)]
     if count:
-        log = [f"  {number}. {text}" for number, text in enumerate(state.observations, start=1)]
+        log = [
+            layout("  {number}. {text}", number=number, text=text)
+            for number, text in enumerate(state.observations, start=1)
+        ]
         lines.append(Rows(log, say("  … {left_out} more, too long to show here.")))
     else:
         lines.append(say("  No recent observations"))
@@ -105,10 +108,10 @@ def _text(plan: Plan, said: Phrase) -> list[Line | Rows]:
     return [said, "", *state_lines(plan)]
 
 
-def _todo_line(todo: Todo) -> str:
+def _todo_line(todo: Todo) -> Phrase:
     mark = "✓" if todo.status == "completed" else " "
-    summary = f" — {todo.summary}" if todo.summary else ""
-    return f"  ID:{todo.id} [{mark}] {todo.name}{summary}"
+    line = layout("  ID:{id} [{mark}] {name}", id=todo.id, mark=mark, name=todo.name)
+    return layout("{line} — {summary}", line=line, summary=todo.summary) if todo.summary else line
 
 
 def _next_actions(plan: Plan) -> Phrase:

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from madang.core.calls import Call
 from madang.core.documents import Document
 from madang.core.paging import ALL, Page
-from madang.core.phrases import Line, Phrase, Rows, Text, say
+from madang.core.phrases import Block, Line, Phrase, Rows, Text, layout, say
 from madang.core.resources import Resource, ResourceTemplate
 from madang.core.results import Pause, ToolResult, UiPage
+from madang.core.texts import one_line
 from madang.services.playbook.domain import Playbook, PlaybookRun, PlaybookSummary, Step
 
 PAGE = "playbooks/list"
@@ -205,8 +206,16 @@ def runs_listed(page: Page[PlaybookRun]) -> ToolResult[RunListing]:
             data,
         )
     rows = [
-        f'{number}. run:{run.id} playbook:{run.playbook_id} goal:"{_short(run.goal)}" version:{run.version} '
-        f"session:{run.session_id} selectedAt:{run.selected_at}"
+        layout(
+            '{number}. run:{id} playbook:{playbook} goal:"{goal}" version:{version} session:{session} selectedAt:{at}',
+            number=number,
+            id=run.id,
+            playbook=run.playbook_id,
+            goal=one_line(run.goal, MAX_GOAL_IN_ROW_CHARS),
+            version=run.version,
+            session=run.session_id,
+            at=run.selected_at,
+        )
         for number, run in enumerate(page.items, start=_first(page))
     ]
     text: Text = [
@@ -236,7 +245,7 @@ def exported(document: str, format: str, count: int, left_out: int) -> ToolResul
         "",
         Rows(
             # Only at \n: the other line ends that Python knows are data inside a JSON text.
-            document.removesuffix("\n").split("\n"),
+            [Block(line, margin="") for line in document.removesuffix("\n").split("\n")],
             say(
                 "… {left_out} more line(s): the text ends here, the document does not. It is whole in the structured "
                 "result; to read it here, export fewer playbooks at a time with 'ids'."
@@ -250,7 +259,10 @@ def exported(document: str, format: str, count: int, left_out: int) -> ToolResul
 
 
 def imported(playbooks: Sequence[Playbook]) -> ToolResult[PlaybooksImported]:
-    rows = [f'{number}. id:{p.id} goal:"{_short(p.goal)}"' for number, p in enumerate(playbooks, start=1)]
+    rows = [
+        layout('{number}. id:{id} goal:"{goal}"', number=number, id=p.id, goal=one_line(p.goal, MAX_GOAL_IN_ROW_CHARS))
+        for number, p in enumerate(playbooks, start=1)
+    ]
     text: Text = [
         say("Successfully imported {count} playbook(s).", count=len(playbooks)),
         "",
@@ -306,8 +318,8 @@ def _none(call: Call, page: Page[PlaybookSummary], query: str = "") -> ToolResul
     return ToolResult([said, say("Note: Use 'create_playbook' to make one.")], _listing(page, []))
 
 
-def _listing(page: Page[PlaybookSummary], lines: Sequence[str]) -> PlaybookListing:
-    return PlaybookListing.model_construct(page=page, formatted_text="\n".join(lines))
+def _listing(page: Page[PlaybookSummary], lines: Sequence[Phrase]) -> PlaybookListing:
+    return PlaybookListing.model_construct(page=page, formatted_text="\n".join(map(str, lines)))
 
 
 def _page(page: Page[PlaybookSummary]) -> UiPage:
@@ -326,27 +338,28 @@ def _cut_note(page: Page[PlaybookSummary]) -> list[Phrase]:
     ]
 
 
-def _rows(lines: Sequence[str]) -> Rows:
+def _rows(lines: Sequence[Phrase]) -> Rows:
     rest = say("… {left_out} more on this page. Use 'list_playbooks' with pageSize {shown} to read them page by page.")
     return Rows(lines, rest)
 
 
-def _lines(page: Page[PlaybookSummary]) -> list[str]:
+def _lines(page: Page[PlaybookSummary]) -> list[Phrase]:
     return [
-        f'{number}. id:{item.id} goal:"{_short(item.goal)}" initial:"{_short(item.initial_command)}" '
-        f"steps:{item.steps} createdAt:{item.created_at}"
+        layout(
+            '{number}. id:{id} goal:"{goal}" initial:"{command}" steps:{steps} createdAt:{at}',
+            number=number,
+            id=item.id,
+            goal=one_line(item.goal, MAX_GOAL_IN_ROW_CHARS),
+            command=one_line(item.initial_command, MAX_GOAL_IN_ROW_CHARS),
+            steps=item.steps,
+            at=item.created_at,
+        )
         for number, item in enumerate(page.items, start=_first(page))
     ]
 
 
 def _first(page: Page[PlaybookSummary] | Page[PlaybookRun]) -> int:
     return 1 if page.page_size == ALL else (page.page - 1) * page.page_size + 1
-
-
-def _short(text: str) -> str:
-    """Return `text` for one row: on one line, and cut."""
-    line = " ".join(text.split())
-    return line if len(line) <= MAX_GOAL_IN_ROW_CHARS else line[: MAX_GOAL_IN_ROW_CHARS - 1] + "…"
 
 
 def _details(playbook: Playbook, from_step: int = 1) -> list[Line | Rows]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from madang.core.calls import Call
-from madang.core.phrases import Line, Rows, say
+from madang.core.phrases import Line, Rows, layout, say
 from madang.core.service import ServiceContext
+from madang.core.texts import one_line
 from madang.services.ui.store import UiStore
 
 
@@ -13,7 +14,9 @@ async def ui_context(store: UiStore, call: Call) -> ServiceContext:
     pending, total = await store.list_prompts(call, "pending")
     if not pending:
         return ServiceContext("", {"pendingPrompts": []})
-    rows = [f"  id:{prompt.message_id} {' '.join(prompt.prompt.split())[:100]}" for prompt in pending]
+    rows = [
+        layout("  id:{id} {prompt}", id=prompt.message_id, prompt=one_line(prompt.prompt, 100)) for prompt in pending
+    ]
     text: list[Line | Rows] = [
         say("# Questions the person has not answered: {count}", count=total),
         Rows(rows, say("  … {left_out} more. Use 'list_prompts' to see them.")),

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from madang.core.documents import Document
-from madang.core.phrases import Line, Phrase, Rows, Text, say
+from madang.core.phrases import Block, Line, Phrase, Rows, Text, layout, say
 from madang.core.results import Form, Pause, ToolResult, UiPage
+from madang.core.texts import one_line
 from madang.services.ui.domain import Answer, Prompt, PromptType, Status, Wait, said
 
 CHART_PAGE = "ui/chart"
@@ -117,7 +118,7 @@ def listed(prompts: Sequence[Prompt], status: Status, total: int) -> ToolResult[
                 number=number,
                 id=prompt.message_id,
                 type=prompt.type,
-                prompt=" ".join(prompt.prompt.split())[:100],
+                prompt=one_line(prompt.prompt, 100),
                 at=prompt.created_at,
                 answer=f' answer:"{_plain(prompt.answer)[:100]}"' if prompt.status == "answered" else "",
             )
@@ -167,7 +168,7 @@ def resumed(wait: Wait) -> ToolResult[WaitState]:
     return ToolResult(text, _wait_state(wait), page=_wait_page(wait))
 
 
-def charted(data: ChartShown, words: Sequence[Line], page: object) -> ToolResult[ChartShown]:
+def charted(data: ChartShown, words: Sequence[Phrase], page: object) -> ToolResult[ChartShown]:
     """Return a chart: in words for the model, and as what `templates/chart.html` is filled with. It never pauses."""
     shown = say('Showing the chart "{title}".', title=data.title) if data.title else say("Showing a chart.")
     rest = say("… {left_out} more line(s). The numbers of each series are all in the structured result.")
@@ -202,14 +203,21 @@ def _answer_schema(prompt: Prompt) -> dict[str, Any]:
 
 def _options(options: Sequence[str]) -> Rows:
     rest = say("  … {left_out} more. They are all in the structured result.")
-    return Rows([f"  {number}. {option}" for number, option in enumerate(options, start=1)], rest)
+    rows = [
+        layout("  {number}. {option}", number=number, option=option) for number, option in enumerate(options, start=1)
+    ]
+    return Rows(rows, rest)
 
 
 def _outcome(prompt: Prompt) -> Phrase:
     if prompt.answer == []:
         return say("Answer: none of the options.")
     if prompt.status == "answered":
-        return say("Answer: {answer}", answer=_plain(prompt.answer))
+        answer = _plain(prompt.answer)
+        # The line breaks of a person's words mean something; behind a margin they cannot pass for ours.
+        return (
+            say("Answer:\n{answer}", answer=Block(answer)) if "\n" in answer else say("Answer: {answer}", answer=answer)
+        )
     if prompt.status == "cancelled":
         return say("The person cancelled the prompt without an answer.")
     return say("The prompt expired without an answer.")

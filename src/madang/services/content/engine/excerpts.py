@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from madang.core.phrases import BLOCK_MARGIN
 from madang.services.content.domain import Chunk
 
 MAX_EXCERPT_BYTES = 7_000
@@ -29,7 +30,7 @@ def of_lines(chunks: Sequence[Chunk], from_line: int, to_line: int) -> Excerpt:
     lines = _LINES.findall("".join(chunk.text for chunk in chunks))[from_line - chunks[0].from_line :]
     size, count = 0, 0
     for line in lines[: to_line - from_line + 1]:
-        size += len(line.encode())
+        size += len(line.encode()) + len(BLOCK_MARGIN)
         if size > MAX_EXCERPT_BYTES:
             break
         count += 1

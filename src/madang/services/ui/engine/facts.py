@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from madang.core.documents import Document
-from madang.core.phrases import Line, Phrase, say
+from madang.core.phrases import Line, Phrase, layout, say
 from madang.services.ui.engine.chart import CHART_NAMES, Chart, Point, Series
 from madang.services.ui.engine.numbers import number, plain
 from madang.services.ui.engine.words import one_line
@@ -69,11 +69,11 @@ def describe(chart: Chart) -> list[Phrase]:
     return [what, *(_told(series) for series in summary(chart).series)]
 
 
-def text(chart: Chart) -> list[Line]:
+def text(chart: Chart) -> list[Phrase]:
     """Return the chart in words for a model: what it is, the numbers of each series, and a small table."""
     shown = _table(chart, MAX_TEXT_ROWS)
-    lines: list[Line] = [*describe(chart), ""]
-    lines += [" | ".join(_short(cell) or "–" for cell in row) for row in shown.lines]
+    lines = [*describe(chart), layout("")]
+    lines += [layout("{row}", row=" | ".join(_short(cell) or "–" for cell in row)) for row in shown.lines]
     if shown.left_out:
         lines.append(say("… {left_out} more row(s) are left out here.", left_out=shown.left_out))
     return lines

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
@@ -172,26 +171,3 @@ class Search:
     path: str
     hits: tuple[Hit, ...]
     stopped: StopReason
-
-
-# Controls would move the cursor of a terminal, and signs that turn the direction of writing make `exe.txt` of
-# `txt.exe`: both are shown as escapes.
-_UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
-MAX_SHOWN_CHARS = 300
-
-
-# What a reader may take for the end of a line, and what a terminal obeys. Tabs are as they are.
-_UNSAFE_IN_LINE = re.compile("[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029]")
-
-
-def shown_line(text: str) -> str:
-    """Return a line of a file as one line: a piece of it must not look like words of ours."""
-    return _UNSAFE_IN_LINE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
-
-
-def shown(path: str) -> str:
-    """Return a path as it can be read and told from others, also by somebody it wants to deceive."""
-    safe = _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", path)
-    if len(safe) > MAX_SHOWN_CHARS:
-        return f"{safe[: MAX_SHOWN_CHARS // 2]}…{safe[-MAX_SHOWN_CHARS // 2 :]}"
-    return safe

@@ -14,7 +14,8 @@ from itertools import islice
 
 from madang.core.errors import Conflict, InvalidArguments, LimitExceeded, NotFound
 from madang.core.phrases import Phrase, say
-from madang.services.workspace.domain.files import MAX_EDITED_BYTES, Edit, shown, shown_line
+from madang.core.texts import visible_name
+from madang.services.workspace.domain.files import MAX_EDITED_BYTES, Edit
 
 NEAREST_FOR_S = 0.5
 MAX_COMPARED_LINES = 20_000
@@ -67,7 +68,7 @@ def _apply(path: str, text: str, edit: Edit, which: Phrase) -> tuple[str, int, i
             say(
                 "The oldText of {which} is in '{path}' {count} times, on lines {lines}. Nothing was changed.",
                 which=which,
-                path=shown(path),
+                path=visible_name(path),
                 count=count,
                 lines=", ".join(lines) + more,
             ),
@@ -82,7 +83,9 @@ def _apply(path: str, text: str, edit: Edit, which: Phrase) -> tuple[str, int, i
 
 def too_large(path: str, limit: int) -> LimitExceeded:
     return LimitExceeded(
-        say("'{path}' has more than {limit} MiB. Nothing was changed.", path=shown(path), limit=limit // 1024**2),
+        say(
+            "'{path}' has more than {limit} MiB. Nothing was changed.", path=visible_name(path), limit=limit // 1024**2
+        ),
         hint=say("Work on smaller files: 'read_file' reads a part of one of any size."),
     )
 
@@ -136,7 +139,9 @@ def _places(text: str, piece: str) -> Iterator[int]:
 
 
 def _not_found(path: str, text: str, old: str, which: Phrase) -> NotFound:
-    message = say("The oldText of {which} is not in '{path}'. Nothing was changed.", which=which, path=shown(path))
+    message = say(
+        "The oldText of {which} is not in '{path}'. Nothing was changed.", which=which, path=visible_name(path)
+    )
     nearest = _nearest(text, old)
     if nearest is None:
         return NotFound(message, hint=say("Use 'read_file' to see the text as it is now."))
@@ -201,7 +206,7 @@ def _quoted(lines: list[str]) -> str:
     """Return lines as one JSON-like line: errors are one line, and white space must be seen."""
     piece = "\n".join(lines)[:MAX_COMPARED_CHARS]
     escaped = piece.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t")
-    return f'"{shown_line(escaped)}"'
+    return f'"{escaped}"'
 
 
 def diff(before: str, after: str) -> str:

@@ -14,6 +14,7 @@ from typing import IO
 from madang.core.calls import Call
 from madang.core.errors import InvalidArguments, InvalidPath, LimitExceeded, NotFound, NotRegular, OutOfRange, ToolError
 from madang.core.phrases import say
+from madang.core.texts import visible_name
 from madang.services.workspace.domain.files import (
     CONTENT_BYTES,
     GIT,
@@ -31,7 +32,6 @@ from madang.services.workspace.domain.files import (
     Reading,
     Row,
     Written,
-    shown,
 )
 from madang.services.workspace.engine import edits as editing
 from madang.services.workspace.engine import texts
@@ -84,7 +84,7 @@ class FileEngine:
             if form.encoding == "binary":
                 if mode == "append":
                     raise NotRegular(
-                        say("'{path}' is a binary file: no text can be added to it.", path=shown(path)),
+                        say("'{path}' is a binary file: no text can be added to it.", path=visible_name(path)),
                         hint=say("Write to another path, or replace it with mode 'overwrite'."),
                     )
                 form = Form("utf-8", _ending_of(content))
@@ -109,7 +109,7 @@ class FileEngine:
             form = texts.form_of(data)
             if form.encoding == "binary":
                 raise NotRegular(
-                    say("'{path}' is a binary file, not a text.", path=shown(path)),
+                    say("'{path}' is a binary file, not a text.", path=visible_name(path)),
                     hint=say("Only texts can be edited; 'write_file' replaces a file."),
                 )
             before = texts.decode(data, form.encoding)
@@ -143,7 +143,7 @@ class FileEngine:
         top = "/".join(parse_path(path, may_be_root=True))
         if offset and offset >= counted:
             raise OutOfRange(
-                say("There are only {count} entries in '{path}'.", count=counted, path=shown(top) or "."),
+                say("There are only {count} entries in '{path}'.", count=counted, path=visible_name(top) or "."),
                 hint=say("Use an offset from 0 to {most}.", most=max(counted - 1, 0)),
             )
         return Listing(top, depth, offset, tuple(rows), counted if is_complete else None, counted)
@@ -190,7 +190,7 @@ class FileEngine:
         """Copy a file from a folder that the person allowed; nothing that is there is replaced."""
         if not self._folders.is_outside(call, source):
             raise InvalidPath(
-                say("'{path}' does not name a file outside of the workspace.", path=shown(source)),
+                say("'{path}' does not name a file outside of the workspace.", path=visible_name(source)),
                 hint=say("Give an absolute path in a folder that the person allowed; 'move_file' renames files here."),
             )
         with self._folders.source(call, source) as (outside, inside):
@@ -240,7 +240,7 @@ def cannot_carry(path: str, error: UnicodeEncodeError, encoding: EncodingName) -
     return InvalidArguments(
         say(
             "'{path}' is in {encoding}, which has no '{char}' (U+{code}). Nothing was changed.",
-            path=shown(path),
+            path=visible_name(path),
             encoding=encoding,
             char=char,
             code=f"{ord(char):04X}",
@@ -270,11 +270,13 @@ def _form_there(folder: Folder, path: str, mode: WriteMode) -> Form | None:
 def _past_the_end(path: str, first: int, total: int | None, counted: int) -> OutOfRange | LimitExceeded:
     if total is None:
         return LimitExceeded(
-            say("Time was up after the first {count} lines of '{path}'.", count=counted, path=shown(path)),
+            say("Time was up after the first {count} lines of '{path}'.", count=counted, path=visible_name(path)),
             hint=say("Call again: counting goes on where it stopped. Or find the place with 'grep'."),
         )
     return OutOfRange(
-        say("Line {line} does not exist: '{path}' has {total} lines.", line=first, path=shown(path), total=total),
+        say(
+            "Line {line} does not exist: '{path}' has {total} lines.", line=first, path=visible_name(path), total=total
+        ),
         hint=say("Use a startLine from 1 to {total}.", total=max(total, 1)),
     )
 

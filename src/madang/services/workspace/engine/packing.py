@@ -18,6 +18,7 @@ from typing import IO, TYPE_CHECKING
 
 from madang.core.errors import InvalidPath, LimitExceeded, NotFound, NotRegular, ToolError
 from madang.core.phrases import say
+from madang.core.texts import visible_name
 from madang.services.workspace.domain.exports import (
     MAX_EXPORT_BYTES,
     MAX_LISTED_FILES,
@@ -25,7 +26,6 @@ from madang.services.workspace.domain.exports import (
     SkippedFile,
     SkipReason,
 )
-from madang.services.workspace.domain.files import shown
 from madang.storage.folders import Entry, Folder, parse_path
 from madang.storage.folders.folder import MAX_TREE_DEPTH
 
@@ -256,7 +256,7 @@ def _reason(error: ToolError) -> SkipReason:
 
 
 def _nothing(manifest: Manifest) -> ToolError:
-    names = ", ".join(f"'{shown(path)}'" for path in list(manifest.skipped)[:10])
+    names = ", ".join(f"'{visible_name(path)}'" for path in list(manifest.skipped)[:10])
     look = say("Use 'list_directory' to see what there is.")
     if all(skipped.reason == "missing" for skipped in manifest.skipped.values()):
         if not manifest.skipped:

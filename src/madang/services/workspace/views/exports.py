@@ -6,9 +6,10 @@ import mimetypes
 
 from madang.core.documents import Document
 from madang.core.errors import LimitExceeded
-from madang.core.phrases import Line, Phrase, Rows, Text, say
+from madang.core.phrases import Line, Phrase, Rows, Text, layout, say
 from madang.core.resources import Resource, ResourceTemplate
 from madang.core.results import Link, ToolResult, UiPage
+from madang.core.texts import visible_name
 from madang.services.workspace.domain.exports import (
     MAX_EXPORT_READ_BYTES,
     Export,
@@ -18,7 +19,6 @@ from madang.services.workspace.domain.exports import (
     SkipReason,
     export_uri,
 )
-from madang.services.workspace.domain.files import shown
 from madang.services.workspace.views.sizes import size_text
 
 EXPORT_PAGE = "workspace/export"
@@ -102,7 +102,7 @@ def _text(export: Export, data: Exported, description: str) -> Text:
         text.append(say("Description: {description}", description=description))
     text += [
         say("Size: {size} ({bytes} bytes)", size=size_text(export.size), bytes=export.size),
-        f"SHA-256: {export.sha256}",
+        layout("SHA-256: {digest}", digest=export.sha256),
         say("Path: {path}", path=export.path),
         say("Link: {uri}", uri=data.uri),
     ]
@@ -110,12 +110,15 @@ def _text(export: Export, data: Exported, description: str) -> Text:
         text.append(say("Download (for an hour): {address}", address=data.download_url))
     if export.kind == "zip":
         rest = say("  … {left_out} more. They are all in the archive.")
-        rows = [f"  {shown(file.path)} ({size_text(file.size)})" for file in export.files]
+        rows = [
+            layout("  {path} ({size})", path=visible_name(file.path), size=size_text(file.size))
+            for file in export.files
+        ]
         text += ["", say("Files:"), Rows(rows, rest)]
     if export.skipped:
         rest = say("  … {left_out} more. They are in the structured result.")
-        skipped: list[Line] = [
-            say("  {path}: {reason}", path=shown(one.path), reason=_WHY[one.reason]) for one in export.skipped
+        skipped = [
+            say("  {path}: {reason}", path=visible_name(one.path), reason=_WHY[one.reason]) for one in export.skipped
         ]
         text += ["", say("Skipped, and not in the package ({count}):", count=data.skipped_count), Rows(skipped, rest)]
     if export.kind == "zip":
@@ -143,9 +146,9 @@ def _page(export: Export, data: Exported, description: str) -> UiPage:
         "description": description,
         "size": size_text(export.size),
         "is_small": export.size <= MAX_EXPORT_READ_BYTES,
-        "files": [(shown(file.path), size_text(file.size)) for file in export.files[:MAX_FILES_ON_PAGE]],
+        "files": [(visible_name(file.path), size_text(file.size)) for file in export.files[:MAX_FILES_ON_PAGE]],
         "more_files": max(0, data.file_count - MAX_FILES_ON_PAGE),
-        "skipped": [(shown(one.path), _WHY[one.reason]) for one in export.skipped[:MAX_FILES_ON_PAGE]],
+        "skipped": [(visible_name(one.path), _WHY[one.reason]) for one in export.skipped[:MAX_FILES_ON_PAGE]],
         "more_skipped": max(0, data.skipped_count - MAX_FILES_ON_PAGE),
     }
     return UiPage(name=EXPORT_PAGE, title=say("Export"), template="workspace/export.html", context=context)

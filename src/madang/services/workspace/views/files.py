@@ -5,8 +5,9 @@ from __future__ import annotations
 from pydantic import Field
 
 from madang.core.documents import Document
-from madang.core.phrases import Line, Phrase, Rows, say
+from madang.core.phrases import Block, Line, Phrase, Rows, layout, say
 from madang.core.results import ToolResult
+from madang.core.texts import visible_name
 from madang.services.workspace.domain.files import (
     Edited,
     EncodingName,
@@ -17,8 +18,6 @@ from madang.services.workspace.domain.files import (
     Row,
     TextLine,
     Written,
-    shown,
-    shown_line,
 )
 from madang.services.workspace.views.sizes import size_text
 
@@ -118,7 +117,7 @@ def read(reading: Reading) -> ToolResult[FileRead]:
     )
     about = say(
         "'{path}' ({size}, {encoding}, line ends: {ending})",
-        path=shown(reading.path),
+        path=visible_name(reading.path),
         size=size_text(reading.size),
         encoding=reading.form.encoding,
         ending=reading.form.line_ending,
@@ -137,14 +136,15 @@ def read(reading: Reading) -> ToolResult[FileRead]:
         heading = say(
             "{about}, lines {first} to {last} of {total}:", about=about, first=first, last=last, total=reading.total
         )
-    text: list[Line] = [heading, "\n".join(f"{line.number:>6}\t{_with_note(line)}" for line in reading.lines)]
+    numbered = "\n".join(f"{line.number:>6}\t{_with_note(line)}" for line in reading.lines)
+    text: list[Line] = [heading, Block(numbered, margin="")]
     text += _what_was_cut(reading, first, last, end, cut)
     return ToolResult(text, data)
 
 
 def _what_was_cut(reading: Reading, first: int, last: int, end: int | None, cut: list[int]) -> list[Line]:
     notes: list[Line] = []
-    name = shown(reading.path)
+    name = visible_name(reading.path)
     if cut and first != last:
         notes.append(
             say(
@@ -171,7 +171,7 @@ def _what_was_cut(reading: Reading, first: int, last: int, end: int | None, cut:
 
 
 def _with_note(line: TextLine) -> str:
-    text = shown_line(line.text)
+    text = line.text
     return f"{text}… [+{line.left_out} B]" if line.left_out else text
 
 
@@ -190,7 +190,7 @@ def _binary(reading: Reading) -> ToolResult[FileRead]:
         cut_lines=[],
     )
     said = say(
-        "'{path}' is a binary file ({size}), not a text.", path=shown(reading.path), size=size_text(reading.size)
+        "'{path}' is a binary file ({size}), not a text.", path=visible_name(reading.path), size=size_text(reading.size)
     )
     text: list[Line] = [said]
     if reading.kind:
@@ -200,7 +200,7 @@ def _binary(reading: Reading) -> ToolResult[FileRead]:
 
 
 def written(result: Written, *, appended: bool) -> ToolResult[FileWritten]:
-    name = shown(result.path)
+    name = visible_name(result.path)
     facts = {"path": name, "size": size_text(result.size), "lines": result.lines}
     if appended and not result.created:
         said = say("Added {lines} line(s) to the end of '{path}', which has {size} now.", **facts)
@@ -232,8 +232,8 @@ def written(result: Written, *, appended: bool) -> ToolResult[FileWritten]:
 def imported(result: Written, source: str) -> ToolResult[FileWritten]:
     said = say(
         "Copied '{source}' into the workspace as '{path}' ({size}, {encoding}).",
-        source=shown(source),
-        path=shown(result.path),
+        source=visible_name(source),
+        path=visible_name(result.path),
         size=size_text(result.size),
         encoding=result.form.encoding,
     )
@@ -255,7 +255,7 @@ def edited(result: Edited) -> ToolResult[FileEdited]:
     replacements = sum(count for _, count in result.changed)
     said = say(
         "Changed '{path}' in {count} place(s); it has {size} now ({encoding}, line ends: {ending}).",
-        path=shown(result.path),
+        path=visible_name(result.path),
         count=replacements,
         size=size_text(result.size),
         encoding=result.form.encoding,
@@ -270,7 +270,7 @@ def edited(result: Edited) -> ToolResult[FileEdited]:
         edits=[EditPlace(line=line, count=count) for line, count in result.changed],
         diff=result.diff,
     )
-    text: list[Line] = [said, "\n".join(map(shown_line, result.diff.split("\n")))]
+    text: list[Line] = [said, Block(result.diff, margin="")]
     return ToolResult([*text, say("Note: Use 'read_file' to see the whole.")], data)
 
 
@@ -284,7 +284,7 @@ def listed(listing: Listing) -> ToolResult[DirectoryListed]:
         has_more=listing.total is None or listing.offset + len(listing.rows) < listing.total,
         truncated=listing.total is None or listing.offset + len(listing.rows) < listing.total,
     )
-    name = f"'{shown(listing.path)}'" if listing.path else say("The workspace")
+    name = f"'{visible_name(listing.path)}'" if listing.path else say("The workspace")
     if not listing.rows:
         return ToolResult([say("{folder} is empty.", folder=name), _how_to_begin(listing)], data)
     if listing.total is None:
@@ -309,25 +309,27 @@ def entry_row(row: Row) -> EntryRow:
     return EntryRow(path=row.path, kind=row.kind, size=row.size, modified=row.modified)
 
 
-def row_text(row: Row) -> str:
+def row_text(row: Row) -> Phrase:
     """Return an entry on one line. Folders end in a slash, links in an at sign, as `ls -F` has it."""
     sign = {"file": "", "folder": "/", "link": "@", "other": "?"}[row.kind]
     size = f"  {size_text(row.size)}" if row.kind == "file" else ""
-    return f"  {shown(row.path)}{sign}{size}  {row.modified}"
+    return layout(
+        "  {path}{sign}{size}  {modified}", path=visible_name(row.path), sign=sign, size=size, modified=row.modified
+    )
 
 
 def moved(source: str, path: str, kind: Kind) -> ToolResult[FileMoved]:
-    said = say("Moved '{source}' to '{path}'.", source=shown(source), path=shown(path))
+    said = say("Moved '{source}' to '{path}'.", source=visible_name(source), path=visible_name(path))
     note = say("Note: Use 'list_directory' to see what is there.")
     return ToolResult([said, note], FileMoved(source=source, path=path, kind=kind))
 
 
 def deleted(path: str, kind: Kind) -> ToolResult[FileDeleted]:
     said = {
-        "file": say("Deleted the file '{path}'.", path=shown(path)),
-        "folder": say("Deleted the empty folder '{path}'.", path=shown(path)),
-        "link": say("Deleted the link '{path}'; what it points to was not touched.", path=shown(path)),
-        "other": say("Deleted '{path}', which was no regular file.", path=shown(path)),
+        "file": say("Deleted the file '{path}'.", path=visible_name(path)),
+        "folder": say("Deleted the empty folder '{path}'.", path=visible_name(path)),
+        "link": say("Deleted the link '{path}'; what it points to was not touched.", path=visible_name(path)),
+        "other": say("Deleted '{path}', which was no regular file.", path=visible_name(path)),
     }[kind]
     note = say("Note: Use 'list_directory' to see what is left.")
     return ToolResult([said, note], FileDeleted(path=path, kind=kind))

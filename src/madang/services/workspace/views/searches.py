@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from itertools import zip_longest
 
 from madang.core.documents import Document
-from madang.core.phrases import Line, Rows, say
+from madang.core.phrases import Block, Line, Rows, say
 from madang.core.results import ToolResult
-from madang.services.workspace.domain.files import Found, Hit, Search, StopReason, shown, shown_line
+from madang.core.texts import visible_name
+from madang.services.workspace.domain.files import Found, Hit, Search, StopReason
 from madang.services.workspace.views.files import EntryRow, entry_row, row_text
 
 
@@ -47,8 +48,8 @@ def files_found(found: Found) -> ToolResult[FilesFound]:
         total=found.total,
         truncated=is_short,
     )
-    where = f"'{shown(found.path)}'" if found.path else say("the workspace")
-    pattern = shown(found.pattern)
+    where = f"'{visible_name(found.path)}'" if found.path else say("the workspace")
+    pattern = visible_name(found.pattern)
     heading = say("{total} file(s) in {where} fit '{pattern}'.", total=found.total, where=where, pattern=pattern)
     text: list[Line | Rows] = [heading]
     if found.rows:
@@ -88,9 +89,9 @@ def grepped(search: Search) -> ToolResult[GrepResult]:
         truncated=search.stopped != "",
         stopped=search.stopped,
     )
-    where = f"'{shown(search.path)}'" if search.path else say("the workspace")
+    where = f"'{visible_name(search.path)}'" if search.path else say("the workspace")
     files = len({hit.path for hit in search.hits})
-    pattern = shown(search.pattern)
+    pattern = visible_name(search.pattern)
     count = len(search.hits)
     if count:
         heading = say(
@@ -124,25 +125,25 @@ def grepped(search: Search) -> ToolResult[GrepResult]:
     return ToolResult(text, data)
 
 
-def _hit_texts(hits: Sequence[Hit]) -> list[str]:
+def _hit_texts(hits: Sequence[Hit]) -> list[Block]:
     """Return a text for each hit, with the lines around it; a line between two hits is told once, as grep does."""
-    texts: list[str] = []
+    texts: list[Block] = []
     told_path, told_to = "", 0
     has_context = any(hit.before or hit.after for hit in hits)
     for hit, following in zip_longest(hits, hits[1:]):
-        name = shown(hit.path)
+        name = visible_name(hit.path)
         first = hit.line - len(hit.before)
         is_near = hit.path == told_path and first <= told_to + 1
         lines = ["--"] if texts and has_context and not is_near else []
         for number, text in enumerate(hit.before, start=first):
             if not is_near or number > told_to:
-                lines.append(f"{name}-{number}- {shown_line(text)}")
-        lines.append(f"{name}:{hit.line}: {shown_line(hit.text)}")
+                lines.append(f"{name}-{number}- {text}")
+        lines.append(f"{name}:{hit.line}: {hit.text}")
         told_path, told_to = hit.path, hit.line
         until = following.line if following is not None and following.path == hit.path else None
         for number, text in enumerate(hit.after, start=hit.line + 1):
             if until is None or number < until:
-                lines.append(f"{name}-{number}- {shown_line(text)}")
+                lines.append(f"{name}-{number}- {text}")
                 told_to = number
-        texts.append("\n".join(lines))
+        texts.append(Block("\n".join(lines), margin=""))
     return texts

@@ -1,0 +1,60 @@
+"""Makes text from outside inert: it cannot start a line of ours, move a cursor or turn the reading direction.
+
+The one home of this rule. `Phrase` and the renderer apply it by default, so that a view that forgets about it is still
+safe; HTML has its own escaping in `rendering.pages`.
+"""
+
+from __future__ import annotations
+
+import re
+
+# What a reader may take for the end of a line. Tabs count too: a value is no table.
+_BREAKS = re.compile("[ ]*[\t-\r\x1c-\x1e\x85\u2028\u2029]+[\t-\r\x1c-\x1e\x85\u2028\u2029 ]*")
+
+# Controls are obeyed by terminals, direction marks make `exe.txt` of `txt.exe`, invisible signs and tag characters hide
+# text from a person that a model reads, and half a surrogate pair cannot be encoded. An allow-list of printable signs
+# would also refuse the joiners (U+200C, U+200D) that several scripts and emoji are written with.
+_HIDDEN = (
+    "\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f\ud800-\udfff"
+)
+_CONTROLS = re.compile(f"[\x00-\x1f\x7f-\x9f{_HIDDEN}]")
+_NAME_CONTROLS = re.compile(f"[\x00-\x1f\x7f-\x9f\u00ad\u200c\u200d{_HIDDEN}]")
+# In the body of a file, tabs, line feeds and invisible signs are part of what was asked for; signs that reorder a line
+# are not: source code could read differently from what it does.
+_BLOCK_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def one_line(text: str, max_chars: int | None = None) -> str:
+    """Return `text` on one line: line breaks become a space, controls and direction marks visible escapes.
+
+    With `max_chars` it is truncated to that length, with an ellipsis.
+    """
+    if not text.isprintable():
+        text = _CONTROLS.sub(_escape, _BREAKS.sub(" ", text))
+    if max_chars is not None and len(text) > max_chars:
+        return text[: max_chars - 1] + "…"
+    return text
+
+
+def visible_name(name: str, max_chars: int = 300) -> str:
+    """Return the name of a file so that it can be told from every other: nothing collapsed, all controls escaped.
+
+    A long one is truncated in the middle, because names differ at their ends.
+    """
+    if not name.isprintable():
+        name = _NAME_CONTROLS.sub(_escape, name)
+    if len(name) > max_chars:
+        return f"{name[: max_chars // 2]}…{name[-max_chars // 2 :]}"
+    return name
+
+
+def block(text: str, margin: str) -> str:
+    """Return `text` as it is, line by line after `margin`, with the controls that a terminal obeys made visible."""
+    if not text.isprintable():
+        text = _BLOCK_CONTROLS.sub(_escape, text.replace("\r\n", "\n"))
+    return "\n".join(margin + line for line in text.split("\n")) if margin else text
+
+
+def _escape(sign: re.Match[str]) -> str:
+    code = ord(sign[0])
+    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
