@@ -18,7 +18,7 @@ from madang.core.ids import SessionId, UserId
 from madang.core.results import Reply
 from madang.services.ui import store
 from madang.settings import Settings
-from tests.flows.test_asking import SELECT, asking
+from tests.flows.test_elicitation import SELECT, asking
 
 LATER = "2999-01-01T00:00:00.000Z"
 RACES = 1000

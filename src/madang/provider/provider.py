@@ -112,13 +112,8 @@ class Provider:
         ready = await self._ready(call)
         return [tool for service in ready for tool in service.tools]
 
-    async def execute_tool(
-        self, call: Call, name: str, arguments: Mapping[str, Any], *, speaking_as: str = ""
-    ) -> Reply:
-        """Run a tool and answer in the words of this call's reader. Errors the model can mend are answers too.
-
-        `speaking_as` names the tool whose call this answers, when it is another one: the outcome of a question is the
-        answer to the call that asked it.
+    async def execute_tool(self, call: Call, name: str, arguments: Mapping[str, Any]) -> Reply:
+        """Run a tool and answer in the language and form of this call's reader. A `ToolError` becomes a reply too.
 
         Raises:
             UnknownTool, NotGranted: the calling program asked for what is not there for it.
@@ -134,7 +129,7 @@ class Provider:
         started = time.perf_counter()
         outcome, size = "cancelled", 0
         try:
-            answer = await self._answer(call, service, tool, arguments, speaking_as or tool.name)
+            answer = await self._answer(call, service, tool, arguments)
             outcome, size = answer.error_code or "ok", len(answer.text.encode())
         finally:
             self._note(call, tool.name, tool.effect, arguments, outcome, size, (time.perf_counter() - started) * 1000)
@@ -255,19 +250,17 @@ class Provider:
         logger.info("%s %s %.1f ms (%s, %s)", tool, outcome, took_ms, call.door, call.session_id)
         self._audit.record(AuditEntry(call, tool, effect, arguments, outcome, size, took_ms))
 
-    async def _answer(
-        self, call: Call, service: Service, tool: Tool, arguments: Mapping[str, Any], speaker: str
-    ) -> Reply:
+    async def _answer(self, call: Call, service: Service, tool: Tool, arguments: Mapping[str, Any]) -> Reply:
         try:
             result = await self._run(call, service, tool, arguments)
             if result.page is not None and call.pages != "off":
                 # A page with thousands of points takes a while to draw; in a thread the other calls go on meanwhile.
-                return await asyncio.to_thread(reply, service.metadata.name, speaker, call, result)
-            return reply(service.metadata.name, speaker, call, result)
+                return await asyncio.to_thread(reply, service.metadata.name, tool.name, call, result)
+            return reply(service.metadata.name, tool.name, call, result)
         except ToolError as error:
-            return error_reply(service.metadata.name, speaker, call, error)
+            return error_reply(service.metadata.name, tool.name, call, error)
         except Exception:
-            return error_reply(service.metadata.name, speaker, call, _internal_error(tool.name))
+            return error_reply(service.metadata.name, tool.name, call, _internal_error(tool.name))
 
     async def _run(self, call: Call, service: Service, tool: Tool, arguments: Mapping[str, Any]) -> ToolResult[Any]:
         _ = call.assistant

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from madang.core.calls import PageMode
@@ -76,6 +77,11 @@ def listed_tools(tools: Iterable[Tool], pages: PageMode) -> list[dict[str, Any]]
     fetches pages hides them itself, and one with embedded pages calls them without having seen them in the list.
     """
     return [listed_tool(tool, pages) for tool in tools if tool.audience == "model" or pages != "embedded"]
+
+
+def renamed(reply: Reply, tool: str) -> Reply:
+    """Return the reply of one tool as that of another: the outcome of an elicitation answers the call that asked."""
+    return replace(reply, tool=tool, text=f"[{tool}]" + reply.text.removeprefix(f"[{reply.tool}]"))
 
 
 def call_result(reply: Reply) -> dict[str, Any]:

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from importlib.util import find_spec
 from typing import Any, get_args
 
 import mcp_types as types
-from mcp.server.context import ServerRequestContext
-from mcp.server.lowlevel import NotificationOptions, Server
-from mcp.server.models import InitializationOptions
+from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 
 from madang import __version__
@@ -24,9 +21,10 @@ from madang.provider.provider import Provider
 from madang.rendering.catalogue import translator
 from madang.rendering.replies import document, error_reply, page_document
 from madang.server import mapping
-from madang.server.asking import Asking
+from madang.server.change_streams import ChangeStreams
 from madang.server.clients import page_mode
-from madang.server.live import Live
+from madang.server.elicitation import Elicitation
+from madang.server.sdk import RequestContext, SdkServer
 from madang.server.stdio import stdio_streams
 
 ASSISTANT_KEY = "madang/assistantId"
@@ -42,31 +40,6 @@ INSTRUCTIONS = (
     "passages in them."
 )
 
-Context = ServerRequestContext[Any, Any]
-
-
-class _Server(Server[Any]):
-    """The SDK's server, saying on every transport that it tells about changed resources."""
-
-    def create_initialization_options(
-        self, notification_options: NotificationOptions | None = None, *arguments: Any, **options: Any
-    ) -> InitializationOptions:
-        notification_options = notification_options or NotificationOptions(resources_changed=True)
-        return super().create_initialization_options(notification_options, *arguments, **options)
-
-    def get_capabilities(self, *arguments: Any, **options: Any) -> types.ServerCapabilities:
-        capabilities = super().get_capabilities(*arguments, **options)
-        # Where changes can be listened to, the SDK promises to tell of every kind; we tell of resources alone.
-        for part in (capabilities.tools, capabilities.prompts):
-            if part is not None:
-                part.list_changed = False
-        return capabilities
-
-    @property
-    def server_info_stamp(self) -> dict[str, Any]:
-        """Who we are, for every answer. The SDK copies it deeply each time; ours holds nothing but texts."""
-        return self._server_info_stamp_source.copy()
-
 
 class McpServer:
     """Serves one provider. `call` is the context of requests that bring none; `ui` overrides what clients declare.
@@ -77,39 +50,33 @@ class McpServer:
     def __init__(
         self, provider: Provider, call: Call, ui: PageMode | None = None, *, always_elicit: bool = False
     ) -> None:
-        self._asking = Asking(provider, always=always_elicit)
         self._provider = provider
         self._call = call
         self._calls = {pages: replace(call, pages=pages) for pages in get_args(PageMode)}
         self._ui = ui
-        self._live = Live(provider)
-        self._lists: dict[tuple[PageMode, tuple[str, ...]], list[dict[str, Any]]] = {}
-        # The runner takes wire dicts as well as models; they cost less, and our results are made for the wire already.
-        wire: Any = self
-        self.server: Server[Any] = _Server(
+        self._elicitation = Elicitation(provider, always=always_elicit)
+        self._changes = ChangeStreams(provider)
+        self._listed_tools: dict[tuple[PageMode, tuple[str, ...]], list[dict[str, Any]]] = {}
+        self.server: Server[Any] = SdkServer(
             "madang",
             version=__version__,
             title="Madang",
             instructions=INSTRUCTIONS,
             get_tool_input_schema=self._input_schema,
-            on_list_tools=wire._list_tools,
-            on_call_tool=wire._call_tool,
-            on_list_resources=wire._list_resources,
-            on_list_resource_templates=wire._list_templates,
-            on_read_resource=wire._read_resource,
-            on_subscribe_resource=self._live.subscribe,
-            on_unsubscribe_resource=self._live.unsubscribe,
+            on_subscribe_resource=self._changes.subscribe,
+            on_unsubscribe_resource=self._changes.unsubscribe,
             on_subscriptions_listen=self._listen,
         )
-        if find_spec("opentelemetry.sdk") is None:
-            # Without the SDK of OpenTelemetry nobody receives the spans, and making one takes a tenth of a small call.
-            # By name, because the class is in a private module; whatever else comes to stand there is kept.
-            self.server.middleware = [
-                each for each in self.server.middleware if type(each).__name__ != "OpenTelemetryMiddleware"
-            ]
-        self.server.add_request_handler("skills/list", types.PaginatedRequestParams, self._list_skills)
-        self.server.add_request_handler("skills/get", types.ReadResourceRequestParams, self._get_skill)
-        self.server.add_notification_handler("notifications/initialized", types.NotificationParams, self._connected)
+        # Added rather than given above: these return the dicts of the wire, which cost less than the SDK's models.
+        add = self.server.add_request_handler
+        add("tools/list", types.PaginatedRequestParams, self._list_tools)
+        add("tools/call", types.CallToolRequestParams, self._call_tool)
+        add("resources/list", types.PaginatedRequestParams, self._list_resources)
+        add("resources/templates/list", types.PaginatedRequestParams, self._list_templates)
+        add("resources/read", types.ReadResourceRequestParams, self._read_resource)
+        add("skills/list", types.PaginatedRequestParams, self._list_skills)
+        add("skills/get", types.ReadResourceRequestParams, self._get_skill)
+        self.server.add_notification_handler("notifications/initialized", types.NotificationParams, self._initialized)
         self.server.extensions = {mapping.UI_EXTENSION: {}, mapping.SKILLS_EXTENSION: {}}
 
     async def serve_stdio(self) -> None:
@@ -121,22 +88,22 @@ class McpServer:
         tool = self._provider.find_tool(name)
         return tool.input_schema if tool else None
 
-    async def _list_tools(self, context: Context, _: types.PaginatedRequestParams | None) -> dict[str, Any]:
+    async def _list_tools(self, context: RequestContext, _: types.PaginatedRequestParams) -> dict[str, Any]:
         call = self._call_of(context)
         tools = await self._provider.available_tools(call)
         key = call.pages, tuple(tool.name for tool in tools)
-        if key not in self._lists:
-            self._lists[key] = mapping.listed_tools(tools, call.pages)
-        return mapping.cacheable({"tools": self._lists[key]})
+        if key not in self._listed_tools:
+            self._listed_tools[key] = mapping.listed_tools(tools, call.pages)
+        return mapping.cacheable({"tools": self._listed_tools[key]})
 
-    async def _call_tool(self, context: Context, params: types.CallToolRequestParams) -> dict[str, Any]:
+    async def _call_tool(self, context: RequestContext, params: types.CallToolRequestParams) -> dict[str, Any]:
         call = self._call_of(context)
         try:
             if params.request_state is not None:
                 return await self._resume(call, params)
             reply = await self._provider.execute_tool(call, params.name, params.arguments or {})
-            if reply.form is not None and self._asking.can_ask(context):
-                return await self._asking.ask(context, call, reply, reply.form)
+            if reply.form is not None and self._elicitation.can_ask(context):
+                return await self._elicitation.ask(context, call, reply, reply.form)
         except RequestError as error:
             raise self._protocol_error(error) from None
         return mapping.call_result(reply)
@@ -145,9 +112,9 @@ class McpServer:
         tool = self._provider.find_tool(params.name)
         if tool is None:
             raise UnknownTool(say("There is no tool '{name}'.", name=params.name[:100]))
-        return await self._asking.resume(call, tool, params)
+        return await self._elicitation.resume(call, tool, params)
 
-    async def _list_resources(self, context: Context, params: types.PaginatedRequestParams) -> dict[str, Any]:
+    async def _list_resources(self, context: RequestContext, params: types.PaginatedRequestParams) -> dict[str, Any]:
         call = self._call_of(context)
         found = await self._resources(call, params)
         listed = [mapping.listed_resource(resource) for resource in found.resources]
@@ -155,11 +122,11 @@ class McpServer:
             listed = [*(mapping.page_resource(name) for name in await self._page_names(call)), *listed]
         return mapping.cacheable({"resources": listed}, found.after, ttl_ms=0)
 
-    async def _list_templates(self, context: Context, _: types.PaginatedRequestParams) -> dict[str, Any]:
+    async def _list_templates(self, context: RequestContext, _: types.PaginatedRequestParams) -> dict[str, Any]:
         templates = await self._provider.resource_templates(self._call_of(context))
         return mapping.cacheable({"resourceTemplates": [mapping.listed_template(template) for template in templates]})
 
-    async def _read_resource(self, context: Context, params: types.ReadResourceRequestParams) -> dict[str, Any]:
+    async def _read_resource(self, context: RequestContext, params: types.ReadResourceRequestParams) -> dict[str, Any]:
         call = self._call_of(context)
         for name, tool in (await self._page_names(call)).items():
             if params.uri == mapping.page_uri(name):
@@ -173,24 +140,24 @@ class McpServer:
             contents = {"uri": resource.uri, "mimeType": resource.mime_type, "text": document(resource, call)}
         return mapping.cacheable({"contents": [contents]}, ttl_ms=0)
 
-    async def _list_skills(self, context: Context, params: types.PaginatedRequestParams) -> dict[str, Any]:
+    async def _list_skills(self, context: RequestContext, params: types.PaginatedRequestParams) -> dict[str, Any]:
         call = self._call_of(context)
         found = await self._resources(call, params)
         skills = [mapping.skill_entry(skill, document(skill, call)) for skill in found.resources if skill.frontmatter]
         return mapping.cacheable({"skills": skills}, found.after, ttl_ms=0)
 
-    async def _get_skill(self, context: Context, params: types.ReadResourceRequestParams) -> dict[str, Any]:
+    async def _get_skill(self, context: RequestContext, params: types.ReadResourceRequestParams) -> dict[str, Any]:
         call = self._call_of(context)
         skill = await self._resource(call, params.uri, is_skill=True)
         return mapping.cacheable({"skill": mapping.skill_entry(skill, document(skill, call))}, ttl_ms=0)
 
     async def _listen(
-        self, context: Context, params: types.SubscriptionsListenRequestParams
+        self, context: RequestContext, params: types.SubscriptionsListenRequestParams
     ) -> types.SubscriptionsListenResult:
-        return await self._live.listen(context, params, self._call_of(context))
+        return await self._changes.listen(context, params, self._call_of(context))
 
-    async def _connected(self, context: Context, _: types.NotificationParams) -> None:
-        await self._live.connected(context, self._call_of(context))
+    async def _initialized(self, context: RequestContext, _: types.NotificationParams) -> None:
+        await self._changes.notify_connection(context, self._call_of(context))
 
     async def _resources(self, call: Call, params: types.PaginatedRequestParams) -> ResourceList:
         try:
@@ -223,7 +190,7 @@ class McpServer:
         names.update({tool.refills: tool for tool in readers if tool.refills})
         return names
 
-    def _call_of(self, context: Context) -> Call:
+    def _call_of(self, context: RequestContext) -> Call:
         """Return whose call this is: from the request's metadata, else from how the server was started."""
         call = self._calls[self._ui or page_mode(context.session)]
         meta: Mapping[str, Any] = context.meta or {}

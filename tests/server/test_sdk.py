@@ -1,0 +1,90 @@
+"""What we use of the MCP SDK beyond its promises. Each test says what to change in `server/sdk.py` when one fails."""
+
+from __future__ import annotations
+
+import importlib.metadata
+from importlib.util import find_spec
+from typing import Any
+
+import mcp_types as types
+import pytest
+from mcp import Client
+from mcp.server.connection import Connection
+from mcp.server.lowlevel import Server
+from mcp.server.session import ServerSession
+
+from madang.server.sdk import TRACING_MIDDLEWARE, RequestContext, SdkServer, connection_of
+
+VERSION = importlib.metadata.version("mcp")
+
+
+def test_the_sdk_is_of_the_minor_version_that_the_adapter_was_written_for() -> None:
+    assert VERSION.startswith("2.3."), f"mcp {VERSION}: run these tests, then raise the pin in pyproject.toml"
+
+
+async def test_a_session_keeps_its_connection_where_the_adapter_looks() -> None:
+    seen: list[Any] = []
+
+    async def remember(context: RequestContext, _: types.RequestParams) -> dict[str, Any]:
+        session: Any = context.session
+        assert isinstance(session, ServerSession)
+        assert hasattr(session, "_connection"), f"mcp {VERSION} keeps no ServerSession._connection: see connection_of"
+        seen.append(connection_of(context))
+        return {}
+
+    server = SdkServer("test")
+    server.add_request_handler("ping", types.RequestParams, remember)
+    async with Client(server, mode="legacy") as client:
+        await client.session.send_ping()
+
+    (connection,) = seen
+    assert isinstance(connection, Connection), f"mcp {VERSION} keeps something else in ServerSession._connection"
+    assert connection.has_standalone_channel
+    assert (connection.state, type(connection.exit_stack).__name__) == ({}, "AsyncExitStack")
+
+
+@pytest.mark.skipif(find_spec("opentelemetry.sdk") is not None, reason="spans are received here, so they are made")
+def test_the_tracing_middleware_has_the_name_by_which_it_is_dropped() -> None:
+    names = [type(one).__name__ for one in Server[Any]("test").middleware]
+
+    assert TRACING_MIDDLEWARE in names, f"mcp {VERSION} traces with {names}: see TRACING_MIDDLEWARE"
+    assert [type(one).__name__ for one in SdkServer("test").middleware] == [
+        name for name in names if name != TRACING_MIDDLEWARE
+    ]
+
+
+async def test_results_carry_the_stamp_of_our_server_which_is_the_sdks_own() -> None:
+    ours, theirs = SdkServer("test", version="1", title="Test"), Server[Any]("test", version="1", title="Test")
+
+    async def answer(_: RequestContext, __: types.RequestParams) -> dict[str, Any]:
+        return {"resultType": "complete", "tools": [], "ttlMs": 0, "cacheScope": "private"}
+
+    ours.add_request_handler("tools/list", types.PaginatedRequestParams, answer)
+    async with Client(ours) as client:
+        result = await client.list_tools()
+
+    assert ours.server_info_stamp == theirs.server_info_stamp, f"mcp {VERSION} stamps results otherwise: see _stamp"
+    assert ours.server_info_stamp is not ours.server_info_stamp
+    assert ours.server_info_stamp in (result.meta or {}).values(), f"mcp {VERSION} does not read server_info_stamp"
+
+
+async def test_capabilities_promise_changes_of_resources_alone() -> None:
+    async def answer(_: RequestContext, __: types.RequestParams) -> dict[str, Any]:
+        return {}
+
+    server = SdkServer("test", on_subscriptions_listen=answer)
+    for method in ("tools/list", "prompts/list", "resources/list"):
+        server.add_request_handler(method, types.PaginatedRequestParams, answer)
+
+    modern = server.get_capabilities(protocol_version="2026-07-28")
+    legacy = server.create_initialization_options().capabilities
+    for capabilities in (modern, legacy):
+        assert capabilities.tools is not None
+        assert capabilities.prompts is not None
+        assert capabilities.resources is not None
+        promised = (
+            capabilities.tools.list_changed,
+            capabilities.prompts.list_changed,
+            capabilities.resources.list_changed,
+        )
+        assert promised == (False, False, True), f"mcp {VERSION} derives capabilities otherwise: see get_capabilities"
