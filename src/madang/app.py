@@ -11,7 +11,7 @@ from madang.core.errors import SetupError
 from madang.core.phrases import say
 from madang.core.service import Service
 from madang.provider.provider import Provider
-from madang.services import built_schemas, builtin_services
+from madang.services import builtin_services, prebuilt_schemas
 from madang.settings import Settings, prepare_data_dir
 from madang.storage.audit import AuditLog
 from madang.storage.database import Database
@@ -55,14 +55,10 @@ async def open_madang(settings: Settings, base_url: str = "") -> AsyncIterator[M
     """
     prepare_data_dir(settings.data_dir)
     database = _database(settings)
-    provider = Provider(AuditLog(database), grants=settings.grants)
+    provider = Provider(AuditLog(database), grants=settings.grants, schemas=prebuilt_schemas())
     folders = Folders(settings.data_dir / "workspaces", settings.allow_folders)
     downloads = Downloads(folders, base_url) if base_url else None
     services = builtin_services(database, folders, downloads, index_dir=settings.data_dir / "index")
-    schemas = built_schemas()
-    for tool in (tool for service in services for tool in service.tools):
-        if tool.name in schemas:  # one that was just written makes its own, until scripts/generate knows it
-            tool.know(schemas[tool.name])
     _check_names(services, [*settings.services, *(name for names in settings.grants.values() for name in names)])
     for service in services:
         if not settings.services or service.metadata.name in settings.services:
@@ -79,7 +75,7 @@ def _database(settings: Settings) -> Database:
         return SqliteDatabase(settings.database_path)
     address = parse_address(settings.database)
     try:
-        # asyncpg is an extra: one who keeps everything in the data folder need not have it.
+        # asyncpg is an extra: a data folder with SQLite works without it.
         from madang.storage.postgresql.database import PostgresDatabase
     except ModuleNotFoundError:
         raise SetupError(

@@ -10,7 +10,7 @@ from madang.core.documents import Document
 from madang.core.errors import SetupError
 from madang.core.phrases import say
 from madang.core.results import ToolResult
-from madang.core.service import Context, ServiceContext, ServiceMetadata
+from madang.core.service import ActiveSession, ServiceContext, ServiceMetadata
 from madang.core.tools import Tool, tool, tools_of
 
 
@@ -103,10 +103,10 @@ class Switching(Plain):
     def __init__(self, name: str, *, fails: bool = False) -> None:
         super().__init__(name)
         self.fails = fails
-        self.seen: list[Context | None] = []
+        self.seen: list[ActiveSession | None] = []
 
-    async def switch_context(self, context: Context | None) -> None:
-        self.seen.append(context)
+    async def switch_context(self, active: ActiveSession | None) -> None:
+        self.seen.append(active)
         if self.fails:
             raise RuntimeError("no")
 

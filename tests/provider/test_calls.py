@@ -12,7 +12,7 @@ from anyio import fail_after
 
 from madang.core.errors import NotGranted, UnknownTool
 from madang.core.ids import AssistantId, SessionId
-from madang.core.tools import tools_of
+from madang.core.tools import ToolSchemas, tools_of
 from madang.provider.provider import Provider
 from madang.storage.audit import AuditEntry, AuditLog
 from madang.storage.database import MigrationSet, Row, Transaction
@@ -115,10 +115,10 @@ async def test_an_internal_error_is_told_without_its_insides_and_found_in_the_lo
 
     reply = await provider.execute_tool(CALL, "crash", {})
 
-    reference = reply.text.removeprefix("[crash] Error: Internal error ").split(".")[0]
+    reference = reply.text.removeprefix("[crash] Error: Internal error (reference ").split(")")[0]
     assert reply.text == (
-        f"[crash] Error: Internal error {reference}. Nothing more is known here.\n"
-        "Hint: Ask the person to look for this number in the log."
+        f"[crash] Error: Internal error (reference {reference}).\n"
+        "Hint: Ask the person to look for this reference in the log."
     )
     assert reply.error_code == "internal"
     for told in (reply.text, str(reply.data)):
@@ -275,3 +275,16 @@ async def test_calls_that_were_refused_or_cancelled_are_in_the_trail_too(databas
         ("echo", "not_granted"),
         ("hang", "cancelled"),
     ]
+
+
+async def test_prebuilt_schemas_are_listed_without_building_any(database: SqliteDatabase) -> None:
+    prebuilt: ToolSchemas = {"input": {"type": "object", "properties": {}}, "output": {"type": "object"}}
+    provider = Provider(AuditLog(database), schemas={"echo": prebuilt})
+    provider.register(Echo())
+
+    tools = {tool.name: tool for tool in await provider.available_tools(CALL)}
+
+    assert (tools["echo"].input_schema, tools["echo"].output_schema) == (prebuilt["input"], prebuilt["output"])
+    assert "input_model" not in vars(tools["echo"])
+    assert tools["hang"].input_schema == {"type": "object", "properties": {}, "additionalProperties": False}
+    await provider.close()

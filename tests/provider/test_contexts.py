@@ -16,12 +16,12 @@ from madang.core.calls import Call
 from madang.core.errors import Unavailable
 from madang.core.ids import AssistantId, SessionId
 from madang.core.phrases import say
-from madang.core.service import Context, ServiceContext
+from madang.core.service import ActiveSession, ServiceContext
 from madang.provider.provider import Provider
 from tests.asking import CALL, Asker, open_asker
 from tests.provider.services import Changing, Echo, FailingToWatch, Plain, Switching, Telling
 
-HERE = Context(AssistantId("a"), SessionId("s"))
+HERE = ActiveSession(AssistantId("a"), SessionId("s"))
 
 
 # switch_context

@@ -38,7 +38,7 @@ class Call:
             ContextMissing: the call names none.
         """
         if self.assistant_id is None:
-            raise ContextMissing(say("Assistant ID not set. Please set context first."))
+            raise assistant_missing()
         return self.assistant_id
 
     @property
@@ -51,3 +51,8 @@ class Call:
         if self.session_id is None:
             raise ContextMissing(say("Session ID not set. Please set context first."))
         return self.session_id
+
+
+def assistant_missing() -> ContextMissing:
+    """Return the error of a call that names no assistant."""
+    return ContextMissing(say("Assistant ID not set. Please set context first."))

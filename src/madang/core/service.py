@@ -32,8 +32,8 @@ class ServiceContext:
 
 
 @dataclass(frozen=True, slots=True)
-class Context:
-    """Where the person is now: what `switch_context` tells the services."""
+class ActiveSession:
+    """The assistant and session that the person is in now: what `switch_context` tells the services."""
 
     assistant_id: AssistantId | None
     session_id: SessionId | None
@@ -81,7 +81,7 @@ class Unloads(Service, Protocol):
 class SwitchesContext(Service, Protocol):
     """A service that prepares something when the person moves to another session. It never deletes state."""
 
-    async def switch_context(self, context: Context | None) -> None: ...
+    async def switch_context(self, active: ActiveSession | None) -> None: ...
 
 
 @runtime_checkable

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from types import NoneType, UnionType
-from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypedDict, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from pydantic import ValidationError, create_model
 
@@ -26,11 +26,18 @@ Audience = Literal["model", "person"]
 Handler = Callable[..., Awaitable[ToolResult[Any]]]
 MethodT = TypeVar("MethodT", bound=Callable[..., Awaitable[ToolResult[Any]]])
 
-_MARK = "_madang_tool"
+_DECLARATION = "_madang_tool"
+
+
+class ToolSchemas(TypedDict):
+    """The JSON Schemas of a tool's arguments and of its data."""
+
+    input: dict[str, Any]
+    output: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class _Mark:
+class _Declaration:
     effect: Effect
     audience: Audience
     idempotent: bool
@@ -60,17 +67,22 @@ def tool(
     they are cancelled.
     """
 
-    def mark(method: MethodT) -> MethodT:
-        marked = _Mark(effect, audience, idempotent, page, refills, answers_pause, answered_by, time_limit_s)
-        setattr(method, _MARK, marked)
+    def declare(method: MethodT) -> MethodT:
+        declaration = _Declaration(
+            effect, audience, idempotent, page, refills, answers_pause, answered_by, time_limit_s
+        )
+        setattr(method, _DECLARATION, declaration)
         return method
 
-    return mark
+    return declare
 
 
 @dataclass(frozen=True)
 class Tool:
-    """One tool of a service: how it is described, checked and run. Schemas are made when somebody asks."""
+    """One tool of a service: how it is described, checked and run.
+
+    `schemas` are prebuilt ones; without them they are built on first use, which takes 0.13 s for 45 tools.
+    """
 
     name: str
     description: str
@@ -83,6 +95,7 @@ class Tool:
     answers_pause: bool
     answered_by: str
     time_limit_s: float | None = None
+    schemas: ToolSchemas | None = None
 
     @property
     def title(self) -> str:
@@ -104,13 +117,9 @@ class Tool:
             fields[name] = (_without_none(self._hints[name]), ... if required else parameter.default)
         return create_model(self.name, __base__=Document, **fields)
 
-    def know(self, schemas: Mapping[str, dict[str, Any]]) -> None:
-        """Take schemas that were made before, instead of making them: for many tools that is most of a start."""
-        self.__dict__.update(input_schema=schemas["input"], output_schema=schemas["output"])
-
     @cached_property
     def input_schema(self) -> dict[str, Any]:
-        return flat_schema(self.input_model)
+        return self.schemas["input"] if self.schemas else flat_schema(self.input_model)
 
     @cached_property
     def output_model(self) -> type[Document]:
@@ -119,7 +128,7 @@ class Tool:
 
     @cached_property
     def output_schema(self) -> dict[str, Any]:
-        return output_schema(self.output_model)
+        return self.schemas["output"] if self.schemas else output_schema(self.output_model)
 
     async def run(self, call: Call, arguments: Mapping[str, Any]) -> ToolResult[Any]:
         """Check the arguments and run the tool.
@@ -137,33 +146,33 @@ class Tool:
 
 def tools_of(holder: object) -> tuple[Tool, ...]:
     """Return the tools among the methods of `holder`, in the order they are written."""
-    found = []
+    tools = []
     for name in type(holder).__dict__:
         method = getattr(holder, name)
-        mark: _Mark | None = getattr(method, _MARK, None)
-        if mark is None:
+        declaration: _Declaration | None = getattr(method, _DECLARATION, None)
+        if declaration is None:
             continue
         description = inspect.cleandoc(method.__doc__ or "")
-        found.append(
+        tools.append(
             Tool(
                 name=name,
                 description=" ".join(description.split()),
                 handler=method,
-                effect=mark.effect,
-                audience=mark.audience,
-                idempotent=mark.idempotent or mark.effect == "read",
-                page=mark.page,
-                refills=mark.refills,
-                answers_pause=mark.answers_pause,
-                answered_by=mark.answered_by,
-                time_limit_s=mark.time_limit_s,
+                effect=declaration.effect,
+                audience=declaration.audience,
+                idempotent=declaration.idempotent or declaration.effect == "read",
+                page=declaration.page,
+                refills=declaration.refills,
+                answers_pause=declaration.answers_pause,
+                answered_by=declaration.answered_by,
+                time_limit_s=declaration.time_limit_s,
             )
         )
-    return tuple(found)
+    return tuple(tools)
 
 
 def _without_none(hint: Any) -> Any:
     if get_origin(hint) not in (Union, UnionType):
         return hint
-    kept = tuple(part for part in get_args(hint) if part is not NoneType)
-    return kept[0] if len(kept) == 1 else Union[kept]  # noqa: UP007 - built from a tuple at run time
+    types = tuple(part for part in get_args(hint) if part is not NoneType)
+    return types[0] if len(types) == 1 else Union[types]  # noqa: UP007 - built from a tuple at run time

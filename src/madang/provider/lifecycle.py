@@ -13,7 +13,7 @@ logger = logging.getLogger(__name__)
 
 
 class Lifecycle:
-    """Keeps which services are open. A service that failed to open is tried again at its next use."""
+    """Tracks which services are open. A service that failed to open is retried at its next use."""
 
     def __init__(self) -> None:
         self._status: dict[str, ServiceStatus] = {}
@@ -46,7 +46,7 @@ class Lifecycle:
                     await service.load()
             except Exception as error:
                 self._status[name] = ServiceStatus("error", str(error) or type(error).__name__)
-                # A list of tools that is shorter than it should be is hard to explain without this line.
+                # Its tools are missing from every list now; only this line says why.
                 logger.error(
                     "Service %s cannot be opened: %s", name, error, exc_info=not isinstance(error, MadangError)
                 )
@@ -62,14 +62,14 @@ class Lifecycle:
             self._opened.append(service)
 
     async def remove(self, service: Service) -> None:
-        """Close one service and forget it."""
+        """Close one service and drop its status."""
         if service in self._opened:
             self._opened.remove(service)
             await self._close(service)
         del self._status[service.metadata.name], self._locks[service.metadata.name]
 
     async def close(self) -> None:
-        """Close what is open, last opened first; one that fails does not keep the others open."""
+        """Close the open services, last opened first; a failure is logged and does not keep the others open."""
         while self._opened:
             service = self._opened.pop()
             await self._close(service)

@@ -1,4 +1,4 @@
-"""The provider: finds a tool, checks that this call may use it, runs it within its limits, and writes it down.
+"""The provider: finds a tool, checks the assistant's grant, runs the tool under its time limit, logs and audits it.
 
 It is the only place for each of these. Doors translate and decide nothing; services know nothing of one another.
 """
@@ -10,15 +10,16 @@ import logging
 import secrets
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from madang.core.calls import Call
+from madang.core.calls import Call, assistant_missing
 from madang.core.errors import InvalidCursor, MadangError, NotGranted, TimedOut, ToolError, UnknownTool
 from madang.core.phrases import say
 from madang.core.resources import Resource, ResourceList, ResourceTemplate
 from madang.core.results import Reply, ToolResult
 from madang.core.service import (
-    Context,
+    ActiveSession,
     OffersResources,
     Service,
     ServiceContext,
@@ -28,39 +29,44 @@ from madang.core.service import (
     TellsChanges,
     TellsContext,
 )
-from madang.core.tools import Tool
+from madang.core.tools import Tool, ToolSchemas
 from madang.provider.lifecycle import Lifecycle
-from madang.provider.streams import ValueT, merged
+from madang.provider.streams import ValueT, merge_streams
 from madang.rendering.catalogue import translator
 from madang.rendering.replies import error_reply, render_text, reply
 from madang.storage.audit import AuditEntry, AuditLog
 
 TIME_LIMIT_S = 30.0
-RESOURCES_IN_A_LIST = 50
+MAX_LISTED_RESOURCES = 50
 MAX_TOOL_NAME_CHARS = 100
 
 logger = logging.getLogger(__name__)
 
 
 class InternalError(ToolError):
-    """A bug of ours, told without its insides; the id finds it in the log."""
+    """A bug of ours. The reply names only the reference under which the log has the traceback."""
 
     code = "internal"
 
 
 class Provider:
-    """Owns the registered services; whoever opened it closes it."""
+    """Owns the registered services and the audit log, and closes both."""
 
     def __init__(
         self,
         audit: AuditLog,
         *,
         grants: Mapping[str, Sequence[str]] | None = None,
+        schemas: Mapping[str, ToolSchemas] | None = None,
         time_limit_s: float = TIME_LIMIT_S,
     ) -> None:
-        """`grants` names the services each listed assistant may use; an assistant that is not listed may use all."""
+        """`grants` names the services each listed assistant may use; an assistant that is not listed may use all.
+
+        `schemas` are prebuilt, by the name of the tool; a tool without an entry builds its own on first use.
+        """
         self._audit = audit
         self._grants = {assistant: frozenset(names) for assistant, names in (grants or {}).items()}
+        self._schemas = schemas or {}
         self._time_limit_s = time_limit_s
         self._services: dict[str, Service] = {}
         self._tools: dict[str, tuple[Service, Tool]] = {}
@@ -73,13 +79,15 @@ class Provider:
             ValueError: its name or one of its tools is taken: names inside texts must mean one tool.
         """
         name = service.metadata.name
-        taken = [tool.name for tool in service.tools if tool.name in self._tools]
-        if name in self._services or taken:
-            raise ValueError(f"Cannot register {name!r}: " + (f"tools taken: {taken}" if taken else "name is taken"))
+        duplicates = [tool.name for tool in service.tools if tool.name in self._tools]
+        if duplicates:
+            raise ValueError(f"Cannot register {name!r}: tools taken: {duplicates}")
+        if name in self._services:
+            raise ValueError(f"Cannot register {name!r}: name is taken")
         self._services[name] = service
         self._lifecycle.add(service)
         for tool in service.tools:
-            self._tools[tool.name] = service, tool
+            self._tools[tool.name] = service, replace(tool, schemas=self._schemas.get(tool.name, tool.schemas))
 
     async def unregister(self, name: str) -> None:
         """Close a service and forget it and its tools."""
@@ -95,7 +103,7 @@ class Provider:
 
     @property
     def status(self) -> dict[str, ServiceStatus]:
-        """How each service is doing, and why."""
+        """The status of each service by name, with its reason."""
         return self._lifecycle.status
 
     def get_service_metadata(self, name: str) -> ServiceMetadata | None:
@@ -104,45 +112,46 @@ class Provider:
 
     def find_tool(self, name: str) -> Tool | None:
         """Return a tool by its bare or qualified name (`playbook__get_playbook`)."""
-        found = self._find(name)
-        return found[1] if found else None
+        entry = self._find(name)
+        return entry[1] if entry else None
 
     async def available_tools(self, call: Call) -> list[Tool]:
         """Return the tools of the services that are ready and that the call's assistant may use."""
         ready = await self._ready(call)
-        return [tool for service in ready for tool in service.tools]
+        return [self._tools[tool.name][1] for service in ready for tool in service.tools]
 
     async def execute_tool(self, call: Call, name: str, arguments: Mapping[str, Any]) -> Reply:
         """Run a tool and answer in the language and form of this call's reader. A `ToolError` becomes a reply too.
 
         Raises:
-            UnknownTool, NotGranted: the calling program asked for what is not there for it.
+            UnknownTool, NotGranted: there is no such tool, or this assistant may not use it.
         """
-        found = self._find(name)
-        if found is None:
-            self._note(call, name[:MAX_TOOL_NAME_CHARS], "", arguments, UnknownTool.code)
+        entry = self._find(name)
+        if entry is None:
+            self._record(call, name[:MAX_TOOL_NAME_CHARS], "", arguments, UnknownTool.code)
             raise UnknownTool(say("There is no tool '{name}'.", name=name[:MAX_TOOL_NAME_CHARS]))
-        service, tool = found
+        service, tool = entry
         if not self._may_use(call, service):
-            self._note(call, tool.name, tool.effect, arguments, NotGranted.code)
+            self._record(call, tool.name, tool.effect, arguments, NotGranted.code)
             raise _not_granted(call, service)
-        started = time.perf_counter()
-        outcome, size = "cancelled", 0
+        started_s = time.perf_counter()
+        outcome, size_bytes = "cancelled", 0
         try:
             answer = await self._answer(call, service, tool, arguments)
-            outcome, size = answer.error_code or "ok", len(answer.text.encode())
+            outcome, size_bytes = answer.error_code or "ok", len(answer.text.encode())
         finally:
-            self._note(call, tool.name, tool.effect, arguments, outcome, size, (time.perf_counter() - started) * 1000)
+            elapsed_ms = (time.perf_counter() - started_s) * 1000
+            self._record(call, tool.name, tool.effect, arguments, outcome, size_bytes, elapsed_ms)
         return answer
 
-    async def switch_context(self, context: Context | None) -> None:
-        """Tell every ready service where the person is now; one that fails is logged and breaks no other."""
+    async def switch_context(self, active: ActiveSession | None) -> None:
+        """Tell every ready service which session the person is in; a failure is logged and affects no other service."""
         ready = [
             service
             for name, service in self._services.items()
             if self._lifecycle.status[name].state == "ready" and isinstance(service, SwitchesContext)
         ]
-        outcomes = await asyncio.gather(*(s.switch_context(context) for s in ready), return_exceptions=True)
+        outcomes = await asyncio.gather(*(service.switch_context(active) for service in ready), return_exceptions=True)
         for service, outcome in zip(ready, outcomes, strict=True):
             if isinstance(outcome, asyncio.CancelledError):
                 raise outcome
@@ -150,40 +159,40 @@ class Provider:
                 logger.error("switch_context failed for %s", service.metadata.name, exc_info=outcome)
 
     async def service_contexts(self, call: Call) -> dict[str, ServiceContext]:
-        """Return the state of each service in this call's session; one that fails says so in its place."""
+        """Return each service's context in this call's session; one that fails gets a text that says so."""
         ready = [service for service in await self._ready(call) if isinstance(service, TellsContext)]
         contexts = await asyncio.gather(*(_context(service, call) for service in ready))
         return {service.metadata.name: context for service, context in zip(ready, contexts, strict=True)}
 
     async def watch_contexts(self, call: Call) -> AsyncIterator[dict[str, ServiceContext]]:
-        """Yield the state of all services, then again whenever one of them changed, in whatever process."""
-        watched = [service for service in await self._ready(call) if isinstance(service, TellsChanges)]
-        changes = merged([_watched(service, service.changes, call) for service in watched])
-        await anext(changes, None)  # until every service watches, so that nothing is missed
+        """Yield the contexts of all services, and again after each change, in any process."""
+        services = [service for service in await self._ready(call) if isinstance(service, TellsChanges)]
+        changes = merge_streams([_watched(service, service.changes, call) for service in services])
+        await anext(changes, None)  # every service is watched from here on, so no change is missed
         yield await self.service_contexts(call)
         async for _ in changes:
             yield await self.service_contexts(call)
 
     async def list_resources(self, call: Call, cursor: str = "") -> ResourceList:
-        """Return some of the resources of all services; the list's `after` is the cursor of the next ones.
+        """Return one page of the resources of all services; its `after` is the cursor of the next page.
 
         Raises:
-            InvalidCursor: the cursor is not one that an earlier list gave.
+            InvalidCursor: the cursor is not one that an earlier page gave.
         """
         services = await self._offering(call)
         name, _, after = cursor.partition(":")
         names = [service.metadata.name for service in services]
         if cursor and name not in names:
             raise InvalidCursor(say("The cursor is not one of ours."))
-        # A list is filled from one service after the other: many clients never ask for a second one.
+        # A page is filled across services: many clients never ask for a second one.
         listed: list[Resource] = []
         for service in services[names.index(name) if cursor else 0 :]:
-            if len(listed) >= RESOURCES_IN_A_LIST:
+            if len(listed) >= MAX_LISTED_RESOURCES:
                 return ResourceList(listed, f"{service.metadata.name}:")
-            found = await service.list_resources(call, after, RESOURCES_IN_A_LIST - len(listed))
-            listed += found.resources
-            if found.after:
-                return ResourceList(listed, f"{service.metadata.name}:{found.after}")
+            page = await service.list_resources(call, after, MAX_LISTED_RESOURCES - len(listed))
+            listed += page.resources
+            if page.after:
+                return ResourceList(listed, f"{service.metadata.name}:{page.after}")
             after = ""
         return ResourceList(listed)
 
@@ -191,7 +200,7 @@ class Provider:
         return [template for service in await self._offering(call) for template in service.resource_templates]
 
     async def read_resource(self, call: Call, uri: str) -> Resource | None:
-        """Return the resource at `uri`, or None; somebody else's is answered like one that is not there."""
+        """Return the resource at `uri`, or None; another owner's resource is None too."""
         for service in await self._offering(call):
             resource = await service.read_resource(call, uri)
             if resource is not None:
@@ -199,10 +208,10 @@ class Provider:
         return None
 
     async def watch_resources(self, call: Call) -> AsyncIterator[frozenset[str]]:
-        """Yield an empty set once watching has begun, then the addresses of what changed, in whatever process."""
-        offering = await self._offering(call)
-        async for values in merged([_watched(service, service.resource_changes, call) for service in offering]):
-            yield frozenset(uri for value in values for uri in value)
+        """Yield an empty set once watching has begun, then the URIs of changed resources, in any process."""
+        services = await self._offering(call)
+        async for changes in merge_streams([_watched(one, one.resource_changes, call) for one in services]):
+            yield frozenset(uri for uris in changes for uri in uris)
 
     async def build_tool_prompt(self, call: Call) -> str:
         """Return what the model should know this turn: how many tools, then each service's state, in a fixed order."""
@@ -215,13 +224,13 @@ class Provider:
         return "\n\n".join(part for part in parts if part)
 
     def _find(self, name: str) -> tuple[Service, Tool] | None:
-        found = self._tools.get(name)
-        if found is None and "__" in name:
+        entry = self._tools.get(name)
+        if entry is None and "__" in name:
             service_name, _, tool_name = name.partition("__")
-            found = self._tools.get(tool_name)
-            if found is not None and found[0].metadata.name != service_name:
+            entry = self._tools.get(tool_name)
+            if entry is not None and entry[0].metadata.name != service_name:
                 return None
-        return found
+        return entry
 
     def _may_use(self, call: Call, service: Service) -> bool:
         granted = self._grants.get(call.assistant_id or "")
@@ -231,30 +240,30 @@ class Provider:
         return [service for service in await self._ready(call) if isinstance(service, OffersResources)]
 
     async def _ready(self, call: Call) -> list[Service]:
-        wanted = [service for service in self._services.values() if self._may_use(call, service)]
-        await asyncio.gather(*(self._lifecycle.open(service) for service in wanted), return_exceptions=True)
+        usable = [service for service in self._services.values() if self._may_use(call, service)]
+        await asyncio.gather(*(self._lifecycle.open(service) for service in usable), return_exceptions=True)
         status = self._lifecycle.status
-        return [service for service in wanted if status[service.metadata.name].state == "ready"]
+        return [service for service in usable if status[service.metadata.name].state == "ready"]
 
-    def _note(
+    def _record(
         self,
         call: Call,
         tool: str,
         effect: str,
         arguments: Mapping[str, Any],
         outcome: str,
-        size: int = 0,
-        took_ms: float = 0.0,
+        size_bytes: int = 0,
+        elapsed_ms: float = 0.0,
     ) -> None:
-        """Write down that a call came and how it ended: one line in the log, one row in the trail."""
-        logger.info("%s %s %.1f ms (%s, %s)", tool, outcome, took_ms, call.door, call.session_id)
-        self._audit.record(AuditEntry(call, tool, effect, arguments, outcome, size, took_ms))
+        """Record a call and its outcome: one line in the log, one row in the audit log."""
+        logger.info("%s %s %.1f ms (%s, %s)", tool, outcome, elapsed_ms, call.door, call.session_id)
+        self._audit.record(AuditEntry(call, tool, effect, arguments, outcome, size_bytes, elapsed_ms))
 
     async def _answer(self, call: Call, service: Service, tool: Tool, arguments: Mapping[str, Any]) -> Reply:
         try:
             result = await self._run(call, service, tool, arguments)
             if result.page is not None and call.pages != "off":
-                # A page with thousands of points takes a while to draw; in a thread the other calls go on meanwhile.
+                # In a thread: a page with thousands of points would hold the event loop while it is drawn.
                 return await asyncio.to_thread(reply, service.metadata.name, tool.name, call, result)
             return reply(service.metadata.name, tool.name, call, result)
         except ToolError as error:
@@ -263,7 +272,8 @@ class Provider:
             return error_reply(service.metadata.name, tool.name, call, _internal_error(tool.name))
 
     async def _run(self, call: Call, service: Service, tool: Tool, arguments: Mapping[str, Any]) -> ToolResult[Any]:
-        _ = call.assistant
+        if call.assistant_id is None:
+            raise assistant_missing()
         limit_s = tool.time_limit_s or self._time_limit_s
         try:
             async with asyncio.timeout(limit_s):
@@ -279,7 +289,7 @@ class Provider:
 async def _watched(
     service: Service, changes: Callable[[Call], AsyncIterator[ValueT]], call: Call
 ) -> AsyncIterator[ValueT]:
-    """Yield the changes of one service; one that cannot be watched is logged, and the others go on."""
+    """Yield the changes of one service; a failure is logged and ends only this stream."""
     try:
         async for change in changes(call):
             yield change
@@ -314,6 +324,6 @@ def _internal_error(tool_name: str) -> InternalError:
     reference = secrets.token_hex(4)
     logger.exception("Internal error %s in %s", reference, tool_name)
     return InternalError(
-        say("Internal error {reference}. Nothing more is known here.", reference=reference),
-        hint=say("Ask the person to look for this number in the log."),
+        say("Internal error (reference {reference}).", reference=reference),
+        hint=say("Ask the person to look for this reference in the log."),
     )

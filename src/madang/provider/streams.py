@@ -1,4 +1,4 @@
-"""Several streams of changes as one."""
+"""Merging several asynchronous streams into one."""
 
 from __future__ import annotations
 
@@ -9,33 +9,37 @@ from typing import TypeVar
 ValueT = TypeVar("ValueT")
 
 
-async def merged(streams: Sequence[AsyncIterator[ValueT]]) -> AsyncIterator[list[ValueT]]:
-    """Yield what several streams give, until all have ended; the first value comes when each has given its first."""
-    waiting = {_next(stream): stream for stream in streams}
-    until = asyncio.ALL_COMPLETED
+async def merge_streams(streams: Sequence[AsyncIterator[ValueT]]) -> AsyncIterator[list[ValueT]]:
+    """Yield the values of all streams until each has ended.
+
+    The first list comes when every stream has given its first value; later ones hold the values that are ready.
+    """
+    stream_by_task = {_next_value(stream): stream for stream in streams}
+    return_when = asyncio.ALL_COMPLETED
     try:
-        while waiting:
-            done, _ = await asyncio.wait(waiting, return_when=until)
-            until = asyncio.FIRST_COMPLETED
+        while stream_by_task:
+            done, _ = await asyncio.wait(stream_by_task, return_when=return_when)
+            return_when = asyncio.FIRST_COMPLETED
             values: list[ValueT] = []
             for task in done:
-                stream = waiting.pop(task)
-                given = task.result()
-                if given:
-                    values += given
-                    waiting[_next(stream)] = stream
+                stream = stream_by_task.pop(task)
+                if value := task.result():
+                    values += value
+                    stream_by_task[_next_value(stream)] = stream
             if values:
                 yield values
     finally:
-        for task in waiting:
+        for task in stream_by_task:
             task.cancel()
-        await asyncio.gather(*waiting, return_exceptions=True)
+        await asyncio.gather(*stream_by_task, return_exceptions=True)
 
 
-def _next(stream: AsyncIterator[ValueT]) -> asyncio.Task[list[ValueT]]:
-    async def following() -> list[ValueT]:
+def _next_value(stream: AsyncIterator[ValueT]) -> asyncio.Task[list[ValueT]]:
+    """Return a task for the next value of `stream`: a list of one, or an empty one at its end."""
+
+    async def take() -> list[ValueT]:
         async for value in stream:
             return [value]
         return []
 
-    return asyncio.create_task(following())
+    return asyncio.create_task(take())

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 from madang.core.service import Service
+from madang.core.tools import ToolSchemas
 from madang.services.content.service import ContentService
 from madang.services.planning.service import PlanningService
 from madang.services.playbook.service import PlaybookService
@@ -20,9 +20,9 @@ SCHEMAS = Path(__file__).with_name("schemas.json")
 """The schemas of all built-in tools by name, as `scripts/generate` wrote them."""
 
 
-def built_schemas() -> dict[str, dict[str, dict[str, Any]]]:
-    """Return the schemas that came with this version: `input` and `output` of each tool."""
-    schemas: dict[str, dict[str, dict[str, Any]]] = json.loads(SCHEMAS.read_bytes())
+def prebuilt_schemas() -> dict[str, ToolSchemas]:
+    """Return the schemas that came with this version, by the name of the tool."""
+    schemas: dict[str, ToolSchemas] = json.loads(SCHEMAS.read_bytes())
     return schemas
 
 
