@@ -23,7 +23,7 @@ from madang.app import Madang, open_madang
 from madang.client import ServerProxy, connect
 from madang.core.calls import Locale, PageMode
 from madang.core.ids import AssistantId, SessionId
-from madang.server.http import http_app, listening_socket, local_gate
+from madang.server.http import http_app, listening_socket, local_policy
 from madang.server.mapping import APP_MIME_TYPE, FRAGMENT_KEY, PAUSE_KEY, UI_EXTENSION
 from madang.server.mcp import McpServer
 from madang.settings import Settings, UiChoice
@@ -238,7 +238,7 @@ async def serving_http(settings: Settings) -> AsyncIterator[str]:
         port = socket.getsockname()[1]
         async with open_madang(settings, f"http://127.0.0.1:{port}") as madang:
             server = McpServer(madang.provider, madang.call("mcp-http"), settings.page_override)
-            app = http_app(server.server, local_gate(settings.token, "127.0.0.1", port), madang.downloads)
+            app = http_app(server.server, local_policy(settings.token, "127.0.0.1", port), madang.downloads)
             uvicorn_server = uvicorn.Server(uvicorn.Config(app, log_level="error", access_log=False, ws="none"))
             serving = asyncio.create_task(uvicorn_server.serve(sockets=[socket]))
             try:

@@ -17,6 +17,7 @@ from madang.core.calls import LOCALES, Locale, PageMode
 from madang.core.documents import Document
 from madang.core.errors import SetupError
 from madang.core.ids import LOCAL_USER, AssistantId, SessionId, UserId, is_name
+from madang.core.limits import MAX_NAME_CHARS
 from madang.core.phrases import say
 
 UiChoice = Literal["auto", "linked", "embedded", "off"]
@@ -222,7 +223,7 @@ def _unusable(folder: Path, reason: str) -> SetupError:
 
 def _name(what: str, value: str) -> str:
     if not is_name(value):
-        raise SetupError(say("The {what} must have 1 to 200 printable characters.", what=what))
+        raise SetupError(say("The {what} must have 1 to {max} printable characters.", what=what, max=MAX_NAME_CHARS))
     return value
 
 

@@ -1,7 +1,8 @@
 """What the conformance scenarios call by fixed names, on top of the product's server.
 
-The tools, resources and prompts here exist only for the runner. Everything else (transport, gate, negotiation, lists,
-schemas, errors, subscriptions, the product's own tools and pages) stays the product's, and is what the scenarios judge.
+The tools, resources and prompts here exist only for the runner. Everything else (transport, access control,
+negotiation, lists, schemas, errors, subscriptions, the product's own tools and pages) stays the product's, and is what
+the scenarios judge.
 """
 
 from __future__ import annotations

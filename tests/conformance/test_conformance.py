@@ -18,7 +18,7 @@ import yaml
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from madang.app import open_madang
-from madang.server.http import http_app, listening_socket, local_gate
+from madang.server.http import http_app, listening_socket, local_policy
 from madang.server.mcp import McpServer
 from madang.settings import Settings
 from tests.conformance.fixture import add_fixture
@@ -57,7 +57,7 @@ def held_scenarios(era: str) -> list[str]:
 
 
 class WithToken:
-    """Stands where a client would and adds the token, which the runner cannot send; the gate behind it is whole."""
+    """Stands where a client would and adds the token, which the runner cannot send, to each request."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -90,7 +90,7 @@ async def url(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[str]:
                 await madang.provider.execute_tool(madang.call("python"), "create_playbook", arguments)
             server = McpServer(madang.provider, madang.call("mcp-http")).server
             add_fixture(server)
-            app = WithToken(http_app(server, local_gate(TOKEN, "127.0.0.1", port)))
+            app = WithToken(http_app(server, local_policy(TOKEN, "127.0.0.1", port)))
             web = uvicorn.Server(uvicorn.Config(app, log_level="warning", ws="none"))
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(web.serve, [socket])

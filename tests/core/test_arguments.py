@@ -7,9 +7,10 @@ from typing import Any, Literal
 import pytest
 from pydantic import Field, ValidationError
 
-from madang.core.arguments import MAX_ARGUMENT_DEPTH, MAX_ARGUMENT_VALUES, check_shape, invalid_arguments
+from madang.core.arguments import check_shape, invalid_arguments
 from madang.core.documents import Document
 from madang.core.errors import InvalidArguments, LimitExceeded
+from madang.core.limits import MAX_ARGUMENT_DEPTH, MAX_ARGUMENT_VALUES
 
 
 def nested(depth: int) -> dict[str, Any]:

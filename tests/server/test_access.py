@@ -1,4 +1,4 @@
-"""The gate of the HTTP door, in process: what it makes of bodies, and of connections that are no requests."""
+"""Access control over HTTP, in process: limits on bodies, and ASGI scopes that are no requests."""
 
 from __future__ import annotations
 
@@ -14,18 +14,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from starlette.types import Message, Receive, Scope, Send
 
+from madang.core.arguments import check_shape
 from madang.core.errors import SetupError
-from madang.server.http import (
-    MAX_BODY_BYTES,
-    MAX_BODY_DEPTH,
-    MAX_BODY_VALUES,
-    GateMiddleware,
-    listening_socket,
-    local_gate,
-)
+from madang.core.limits import MAX_ARGUMENT_DEPTH, MAX_BODY_BYTES, MAX_BODY_DEPTH, MAX_BODY_VALUES
+from madang.server.http import AccessMiddleware, listening_socket, local_policy
 
 TOKEN = "t" * 32
-GATE = local_gate(TOKEN, "127.0.0.1", 8321)
+POLICY = local_policy(TOKEN, "127.0.0.1", 8321)
 HEADERS = {"host": "127.0.0.1:8321", "authorization": f"Bearer {TOKEN}", "content-type": "application/json"}
 
 
@@ -43,7 +38,7 @@ class Inside:
 
 
 async def knock(parts: list[bytes], headers: dict[str, str] | None = None, **changes: Any) -> tuple[int, list[bytes]]:
-    """Send a request through the gate; return its status (0: none at all) and the bodies that got inside."""
+    """Send a request through access control; return its status (0: none at all) and the bodies that got inside."""
     inside = Inside()
     lines = [(name.encode(), value.encode()) for name, value in (HEADERS if headers is None else headers).items()]
     scope = {"type": "http", "method": "POST", "path": "/mcp", "headers": lines, **changes}
@@ -59,7 +54,7 @@ async def knock(parts: list[bytes], headers: dict[str, str] | None = None, **cha
         sent.append(message)
 
     with anyio.fail_after(10):
-        await GateMiddleware(inside, GATE)(scope, receive, send)
+        await AccessMiddleware(inside, POLICY)(scope, receive, send)
     return (sent[0]["status"] if sent else 0), inside.bodies
 
 
@@ -123,6 +118,17 @@ async def test_t37_the_limits_are_where_they_are_said_to_be(body: bytes, status:
     assert await knock(parts) == (status, [body] if status == 200 else [])
 
 
+async def test_t37_a_body_has_room_for_the_deepest_arguments() -> None:
+    arguments: dict[str, Any] = {}
+    for _ in range(MAX_ARGUMENT_DEPTH - 1):
+        arguments = {"a": arguments}
+    check_shape(arguments)
+    request = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "x", "arguments": arguments}}
+    body = json.dumps(request).encode()
+
+    assert await knock([body]) == (200, [body])
+
+
 @pytest.mark.parametrize("kind", ["websocket", "webtransport", "unknown"])
 async def test_t40_a_connection_of_another_kind_does_not_get_in(kind: str) -> None:
     assert await knock([b"{}"], type=kind) == (0, [])
@@ -134,9 +140,9 @@ async def test_a_client_that_goes_away_in_its_body_does_not_get_in() -> None:
     assert (status, inside) == (400, [])
 
 
-def test_t40_the_gate_knows_exact_names_with_the_port_only() -> None:
-    assert GATE.hosts == {"127.0.0.1:8321", "localhost:8321", "[::1]:8321"}
-    assert GATE.origins == {"http://127.0.0.1:8321", "http://localhost:8321", "http://[::1]:8321"}
+def test_t40_the_policy_allows_exact_names_with_the_port_only() -> None:
+    assert POLICY.hosts == {"127.0.0.1:8321", "localhost:8321", "[::1]:8321"}
+    assert POLICY.origins == {"http://127.0.0.1:8321", "http://localhost:8321", "http://[::1]:8321"}
 
 
 async def test_no_part_of_an_answer_waits_for_the_acknowledgement_of_the_one_before() -> None:

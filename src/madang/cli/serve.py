@@ -104,7 +104,7 @@ async def _serve_http(settings: Settings, host: str, port: int) -> None:
         import uvicorn
 
         from madang.app import open_madang
-        from madang.server.http import http_app, local_gate, loopback_sockets
+        from madang.server.http import http_app, local_policy, loopback_sockets
         from madang.server.mcp import McpServer
 
     with ExitStack() as opened:
@@ -115,9 +115,9 @@ async def _serve_http(settings: Settings, host: str, port: int) -> None:
             server = McpServer(
                 madang.provider, madang.call("mcp-http"), settings.page_override, always_elicit=settings.ask == "elicit"
             )
-            app = http_app(server.server, local_gate(token, host, port), madang.downloads)
+            app = http_app(server.server, local_policy(token, host, port), madang.downloads)
             print(how_to_connect(settings, host, port, token), flush=True)
-            # h11 by name: another parser that happens to be installed would hide from the gate what was asked for.
+            # h11 by name: another parser, if one is installed, normalises the target before access control sees it.
             config = uvicorn.Config(
                 app, http="h11", ws="none", log_level="warning", access_log=False, server_header=False
             )

@@ -9,10 +9,9 @@ from pydantic import ValidationError
 from pydantic.alias_generators import to_camel
 
 from madang.core.errors import InvalidArguments, LimitExceeded
+from madang.core.limits import MAX_ARGUMENT_DEPTH, MAX_ARGUMENT_VALUES
 from madang.core.phrases import Phrase, say
 
-MAX_ARGUMENT_DEPTH = 64
-MAX_ARGUMENT_VALUES = 100_000
 MAX_FIELD_NAME_CHARS = 200
 
 

@@ -5,6 +5,8 @@ import re
 import time
 from typing import NewType
 
+from madang.core.limits import MAX_NAME_CHARS
+
 UserId = NewType("UserId", str)
 AssistantId = NewType("AssistantId", str)
 SessionId = NewType("SessionId", str)
@@ -14,7 +16,7 @@ LOCAL_USER = UserId("local")
 MAIN_THREAD = ThreadId("main")
 
 # Names come from command lines and request metadata and end up in texts and logs: printable, bounded, no padding.
-_NAME = re.compile(r"[^\s\x00-\x1f\x7f](?:[^\x00-\x1f\x7f]{0,198}[^\s\x00-\x1f\x7f])?")
+_NAME = re.compile(rf"[^\s\x00-\x1f\x7f](?:[^\x00-\x1f\x7f]{{0,{MAX_NAME_CHARS - 2}}}[^\s\x00-\x1f\x7f])?")
 
 
 def new_id() -> str:

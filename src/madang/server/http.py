@@ -1,4 +1,4 @@
-"""The HTTP side of the MCP door: one gate before every route, then the SDK's streamable HTTP app."""
+"""MCP over HTTP: access control before every route, then the SDK's streamable HTTP app."""
 
 from __future__ import annotations
 
@@ -18,46 +18,47 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from madang.core.errors import SetupError
+from madang.core.limits import MAX_BODY_BYTES, MAX_BODY_DEPTH, MAX_BODY_VALUES
 from madang.core.phrases import say
 from madang.server.downloads import DownloadRoute, is_download
 from madang.storage.downloads import Downloads
 
-MAX_BODY_BYTES = 4 * 1024 * 1024
 INLINE_PARSE_MAX_BYTES = 64 * 1024
-MAX_BODY_DEPTH = 64
-MAX_BODY_VALUES = 200_000
 
 
 @dataclass(frozen=True, slots=True)
-class Gate:
-    """What a request must bring. Exact lists only: a wildcard port would let any local web server in."""
+class AccessPolicy:
+    """The token, hosts and origins of requests that are let in.
+
+    Allow-lists of exact values: a wildcard port would let any local web server in.
+    """
 
     token: str
     hosts: frozenset[str]
     origins: frozenset[str]
 
 
-def http_app(server: Server[Any], gate: Gate, downloads: Downloads | None = None) -> ASGIApp:
-    """Return the ASGI app that serves MCP at /mcp, and downloads if there are any, behind the gate."""
-    security = TransportSecuritySettings(allowed_hosts=sorted(gate.hosts), allowed_origins=sorted(gate.origins))
+def http_app(server: Server[Any], policy: AccessPolicy, downloads: Downloads | None = None) -> ASGIApp:
+    """Return the ASGI app that serves MCP at /mcp, and downloads if there are any, to requests the policy lets in."""
+    security = TransportSecuritySettings(allowed_hosts=sorted(policy.hosts), allowed_origins=sorted(policy.origins))
     app: ASGIApp = server.streamable_http_app(transport_security=security, max_request_body_size=MAX_BODY_BYTES)
     if downloads is not None:
         app = DownloadRoute(app, downloads)
-    return GateMiddleware(app, gate, has_downloads=downloads is not None)
+    return AccessMiddleware(app, policy, has_downloads=downloads is not None)
 
 
-def local_gate(token: str, host: str, port: int) -> Gate:
-    """Return the gate of a server on this machine: the names a local client can mean, with this port."""
+def local_policy(token: str, host: str, port: int) -> AccessPolicy:
+    """Return the policy of a server on this machine: the names of the loopback interface, with this port."""
     names = {"127.0.0.1", "localhost", "[::1]"} if host in ("127.0.0.1", "localhost", "::1") else {host}
     hosts = frozenset(f"{name}:{port}" for name in names)
-    return Gate(token, hosts, frozenset(f"http://{name}" for name in hosts))
+    return AccessPolicy(token, hosts, frozenset(f"http://{name}" for name in hosts))
 
 
 def listening_socket(host: str, port: int) -> socket.socket:
     """Return a socket that listens on this machine; port 0 takes a free one.
 
     Raises:
-        SetupError: somebody else listens there already.
+        SetupError: the port is taken.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
@@ -72,8 +73,8 @@ def listening_socket(host: str, port: int) -> socket.socket:
             ),
             hint=say("Use another port: --http 127.0.0.1:0 takes a free one."),
         ) from None
-    # By its full name: only of a socket that says it is TCP does asyncio send every part of an answer at once. Else the
-    # second part waits until the first is acknowledged, which a client may put off for 40 ms.
+    # With its protocol: asyncio sets TCP_NODELAY only on a socket that says it is TCP. Without it the second part of an
+    # answer waits for the acknowledgement of the first, which a client may delay by 40 ms.
     return socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP, listening.detach())
 
 
@@ -83,7 +84,7 @@ def loopback_sockets(port: int) -> list[socket.socket]:
     `localhost` means either. Were one left free, another user of this machine could listen there and be sent the token.
 
     Raises:
-        SetupError: somebody else listens there already.
+        SetupError: the port is taken on either address.
     """
     sockets = [listening_socket("127.0.0.1", port)]
     if _has_ipv6_loopback():
@@ -103,20 +104,20 @@ def _has_ipv6_loopback() -> bool:
         return False
 
 
-class GateMiddleware:
-    """Refuses what does not come from a client that was given the token.
+class AccessMiddleware:
+    """Refuses requests that do not come from a client that has the token.
 
-    A web page in the person's browser can reach every port of this machine. What keeps it out, in this order: the Host
-    header must be one of ours (a rebound DNS name brings its own), an Origin must be ours if there is one, a browser
-    must not call this a cross-site request, and the token must be in a header, which no page can set without a
-    preflight that we never answer. A download brings its permission in its address instead of the token, and a browser
-    may follow a link to it from another site, for a whole new page and nothing else. All routes and all kinds of
-    connection pass here; an unknown kind is refused.
+    A web page in the person's browser can reach every port of this machine (DNS rebinding, CSRF). Against it, in this
+    order: the Host header must be one of ours (a rebound DNS name brings its own), an Origin must be ours if there is
+    one, `Sec-Fetch-Site` must not say cross-site, and the token must be in a header, which no page can set without a
+    CORS preflight that we never answer. The URL of a download is a capability: it needs no token, and a browser may
+    follow a link to it from another site, as a navigation to a new document and nothing else. Every route and every
+    ASGI scope type passes here; an unknown type is refused.
     """
 
-    def __init__(self, app: ASGIApp, gate: Gate, *, has_downloads: bool = False) -> None:
+    def __init__(self, app: ASGIApp, policy: AccessPolicy, *, has_downloads: bool = False) -> None:
         self._app = app
-        self._gate = gate
+        self._policy = policy
         self._has_downloads = has_downloads
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -124,48 +125,48 @@ class GateMiddleware:
             return await self._app(scope, receive, send)
         if scope["type"] != "http":
             return None
-        by_address = self._has_downloads and is_download(scope)
-        refusal = self._refusal(Headers(scope=scope), scope["method"], by_address=by_address)
+        by_capability = self._has_downloads and is_download(scope)
+        refusal = self._refusal(Headers(scope=scope), scope["method"], by_capability=by_capability)
         if not scope["path"].startswith("/"):
-            # A target that names a host of its own overrules the Host header, which then says nothing.
+            # A target in absolute form overrides the Host header, so the check of that header would prove nothing.
             refusal = _Refusal(400, "The request target must be a path.")
         body = b""
         if refusal is None and scope["method"] == "POST":
-            read = await _read_body(receive)
-            if isinstance(read, _Refusal):
-                refusal = read
+            outcome = await _read_body(receive)
+            if isinstance(outcome, _Refusal):
+                refusal = outcome
+            elif len(outcome) > INLINE_PARSE_MAX_BYTES:
+                # Parsing holds the event loop; a large body is checked in a thread.
+                refusal = await anyio.to_thread.run_sync(_check_body, body := outcome)
             else:
-                body = read
-                # Parsing holds the event loop; large bodies are looked at in a thread, so that others go on.
-                inspect = anyio.to_thread.run_sync(_inspect, body) if len(body) > INLINE_PARSE_MAX_BYTES else None
-                refusal = await inspect if inspect else _inspect(body)
+                refusal = _check_body(body := outcome)
         if refusal is not None:
             return await refusal.response()(scope, receive, send)
         if scope["method"] == "POST":
             receive = _replay(body, receive)
         return await self._app(scope, receive, send)
 
-    def _refusal(self, headers: Headers, method: str, *, by_address: bool) -> _Refusal | None:
+    def _refusal(self, headers: Headers, method: str, *, by_capability: bool) -> _Refusal | None:
         hosts = headers.getlist("host")
-        if len(hosts) != 1 or hosts[0].lower() not in self._gate.hosts:
-            return _Refusal(421, "This server does not answer under that Host.")
+        if len(hosts) != 1 or hosts[0].lower() not in self._policy.hosts:
+            return _Refusal(421, "This Host is not allowed.")
         origins = headers.getlist("origin")
-        if origins and (len(origins) != 1 or origins[0] not in self._gate.origins):
+        if origins and (len(origins) != 1 or origins[0] not in self._policy.origins):
             return _Refusal(403, "This Origin is not allowed.")
         follows_link = headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document"
         is_ours = headers.get("sec-fetch-site", "none") in ("same-origin", "none")
-        if not is_ours and not (by_address and follows_link):
+        if not is_ours and not (by_capability and follows_link):
             return _Refusal(403, "Cross-site requests are not allowed.")
-        if by_address:
+        if by_capability:
             return None
         scheme, _, token = headers.get("authorization", "").partition(" ")
-        if scheme.lower() != "bearer" or not hmac.compare_digest(token.encode(), self._gate.token.encode()):
-            return _Refusal(401, "A bearer token is needed: the one printed when the server was started.")
+        if scheme.lower() != "bearer" or not hmac.compare_digest(token.encode(), self._policy.token.encode()):
+            return _Refusal(401, "A bearer token is required: the one that the server printed when it started.")
         if method == "POST":
             if headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
-                return _Refusal(415, "Only application/json is taken.")
+                return _Refusal(415, "The body must be application/json.")
             if headers.get("content-encoding", "identity").lower() != "identity":
-                return _Refusal(415, "Compressed bodies are not taken.")
+                return _Refusal(415, "The body must not be compressed.")
             if (length := headers.get("content-length", "0")).isdecimal() and int(length[:20]) > MAX_BODY_BYTES:
                 return _TOO_LARGE
         return None
@@ -191,7 +192,7 @@ async def _read_body(receive: Receive) -> bytes | _Refusal:
     while True:
         message = await receive()
         if message["type"] != "http.request":
-            return _Refusal(400, "The client went away.")
+            return _Refusal(400, "The client disconnected.")
         part = message.get("body", b"")
         size += len(part)
         if size > MAX_BODY_BYTES:
@@ -202,57 +203,57 @@ async def _read_body(receive: Receive) -> bytes | _Refusal:
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:
-    sent = False
+    is_replayed = False
 
     async def replay() -> Message:
-        nonlocal sent
-        if sent:
+        nonlocal is_replayed
+        if is_replayed:
             return await receive()
-        sent = True
+        is_replayed = True
         return {"type": "http.request", "body": body, "more_body": False}
 
     return replay
 
 
-def _inspect(body: bytes) -> _Refusal | None:
-    """Refuse JSON that is too deep, holds too much, or means two things at once (a key given twice)."""
+def _check_body(body: bytes) -> _Refusal | None:
+    """Refuse JSON that is too deep or too large, or has a duplicate key, of which parsers take the one or the other."""
     if body.count(b"[") + body.count(b"{") > MAX_BODY_DEPTH or body.count(b",") > MAX_BODY_VALUES:
         outside_strings = _STRING.sub(b"", body)
         if outside_strings.count(b",") > MAX_BODY_VALUES:
             return _Refusal(413, f"The body holds more than {MAX_BODY_VALUES} values.")
-        if _is_deep(outside_strings):
+        if _is_too_deep(outside_strings):
             return _Refusal(400, f"The body is nested deeper than {MAX_BODY_DEPTH} levels.")
     try:
-        json.loads(body, object_pairs_hook=_distinct, parse_constant=_no_constant)
+        json.loads(body, object_pairs_hook=_unique_keys, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
         return _Refusal(400, f"The body is not acceptable JSON: {str(error)[:100]}.")
     return None
 
 
-def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise ValueError("a key is given twice")
-    return found
+def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    fields = dict(pairs)
+    if len(fields) != len(pairs):
+        raise ValueError("duplicate key")
+    return fields
 
 
-def _no_constant(name: str) -> Any:
+def _refuse_constant(name: str) -> Any:
     raise ValueError(f"{name} is not JSON")
 
 
-# A string that is not closed reaches to the end: were it no match, each escaped quote in it would be tried as a start.
+# An unclosed string matches to the end: without that, each escaped quote in it would be tried as a start (quadratic).
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)', re.DOTALL)
-_OTHERS = bytes(set(range(256)) - set(b"[]{}"))
+_NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 _STEPS = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")  # one level up, one level down, as signed bytes
-_AT_ONCE = 16 * 1024
+_BLOCK_BYTES = 16 * 1024
 
 
-def _is_deep(outside_strings: bytes) -> bool:
-    """Tell whether brackets are nested too deep. It lets other threads run now and then."""
-    steps = memoryview(outside_strings.translate(_STEPS, _OTHERS)).cast("b")
+def _is_too_deep(outside_strings: bytes) -> bool:
+    """Tell whether brackets are nested too deep. It works in blocks, between which other threads get the GIL."""
+    steps = memoryview(outside_strings.translate(_STEPS, _NO_BRACKETS)).cast("b")
     level = 0
-    for start in range(0, len(steps), _AT_ONCE):
-        levels = list(accumulate(steps[start : start + _AT_ONCE], initial=level))
+    for start in range(0, len(steps), _BLOCK_BYTES):
+        levels = list(accumulate(steps[start : start + _BLOCK_BYTES], initial=level))
         if max(levels) > MAX_BODY_DEPTH:
             return True
         level = levels[-1]

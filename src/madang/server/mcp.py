@@ -14,6 +14,7 @@ from madang import __version__
 from madang.core.calls import Call, PageMode
 from madang.core.errors import RequestError, ToolError, UnknownTool
 from madang.core.ids import AssistantId, SessionId, is_name
+from madang.core.limits import MAX_NAME_CHARS
 from madang.core.phrases import say
 from madang.core.resources import Resource, ResourceList
 from madang.core.tools import Tool
@@ -210,7 +211,7 @@ def _name(meta: Mapping[str, Any], key: str) -> str:
     if not is_name(value):
         raise MCPError(
             code=types.INVALID_PARAMS,
-            message=f"_meta {key} must have 1 to 200 printable characters",
+            message=f"_meta {key} must have 1 to {MAX_NAME_CHARS} printable characters",
             data={"key": key},
         )
     return str(value)

@@ -12,9 +12,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError
 
-from madang.core.arguments import MAX_ARGUMENT_DEPTH, check_shape, invalid_arguments
+from madang.core.arguments import check_shape, invalid_arguments
 from madang.core.documents import Document
 from madang.core.errors import InvalidArguments
+from madang.core.limits import MAX_ARGUMENT_DEPTH
 from madang.core.paging import MAX_PAGE_ITEMS
 from madang.core.phrases import say
 from madang.services.playbook.domain import PlaybookContent

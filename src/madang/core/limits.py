@@ -1,0 +1,22 @@
+"""Size limits on what a caller sends. A limit that one module alone keeps stands in that module.
+
+A body over HTTP is bounded before it is parsed, so that it cannot exhaust memory or the parser's stack. The arguments
+of a call are bounded before a tool gets them, over every door. A body's limits leave room for the largest arguments
+and for more, so that arguments over their limit get an answer that the model can read.
+"""
+
+MAX_NAME_CHARS = 200
+"""Of an assistant, a session, a user."""
+
+MAX_ARGUMENT_DEPTH = 64
+
+MAX_ARGUMENT_VALUES = 100_000
+"""Names of fields count as values."""
+
+MAX_BODY_BYTES = 4 * 1024 * 1024
+
+MAX_BODY_DEPTH = MAX_ARGUMENT_DEPTH + 2
+"""The JSON-RPC message and its `params` stand around the arguments."""
+
+MAX_BODY_VALUES = 2 * MAX_ARGUMENT_VALUES
+"""Only separators are counted before parsing, so this is a rough bound."""
