@@ -10,7 +10,7 @@ import pytest
 from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCNotification, JSONRPCRequest
 
-from madang.server.stdio import MESSAGES_AHEAD, Incoming, Outgoing, Owed
+from madang.server.stdio import MAX_QUEUED_MESSAGES, PendingRequests, StdinReader, StdoutWriter
 
 
 def _notification(number: int) -> SessionMessage:
@@ -18,78 +18,78 @@ def _notification(number: int) -> SessionMessage:
 
 
 async def test_a_line_that_is_no_message_comes_as_an_error_and_the_next_one_still_arrives() -> None:
-    source, client = os.pipe()
+    stdin, client = os.pipe()
     os.write(client, b'\xff{\n{"jsonrpc":"2.0","id":1,"method":"ping"}\n')
     os.close(client)
 
     with anyio.fail_after(5):
-        items = [item async for item in Incoming(source, Owed(patience_s=0))]
+        items = [item async for item in StdinReader(stdin, PendingRequests(timeout_s=0))]
 
     assert isinstance(items[0], ValueError)
     assert [item.message for item in items[1:] if isinstance(item, SessionMessage)] == [
         JSONRPCRequest(jsonrpc="2.0", id=1, method="ping")
     ]
-    os.close(source)
+    os.close(stdin)
 
 
 async def test_receiving_after_the_client_left_says_so_every_time() -> None:
-    source, client = os.pipe()
+    stdin, client = os.pipe()
     os.close(client)
-    incoming = Incoming(source, Owed(patience_s=0))
+    reader = StdinReader(stdin, PendingRequests(timeout_s=0))
 
     with anyio.fail_after(5):
         for _ in range(2):
             with pytest.raises(anyio.EndOfStream):
-                await incoming.receive()
-    os.close(source)
+                await reader.receive()
+    os.close(stdin)
 
 
 async def test_closing_waits_until_everything_is_written() -> None:
-    client, sink = os.pipe()
-    outgoing = Outgoing(sink, Owed(patience_s=0))
+    client, stdout = os.pipe()
+    writer = StdoutWriter(stdout, PendingRequests(timeout_s=0))
 
     with anyio.fail_after(5):
         for number in range(10):
-            await outgoing.send(_notification(number))
-        await outgoing.aclose()
-        await outgoing.aclose()
+            await writer.send(_notification(number))
+        await writer.aclose()
+        await writer.aclose()
 
     lines = os.read(client, 65536).splitlines()
     assert [json.loads(line)["method"] for line in lines] == [f"told/{number}" for number in range(10)]
     with pytest.raises(anyio.ClosedResourceError):
-        await outgoing.send(_notification(10))
+        await writer.send(_notification(10))
     os.close(client)
-    os.close(sink)
+    os.close(stdout)
 
 
 async def test_a_client_that_does_not_read_makes_the_server_wait() -> None:
-    client, sink = os.pipe()
-    outgoing = Outgoing(sink, Owed(patience_s=0))
+    client, stdout = os.pipe()
+    writer = StdoutWriter(stdout, PendingRequests(timeout_s=0))
     sent = 0
 
     async def send_more_than_the_pipe_holds() -> None:
         nonlocal sent
         large = SessionMessage(JSONRPCNotification(jsonrpc="2.0", method="x" * 65536))
-        for _ in range(3 * MESSAGES_AHEAD):
-            await outgoing.send(large)
+        for _ in range(3 * MAX_QUEUED_MESSAGES):
+            await writer.send(large)
             sent += 1
 
     with anyio.fail_after(5):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(send_more_than_the_pipe_holds)
             await anyio.wait_all_tasks_blocked()
-            assert sent < 2 * MESSAGES_AHEAD
-            while sent < 3 * MESSAGES_AHEAD:
+            assert sent < 2 * MAX_QUEUED_MESSAGES
+            while sent < 3 * MAX_QUEUED_MESSAGES:
                 await anyio.to_thread.run_sync(os.read, client, 65536)
     os.close(client)
 
 
 async def test_a_client_that_went_away_does_not_stop_the_server() -> None:
-    client, sink = os.pipe()
+    client, stdout = os.pipe()
     os.close(client)
-    outgoing = Outgoing(sink, Owed(patience_s=0))
+    writer = StdoutWriter(stdout, PendingRequests(timeout_s=0))
 
     with anyio.fail_after(5):
-        await outgoing.send(_notification(1))
-        await outgoing.aclose()
-    os.close(sink)
+        await writer.send(_notification(1))
+        await writer.aclose()
+    os.close(stdout)

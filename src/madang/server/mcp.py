@@ -82,8 +82,8 @@ class McpServer:
 
     async def serve_stdio(self) -> None:
         """Serve the client that started this process, until it closes our standard input."""
-        with stdio_streams() as (incoming, outgoing):
-            await self.server.run(incoming, outgoing, self.server.create_initialization_options())
+        with stdio_streams() as (reader, writer):
+            await self.server.run(reader, writer, self.server.create_initialization_options())
 
     def _input_schema(self, name: str) -> Mapping[str, Any] | None:
         tool = self._provider.find_tool(name)
