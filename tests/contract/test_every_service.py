@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from madang.core.phrases import Phrase
@@ -34,6 +36,15 @@ def test_a_service_offers_tools_and_tells_its_state_and_its_changes(name: str) -
     assert isinstance(service, Unloads)
     assert isinstance(service, TellsContext)
     assert isinstance(service, TellsChanges)
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_the_instructions_of_a_service_name_its_own_tools_alone(name: str) -> None:
+    """Another service may not be registered, and then a model would be sent to a tool that is not there."""
+    service = SERVICES[name]
+    names = set(re.findall(r"[a-z]+(?:_[a-z]+)+", service.metadata.instructions))
+
+    assert names <= {tool.name for tool in service.tools}
 
 
 def test_tool_names_are_unique_over_all_services() -> None:

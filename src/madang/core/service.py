@@ -21,6 +21,8 @@ class ServiceMetadata:
     title: Phrase
     description: Phrase
     version: str
+    instructions: str = ""
+    """For models that connect: when to use which of its tools. In English, as the descriptions of tools are."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -110,6 +110,11 @@ class Provider:
         service = self._services.get(name)
         return service.metadata if service else None
 
+    def instructions(self, call: Call) -> str:
+        """Return how models use the services that the call's assistant may use."""
+        usable = [service.metadata for service in self._services.values() if self._may_use(call, service)]
+        return " ".join(metadata.instructions for metadata in usable if metadata.instructions)
+
     def find_tool(self, name: str) -> Tool | None:
         """Return a tool by its bare or qualified name (`playbook__get_playbook`)."""
         entry = self._find(name)

@@ -1,4 +1,4 @@
-"""What a client can show, from what it declares and who it says it is."""
+"""How a client shows pages, by the capabilities it declares and by its name."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from madang.core.calls import PageMode
 from madang.server.mapping import APP_MIME_TYPE, UI_EXTENSION
 
-# Command-line agents give the model whatever is in `content`: HTML there would only cost their context.
+# Command-line agents put all of `content` into the model's context: HTML there would only cost tokens.
 SHOWS_NO_PAGES = frozenset(
     {
         "aider",
@@ -29,8 +29,8 @@ def page_mode(session: Any) -> PageMode:
     capabilities = session.client_capabilities
     extensions = (capabilities.extensions if capabilities else None) or {}
     settings = extensions.get(UI_EXTENSION)
-    types = settings.get("mimeTypes") if isinstance(settings, dict) else None
-    if isinstance(types, list) and APP_MIME_TYPE in types:
+    mime_types = settings.get("mimeTypes") if isinstance(settings, dict) else None
+    if isinstance(mime_types, list) and APP_MIME_TYPE in mime_types:
         return "linked"
     client = session.client_params
     if client is not None and client.client_info.name.lower() in SHOWS_NO_PAGES:

@@ -1,4 +1,4 @@
-"""GET /exports/<key>/<name>: files for browsers, always to be saved and never to be shown."""
+"""GET /exports/<key>/<name>: exports as attachments, which a browser saves and never displays."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from madang.core.errors import ToolError
 from madang.storage.downloads import PREFIX, Downloads
 
-CHUNK = 256 * 1024
+CHUNK_BYTES = 256 * 1024
 
-# Whatever a file is called or holds, a browser must not run it with our address as its origin: it is saved, not shown;
-# its type is not guessed from what is in it; and should it be shown all the same, it has no rights and loads nothing.
+# Stored XSS: a browser must not run a file with our address as its origin, whatever it is called or holds. It is an
+# attachment; its type is not sniffed; and should it be displayed all the same, it is sandboxed and loads nothing.
 HEADERS = {
     "content-security-policy": "sandbox; default-src 'none'",
     "x-content-type-options": "nosniff",
@@ -28,16 +28,16 @@ HEADERS = {
     "cache-control": "no-store",
 }
 
-_NOT_PLAIN = re.compile(r"[^ !#$&\'()+,\-.0-9;=@A-Z\[\]^_`a-z{}~]")
+_UNSAFE_IN_HEADER = re.compile(r"[^ !#$&\'()+,\-.0-9;=@A-Z\[\]^_`a-z{}~]")
 
 
 def is_download(scope: Scope) -> bool:
-    """Tell whether a request asks for a file by an address that is its own permission."""
+    """Tell whether a request is for a download, whose URL is a capability and needs no token."""
     return scope["method"] in ("GET", "HEAD") and scope["path"].startswith(PREFIX)
 
 
 class DownloadRoute:
-    """Answers downloads and passes everything else on."""
+    """Middleware that serves downloads and passes every other request on."""
 
     def __init__(self, app: ASGIApp, downloads: Downloads) -> None:
         self._app = app
@@ -50,15 +50,15 @@ class DownloadRoute:
         return await response(scope, receive, send)
 
     async def _response(self, scope: Scope) -> Response:
-        # The name in the address is for people; the one the file is saved under was kept when the address was made.
+        # The name in the URL is for people; the file is saved under the one stored with the key.
         key, _, name = scope["path"].removeprefix(PREFIX).partition("/")
         download = self._downloads.find(key) if name and "/" not in name else None
         if download is None:
-            return _gone()
+            return _not_found()
         try:
             file = await asyncio.to_thread(self._downloads.open, download)
         except ToolError:
-            return _gone()
+            return _not_found()
         size = os.fstat(file.fileno()).st_size
         headers = {
             **HEADERS,
@@ -68,26 +68,26 @@ class DownloadRoute:
         if scope["method"] == "HEAD":
             file.close()
             return Response(headers=headers, media_type="application/octet-stream")
-        return StreamingResponse(_parts(file, size), headers=headers, media_type="application/octet-stream")
+        return StreamingResponse(_chunks(file, size), headers=headers, media_type="application/octet-stream")
 
 
 def content_disposition(name: str) -> str:
     """Return the header under which every browser saves a file by its name (RFC 6266, RFC 5987), in ASCII alone."""
-    plain = _NOT_PLAIN.sub("_", name)
-    return f"attachment; filename=\"{plain}\"; filename*=UTF-8''{quote(name, safe='')}"
+    ascii_name = _UNSAFE_IN_HEADER.sub("_", name)
+    return f"attachment; filename=\"{ascii_name}\"; filename*=UTF-8''{quote(name, safe='')}"
 
 
-def _gone() -> Response:
-    text = "This download is not there, or not any more. Ask for the file to be exported again.\n"
+def _not_found() -> Response:
+    text = "This download does not exist or has expired. Ask for the file to be exported again.\n"
     return PlainTextResponse(text, 404, headers=HEADERS)
 
 
-async def _parts(file: IO[bytes], size: int) -> AsyncIterator[bytes]:
+async def _chunks(file: IO[bytes], unread_bytes: int) -> AsyncIterator[bytes]:
     try:
-        # Not left behind when the client goes away: a thread that still reads must not meet a descriptor that was
-        # closed and given to somebody else.
-        while size > 0 and (part := await anyio.to_thread.run_sync(file.read, min(size, CHUNK))):
-            size -= len(part)
-            yield part
+        # Not abandoned when the client disconnects: a thread that still reads must not meet a descriptor number that
+        # was closed and reused.
+        while unread_bytes > 0 and (chunk := await anyio.to_thread.run_sync(file.read, min(unread_bytes, CHUNK_BYTES))):
+            unread_bytes -= len(chunk)
+            yield chunk
     finally:
         file.close()

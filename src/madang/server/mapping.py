@@ -1,4 +1,4 @@
-"""Our tools, answers and pages as MCP has them. Pure."""
+"""Maps our tools, replies, resources and pages to MCP's wire format. Pure."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def page_uri(name: str) -> str:
 
 def listed_tool(tool: Tool, pages: PageMode) -> dict[str, Any]:
     """Return a tool as `tools/list` shows it to a client with these pages."""
-    shown: dict[str, Any] = {
+    entry: dict[str, Any] = {
         "name": tool.name,
         "title": tool.title,
         "description": tool.description,
         "inputSchema": tool.input_schema,
-        "outputSchema": _answer_or_error(tool.output_schema),
+        "outputSchema": _result_or_error(tool.output_schema),
         "annotations": {
             "readOnlyHint": tool.effect == "read",
             "destructiveHint": tool.effect == "destroy",
@@ -47,34 +47,34 @@ def listed_tool(tool: Tool, pages: PageMode) -> dict[str, Any]:
         if tool.audience == "person":
             ui["visibility"] = ["app"]
         if ui:
-            shown["_meta"] = {"ui": ui}
+            entry["_meta"] = {"ui": ui}
             if tool.page:
                 # The flat key is the older spelling; some hosts read only that one.
-                shown["_meta"]["ui/resourceUri"] = ui["resourceUri"]
-    return shown
+                entry["_meta"]["ui/resourceUri"] = ui["resourceUri"]
+    return entry
 
 
-def _answer_or_error(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema of a tool's answers so that an error fits it too.
+def _result_or_error(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of a tool's results, loosened so that an error validates too.
 
-    Clients on the older TypeScript SDK hold errors to it as well, and tell their model of the mismatch instead of what
-    went wrong. No `anyOf` of the two: several clients refuse it, and what is required shows in the answer anyway.
+    Clients on the older TypeScript SDK validate errors against it as well, and tell their model of the mismatch instead
+    of what went wrong. No `anyOf` of the two: several clients refuse it.
     """
-    kept = {key: value for key, value in schema.items() if key != "required"}
-    return {**kept, "properties": {**kept["properties"], "error": {"type": "object"}}}
+    loosened = {key: value for key, value in schema.items() if key != "required"}
+    return {**loosened, "properties": {**loosened["properties"], "error": {"type": "object"}}}
 
 
 def arguments_of(tool: Tool) -> str:
-    """Return the names of a tool's arguments for a page that calls it, those that may be left out with a `?`."""
+    """Return the names of a tool's arguments for a page that calls it; optional ones end in `?`."""
     required = tool.input_schema.get("required", ())
     return " ".join(name if name in required else f"{name}?" for name in tool.input_schema["properties"])
 
 
 def listed_tools(tools: Iterable[Tool], pages: PageMode) -> list[dict[str, Any]]:
-    """Return the tools this client should see.
+    """Return the tools that this client lists.
 
-    Tools for the person are kept from the model wherever the page with their buttons can be shown: a client that
-    fetches pages hides them itself, and one with embedded pages calls them without having seen them in the list.
+    Tools for the person are hidden from the model wherever the page with their buttons can be shown: a client of linked
+    pages hides them by their `visibility`, and one of embedded pages calls them without having listed them.
     """
     return [listed_tool(tool, pages) for tool in tools if tool.audience == "model" or pages != "embedded"]
 
@@ -85,7 +85,7 @@ def renamed(reply: Reply, tool: str) -> Reply:
 
 
 def call_result(reply: Reply) -> dict[str, Any]:
-    """Return an answer as a `CallToolResult`."""
+    """Return a reply as a `CallToolResult`."""
     content: list[dict[str, Any]] = [{"type": "text", "text": reply.text}]
     meta: dict[str, Any] = {}
     if reply.pause is not None:
@@ -110,34 +110,34 @@ def call_result(reply: Reply) -> dict[str, Any]:
 
 
 def cacheable(result: dict[str, Any], cursor: str = "", *, ttl_ms: int = 60_000) -> dict[str, Any]:
-    """Return a list or document with how long the client may keep it; it is only for the one who asked."""
-    following = {"nextCursor": cursor} if cursor else {}
-    return {"resultType": "complete", "ttlMs": ttl_ms, "cacheScope": "private", **result, **following}
+    """Return a list or document with its cache hints; it is private to the client that asked."""
+    next_page = {"nextCursor": cursor} if cursor else {}
+    return {"resultType": "complete", "ttlMs": ttl_ms, "cacheScope": "private", **result, **next_page}
 
 
 def listed_resource(resource: Resource) -> dict[str, Any]:
-    """Return a document as `resources/list` shows it."""
-    shown: dict[str, Any] = {
+    """Return a resource as `resources/list` shows it."""
+    entry: dict[str, Any] = {
         "uri": resource.uri,
         "name": resource.name,
         "title": resource.title,
         "mimeType": resource.mime_type,
     }
     if "description" in resource.frontmatter:
-        shown["description"] = resource.frontmatter["description"]
+        entry["description"] = resource.frontmatter["description"]
     if resource.size is not None:
-        shown["size"] = resource.size
-    return shown
+        entry["size"] = resource.size
+    return entry
 
 
 def file_contents(resource: Resource, data: bytes) -> dict[str, Any]:
-    """Return a file as `resources/read` gives it: always as bytes, so that what arrives is exactly what was kept."""
+    """Return a file as `resources/read` gives it: always base64, so that every byte arrives as it was stored."""
     blob = base64.b64encode(data).decode("ascii")
     return {"uri": resource.uri, "mimeType": resource.mime_type, "blob": blob}
 
 
 def listed_template(template: ResourceTemplate) -> dict[str, Any]:
-    """Return a pattern of addresses as `resources/templates/list` shows it."""
+    """Return a URI template as `resources/templates/list` shows it."""
     return {
         "uriTemplate": template.uri_template,
         "name": template.name,
@@ -163,13 +163,13 @@ def page_resource(name: str) -> dict[str, Any]:
 
 
 def page_contents(name: str, html: str) -> dict[str, Any]:
-    """Return a page as `resources/read` gives it: it needs no network at all, and says so."""
+    """Return a page as `resources/read` gives it, with a policy that allows no network access."""
     ui = {"csp": {"connectDomains": [], "resourceDomains": []}, "prefersBorder": True}
     return {"uri": page_uri(name), "mimeType": APP_MIME_TYPE, "text": html, "_meta": {"ui": ui}}
 
 
 def _link(link: Link) -> dict[str, Any]:
-    shown: dict[str, Any] = {
+    part: dict[str, Any] = {
         "type": "resource_link",
         "uri": link.uri,
         "name": link.name,
@@ -177,10 +177,10 @@ def _link(link: Link) -> dict[str, Any]:
         "mimeType": link.mime_type,
     }
     if link.size is not None:
-        shown["size"] = link.size
+        part["size"] = link.size
     if link.description:
-        shown["description"] = link.description
-    return shown
+        part["description"] = link.description
+    return part
 
 
 def _embedded(reply: Reply, page: ShownPage) -> dict[str, Any]:
@@ -188,7 +188,7 @@ def _embedded(reply: Reply, page: ShownPage) -> dict[str, Any]:
     return {
         "type": "resource",
         "resource": {
-            # A uri of its own for each result: older hosts keep what they drew under it.
+            # A URI per result: older hosts cache what they drew by it.
             "uri": f"{page_uri(page.name)}/{new_id()}",
             "mimeType": "text/html",
             "text": page.document,

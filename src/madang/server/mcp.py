@@ -31,19 +31,12 @@ from madang.server.stdio import stdio_streams
 ASSISTANT_KEY = "madang/assistantId"
 SESSION_KEY = "madang/sessionId"
 
-INSTRUCTIONS = (
-    "Madang keeps plans and playbooks through restarts. Planning tools hold the goal, todos and observations of this "
-    "session: call get_current_state first when you come back to work. Playbooks are reusable workflows: "
-    "list_playbooks finds them, select_playbook starts one, create_playbook keeps a new one. prompt_user asks the "
-    "person and wait_for_user stops for them; both answer at once, and get_prompt reads what the person said. Each "
-    "session has a folder of files: list_directory, read_file, write_file, edit_file and grep work in it, and "
-    "export_file hands one to the person. add_content keeps texts and documents, and keyword_similarity_search finds "
-    "passages in them."
-)
+INTRODUCTION = "Madang keeps what its tools are given through restarts."
 
 
 class McpServer:
-    """Serves one provider. `call` is the context of requests that bring none; `ui` overrides what clients declare.
+    """Serves one provider. Requests that name no assistant or session get those of `call`; `ui` overrides what clients
+    declare of pages.
 
     With `always_elicit`, questions go through the forms of every client that declares elicitation.
     """
@@ -62,7 +55,7 @@ class McpServer:
             "madang",
             version=__version__,
             title="Madang",
-            instructions=INSTRUCTIONS,
+            instructions=f"{INTRODUCTION} {provider.instructions(call)}".rstrip(),
             get_tool_input_schema=self._input_schema,
             on_subscribe_resource=self._changes.subscribe,
             on_unsubscribe_resource=self._changes.unsubscribe,
@@ -117,11 +110,11 @@ class McpServer:
 
     async def _list_resources(self, context: RequestContext, params: types.PaginatedRequestParams) -> dict[str, Any]:
         call = self._call_of(context)
-        found = await self._resources(call, params)
-        listed = [mapping.listed_resource(resource) for resource in found.resources]
+        page = await self._resources(call, params)
+        listed = [mapping.listed_resource(resource) for resource in page.resources]
         if not params.cursor:
             listed = [*(mapping.page_resource(name) for name in await self._page_names(call)), *listed]
-        return mapping.cacheable({"resources": listed}, found.after, ttl_ms=0)
+        return mapping.cacheable({"resources": listed}, page.after, ttl_ms=0)
 
     async def _list_templates(self, context: RequestContext, _: types.PaginatedRequestParams) -> dict[str, Any]:
         templates = await self._provider.resource_templates(self._call_of(context))
@@ -131,8 +124,8 @@ class McpServer:
         call = self._call_of(context)
         for name, tool in (await self._page_names(call)).items():
             if params.uri == mapping.page_uri(name):
-                name_of_tool, arguments = (tool.name, mapping.arguments_of(tool)) if tool else ("", "")
-                html = page_document(call, refresh_tool=name_of_tool, refresh_args=arguments)
+                refresh_tool, refresh_args = (tool.name, mapping.arguments_of(tool)) if tool else ("", "")
+                html = page_document(call, refresh_tool=refresh_tool, refresh_args=refresh_args)
                 return mapping.cacheable({"contents": [mapping.page_contents(name, html)]})
         resource = await self._resource(call, params.uri)
         if isinstance(resource.body, bytes):
@@ -143,9 +136,9 @@ class McpServer:
 
     async def _list_skills(self, context: RequestContext, params: types.PaginatedRequestParams) -> dict[str, Any]:
         call = self._call_of(context)
-        found = await self._resources(call, params)
-        skills = [mapping.skill_entry(skill, document(skill, call)) for skill in found.resources if skill.frontmatter]
-        return mapping.cacheable({"skills": skills}, found.after, ttl_ms=0)
+        page = await self._resources(call, params)
+        skills = [mapping.skill_entry(skill, document(skill, call)) for skill in page.resources if skill.frontmatter]
+        return mapping.cacheable({"skills": skills}, page.after, ttl_ms=0)
 
     async def _get_skill(self, context: RequestContext, params: types.ReadResourceRequestParams) -> dict[str, Any]:
         call = self._call_of(context)
@@ -170,18 +163,18 @@ class McpServer:
         try:
             resource = await self._provider.read_resource(call, uri)
         except ToolError as error:
-            # There is no result to put it into; the client shows the message, so it holds the way out too.
-            reason = error_reply("", "", call, error).data["error"]
-            message = " ".join(part for part in (reason["message"], reason["hint"]) if part)
+            # A JSON-RPC error has no place for a hint of its own, and clients show only the message.
+            details = error_reply("", "", call, error).data["error"]
+            message = " ".join(part for part in (details["message"], details["hint"]) if part)
             raise MCPError(code=types.INVALID_PARAMS, message=message, data={"code": error.code}) from None
         if resource is None or (is_skill and not resource.frontmatter):
             raise MCPError(code=types.INVALID_PARAMS, message="Resource not found", data={"uri": uri[:200]})
         return resource
 
     async def _page_names(self, call: Call) -> dict[str, Tool | None]:
-        """Return the pages there are, each with the tool that fills it again when a host replays it empty.
+        """Return the names of all pages, each with the tool that refills it when a host replays it empty.
 
-        One that changes nothing: best one that is there for it, then one for the person, then the one that showed it.
+        That tool is read-only: one declared to refill the page, else one for the person, else the one that shows it.
         """
         tools = await self._provider.available_tools(call)
         names: dict[str, Tool | None] = {tool.page: None for tool in tools if tool.page}
@@ -192,7 +185,7 @@ class McpServer:
         return names
 
     def _call_of(self, context: RequestContext) -> Call:
-        """Return whose call this is: from the request's metadata, else from how the server was started."""
+        """Return the call of a request: its assistant and session from `_meta`, else the server's own."""
         call = self._calls[self._ui or page_mode(context.session)]
         meta: Mapping[str, Any] = context.meta or {}
         if ASSISTANT_KEY in meta:

@@ -1,9 +1,9 @@
 """The stdio transport: claims fd 0 and 1 and makes message streams of them, with one thread for each direction.
 
 The SDK's transport hands every line, write and flush to a thread pool and waits for it; here a message crosses to
-another thread once and nothing waits for it: a small call of ours takes 0.72 to 0.89 of an empty tool there. This module
-may go when the SDK's transport is as fast and drains pending requests at the end of input; it claims the descriptors as
-this one does (python-sdk#3117).
+another thread once and nothing waits for it: a small call of ours takes 0.72 to 0.89 of an empty tool there. This
+module may go when the SDK's transport is as fast and drains pending requests at the end of input; it claims the
+descriptors as this one does (python-sdk#3117).
 """
 
 from __future__ import annotations

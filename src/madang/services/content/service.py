@@ -32,6 +32,7 @@ class ContentService:
         title=say("Content"),
         description=say("Texts and files that a session keeps, reads by lines and searches."),
         version="1",
+        instructions="add_content keeps texts and documents, and keyword_similarity_search finds passages in them.",
     )
 
     def __init__(

@@ -22,6 +22,10 @@ class PlanningService:
         title=say("Planning"),
         description=say("The goal, todos and observations of a session, kept through restarts."),
         version="1",
+        instructions=(
+            "Planning tools hold the goal, todos and observations of this session: call get_current_state first when "
+            "you come back to work."
+        ),
     )
 
     def __init__(self, database: Database) -> None:

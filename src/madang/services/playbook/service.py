@@ -25,6 +25,10 @@ class PlaybookService:
         title=say("Playbooks"),
         description=say("Reusable workflows that an assistant keeps, shows and selects for execution."),
         version="1",
+        instructions=(
+            "Playbooks are reusable workflows: list_playbooks finds them, select_playbook starts one, create_playbook "
+            "keeps a new one."
+        ),
     )
 
     def __init__(self, database: Database) -> None:

@@ -22,6 +22,10 @@ class UiService:
         title=say("Questions"),
         description=say("Questions to the person, stops until they are ready, and charts."),
         version="1",
+        instructions=(
+            "prompt_user asks the person and wait_for_user stops for them; both answer at once, and get_prompt reads "
+            "what the person said."
+        ),
     )
 
     def __init__(self, database: Database) -> None:

@@ -30,6 +30,10 @@ class WorkspaceService:
         title=say("Workspace"),
         description=say("The files of a session: read, write, edit, find, search and export them."),
         version="1",
+        instructions=(
+            "Each session has a folder of files: list_directory, read_file, write_file, edit_file and grep work in "
+            "it, and export_file hands one to the person."
+        ),
     )
     resource_templates = (views.EXPORT_TEMPLATE,)
 
