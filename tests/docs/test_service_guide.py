@@ -4,33 +4,40 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import aclosing
 from pathlib import Path
 
+import anyio
 import pytest
 
 import madang.services
 from madang.core.calls import Call
 from madang.core.ids import AssistantId, SessionId
 from madang.provider.provider import Provider
+from madang.rendering import pages
 from madang.storage.audit import AuditLog
+from madang.storage.database import Database
 from madang.storage.sqlite import SqliteDatabase
 from tests.docs.pages import ROOT, blocks
+from tests.postgresql import database_in
 
 GUIDE = ROOT / "docs/guides/add-a-service.md"
 CALL = Call(AssistantId("a"), SessionId("s"))
+ELSEWHERE = Call(AssistantId("a"), SessionId("sa"))
 
 
 @pytest.fixture
 def notes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """The guide's files as a package beside the other services, for as long as the test runs."""
     folder = tmp_path / "notes"
-    folder.mkdir()
+    (folder / "templates").mkdir(parents=True)
     (folder / "__init__.py").write_text('"""Notes of a session."""\n')
     for block in blocks(GUIDE):
-        if block.language == "python":
+        if block.language in ("python", "html"):
             (folder / block.heading).write_text(block.body, encoding="utf-8")
     monkeypatch.setattr(madang.services, "__path__", [*madang.services.__path__, str(tmp_path)])
+    monkeypatch.setattr(pages, "_SERVICES", tmp_path)
     importlib.invalidate_caches()
     yield "madang.services.notes"
     for name in [name for name in sys.modules if name.startswith("madang.services.notes")]:
@@ -38,20 +45,45 @@ def notes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     vars(madang.services).pop("notes", None)
 
 
-async def test_the_service_of_the_guide_keeps_notes_per_session(notes: str) -> None:
-    database = SqliteDatabase(None)
+@pytest.fixture(params=["embedded", "server"])
+async def provider(request: pytest.FixtureRequest, notes: str, tmp_path: Path) -> AsyncIterator[Provider]:
+    """A provider with the guide's service, on both databases."""
+    database: Database = database_in(tmp_path) if request.param == "server" else SqliteDatabase(None)
     provider = Provider(AuditLog(database))
     provider.register(importlib.import_module(f"{notes}.service").NotesService(database))
-    try:
-        added = await provider.execute_tool(CALL, "add_note", {"text": "The key is under the mat"})
-        id = added.data["note"]["id"]
-        found = await provider.execute_tool(CALL, "get_note", {"id": id})
-        elsewhere = Call(AssistantId("a"), SessionId("t"))
-        missing = await provider.execute_tool(elsewhere, "get_note", {"id": id})
-    finally:
-        await provider.close()
-        await database.close()
+    yield provider
+    await provider.close()
+    await database.close()
+
+
+async def test_the_service_of_the_guide_keeps_notes_per_session(provider: Provider) -> None:
+    added = await provider.execute_tool(CALL, "add_note", {"text": "The key is under the mat"})
+    id = added.data["note"]["id"]
+    note = await provider.execute_tool(CALL, "get_note", {"id": id})
+    missing = await provider.execute_tool(ELSEWHERE, "get_note", {"id": id})
 
     assert added.text == f"[add_note] Noted. ID: {id}\nNote: Use 'get_note' with this id to read it again."
-    assert found.text == f"[get_note] Note {id}: The key is under the mat"
+    assert note.text == f"[get_note] Note {id}: The key is under the mat"
     assert missing.text == f"[get_note] Error: There is no note {id}.\nHint: 'add_note' answers with the id."
+
+
+async def test_its_page_shows_the_notes_escaped(provider: Provider) -> None:
+    await provider.execute_tool(CALL, "add_note", {"text": "<b>a</b>\nStatus: b"})
+
+    listing = await provider.execute_tool(CALL, "show_notes", {})
+
+    assert "\n1. <b>a</b> Status: b (ID: " in listing.text
+    assert listing.page is not None
+    assert "&lt;b&gt;a&lt;/b&gt;" in listing.page.fragment
+
+
+async def test_a_subscription_hears_of_its_own_session_alone(provider: Provider) -> None:
+    async with aclosing(provider.watch_contexts(CALL)) as contexts:
+        assert (await anext(contexts))["notes"].structured_state == {"notes": []}
+
+        await provider.execute_tool(ELSEWHERE, "add_note", {"text": "not for us"})
+        await provider.execute_tool(CALL, "add_note", {"text": "for us"})
+        with anyio.fail_after(60):
+            changed = await anext(contexts)
+
+    assert [note["text"] for note in changed["notes"].structured_state["notes"]] == ["for us"]

@@ -9,7 +9,7 @@ import asyncio
 import logging
 import secrets
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -169,7 +169,7 @@ class Provider:
         contexts = await asyncio.gather(*(_context(service, call) for service in ready))
         return {service.metadata.name: context for service, context in zip(ready, contexts, strict=True)}
 
-    async def watch_contexts(self, call: Call) -> AsyncIterator[dict[str, ServiceContext]]:
+    async def watch_contexts(self, call: Call) -> AsyncGenerator[dict[str, ServiceContext], None]:
         """Yield the contexts of all services, and again after each change, in any process."""
         services = [service for service in await self._ready(call) if isinstance(service, TellsChanges)]
         changes = merge_streams([_watched(service, service.changes, call) for service in services])
