@@ -1,7 +1,7 @@
-"""Makes the HTML of pages: a template becomes a fragment, a fragment a whole page.
+"""The HTML of pages: a template becomes a fragment, a fragment a whole document.
 
-Owns escaping, the page shell, and the loading of style and script. It does not know
-what a service shows or which language it speaks: both come in as arguments.
+Owns HTML escaping, the page shell, and the loading of style and script. It does not know what a service shows or which
+language it speaks: both come in as arguments.
 """
 
 from __future__ import annotations
@@ -46,7 +46,6 @@ def render_page(
     """
     from markupsafe import Markup
 
-    script = _compact("bridge.js")
     return (
         _environment()
         .get_template("shell.html")
@@ -57,8 +56,8 @@ def render_page(
             refresh_args=refresh_args,
             no_answer=no_answer,
             css=Markup(_compact("style.css")),
-            script=Markup(script),
-            script_hash=_csp_hash(script),
+            script=Markup(_compact("bridge.js")),
+            script_hash=_script_hash(),
             fragment=Markup(fragment),
         )
     )
@@ -126,6 +125,8 @@ def _compact(name: str) -> str:
     return text
 
 
-def _csp_hash(script: str) -> str:
-    digest = hashlib.sha256(script.encode()).digest()
+@cache
+def _script_hash() -> str:
+    """Return the hash by which the page's content security policy allows its one script."""
+    digest = hashlib.sha256(_compact("bridge.js").encode()).digest()
     return "sha256-" + base64.b64encode(digest).decode()
