@@ -107,6 +107,15 @@ async def test_a_binary_file_is_told_by_its_first_bytes(asker: Asker) -> None:
     assert "89 50 4e 47" in reply.text
 
 
+async def test_a_text_in_an_unknown_encoding_is_said_to_be_one(asker: Asker) -> None:
+    asker.keep_file("a.txt", "中文文本测试".encode("gb2312"))
+
+    reply = await asker.done("read_file", path="a.txt")
+
+    assert reply.data["encoding"] == "binary"
+    assert "text in an unknown encoding" in reply.text
+
+
 async def test_a_name_is_found_however_its_hangul_is_written(asker: Asker) -> None:
     composed = "폴더/메모.txt"
     # The folder is composed, the file in it is not: each name has a spelling of its own.

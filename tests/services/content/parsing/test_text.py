@@ -17,7 +17,7 @@ TEXT = "\n".join(sentences(20)) + "\n"
     ("data", "encoding"),
     [
         (TEXT.encode(), "utf-8"),
-        (TEXT.encode("utf-8-sig"), "utf-8-sig"),
+        (TEXT.encode("utf-8-sig"), "utf-8-bom"),
         (codecs.BOM_UTF16_LE + TEXT.encode("utf-16-le"), "utf-16-le"),
         (codecs.BOM_UTF16_BE + TEXT.encode("utf-16-be"), "utf-16-be"),
         (TEXT.encode("cp949"), "cp949"),
@@ -30,6 +30,17 @@ async def test_korean_text_is_read_exactly_in_every_encoding(parser: Parser, dat
 
 async def test_euc_kr_is_read_as_what_extends_it(parser: Parser) -> None:
     assert await parser.parse("가나다".encode("euc-kr"), filename="a") == Parsed("가나다", "text/plain", "cp949")
+
+
+async def test_half_a_surrogate_pair_is_a_replacement_character(parser: Parser) -> None:
+    data = codecs.BOM_UTF16_LE + "가\ud83d나".encode("utf-16-le", "surrogatepass")
+
+    assert (await parser.parse(data, filename="a.txt")).text == "가\N{REPLACEMENT CHARACTER}나"
+
+
+@pytest.mark.parametrize("text", ["ID3 tags", "RIFF files", "MZ", "BMW"])
+async def test_a_text_may_begin_with_the_letters_of_a_signature(parser: Parser, text: str) -> None:
+    assert (await parser.parse(text.encode(), filename="a.txt")).text == text
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
@@ -85,7 +96,9 @@ async def test_what_a_text_is(parser: Parser, text: str, filename: str, said: st
         (b"\x7fELF\x02", "a program"),
         (b"SQLite format 3\0", "a database"),
         ("가".encode() + b"\xed\xa0\x80", "UTF-8 text, and damaged at byte 4"),
-        (codecs.BOM_UTF16_LE + b"a\0\x00\xd8b\0", "UTF-16 text, and damaged at byte 5"),
+        ("créée".encode("latin-1"), "in no encoding that can be read here"),
+        ("中文文本测试".encode("gb2312"), "in no encoding that can be read here"),
+        ("日本語の文章です。".encode("euc-jp"), "in no encoding that can be read here"),
         (codecs.BOM_UTF8 + b"abc\xff", "UTF-8 text, and damaged at byte 7"),
         ("naïve café".encode("latin-1"), "in no encoding that can be read here"),
         ("text\0".encode("utf-16"), "binary data"),

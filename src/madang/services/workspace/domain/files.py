@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from madang.core.documents import Document
+from madang.storage.files.encodings import EncodingName
 
 MAX_CONTENT_CHARS = 4_000_000
 """Characters that one call writes: what a request may hold."""
@@ -37,9 +38,6 @@ GIT = ".git"
 PathText = Annotated[str, Field(max_length=20_000)]
 """Which texts are paths is for the folder to say: one answer for all that are none."""
 LineNumber = Annotated[int, Field(ge=1, le=10**12)]
-
-EncodingName = Literal["utf-8", "utf-8-bom", "utf-16-le", "utf-16-be", "cp949", "utf-8-invalid", "binary"]
-"""`utf-8-invalid`: text but for some bytes, which are kept as they are and shown as replacement characters."""
 
 LineEnding = Literal["lf", "crlf", "mixed", "none"]
 Kind = Literal["file", "folder", "link", "other"]

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import IO
 
 from madang.core.errors import ToolError
-from madang.services.workspace.domain.files import MAX_MATCH_CHARS, EncodingName, Hit
-from madang.services.workspace.engine import texts
+from madang.services.workspace.domain.files import MAX_MATCH_CHARS, Hit
+from madang.storage.files import encodings
+from madang.storage.files.encodings import EncodingName
 from madang.storage.folders import Folder
 
 MAX_DECODED_BYTES = 16 * 1024 * 1024
@@ -35,10 +36,10 @@ def checked(folder: Folder, path: str, places: Sequence[Place], context: int) ->
     try:
         with folder.open_file(path) as file:
             start = os.pread(file.fileno(), 65536, 0)
-            encoding = texts.detect(start, is_whole=False)
+            encoding = encodings.detect_encoding(start, is_whole=False)
             if encoding in ("utf-16-le", "utf-16-be"):
                 return _checked_decoded(file, path, encoding, places, context)
-            skipped = len(texts.mark_of(encoding))  # the program does not count the mark
+            skipped = len(encodings.byte_order_mark(encoding))  # the program does not count the mark
             hits = (_checked(file.fileno(), path, encoding, place, skipped, context) for place in places)
             return [hit for hit in hits if hit is not None]
     except (ToolError, OSError):
@@ -62,7 +63,7 @@ def _checked(fd: int, path: str, encoding: EncodingName, place: Place, skipped: 
         whole = data.lstrip(_INSIDE_CHARACTER)
         data, column = whole, column - (len(data) - len(whole))
     line, _, after = data.partition(b"\n")
-    decode = texts.decode_piece
+    decode = encodings.decode_piece
     text = decode(line, encoding).rstrip("\r")
     column = len(decode(line[:column], encoding))
     lines_before = _split(before)[-context:] if context else []
@@ -81,7 +82,7 @@ def _checked_decoded(
 ) -> list[Hit]:
     """Do the same for a file that the program had to decode: its offsets are not those of the file."""
     data = file.read(MAX_DECODED_BYTES)
-    lines = texts.readable(texts.decode(data[: len(data) // 2 * 2], encoding)).split("\n")
+    lines = encodings.replace_surrogates(encodings.decode(data[: len(data) // 2 * 2], encoding)).split("\n")
     hits = []
     for place in places:
         if place.line > len(lines) or not lines[place.line - 1].encode().startswith(_said(place.text)):

@@ -24,7 +24,6 @@ from madang.services.workspace.domain.files import (
     MAX_LINE_CHARS,
     Edit,
     Edited,
-    EncodingName,
     Form,
     Found,
     LineEnding,
@@ -37,8 +36,10 @@ from madang.services.workspace.engine import edits as editing
 from madang.services.workspace.engine import texts
 from madang.services.workspace.engine.edits import too_large
 from madang.services.workspace.engine.globs import Glob
-from madang.services.workspace.engine.kinds import kind_of
 from madang.services.workspace.engine.lines import COUNT_FOR_S, LineIndexes, read_lines
+from madang.storage.files import encodings
+from madang.storage.files.encodings import EncodingName
+from madang.storage.files.kinds import file_kind
 from madang.storage.folders import Entry, Folder, Folders, WriteMode, parse_path
 from madang.storage.folders.failures import translated
 from madang.storage.folders.folder import EVERY, MAX_TREE_DEPTH
@@ -62,11 +63,11 @@ class FileEngine:
         with self._folders.of(call) as session, session.files.open_file(path) as file, translated(path):
             fd, status = file.fileno(), os.fstat(file.fileno())
             sample = os.pread(fd, SAMPLE, 0)
-            encoding = texts.detect(sample, is_whole=len(sample) == status.st_size)
-            form = Form(encoding, texts.line_ending(sample, encoding))
+            form = texts.form_of(sample, is_whole=len(sample) == status.st_size)
+            encoding = form.encoding
             if encoding == "binary":
                 return Reading(
-                    path, status.st_size, form, first_bytes=sample[:FIRST_BYTES], kind=kind_of(sample), total=0
+                    path, status.st_size, form, first_bytes=sample[:FIRST_BYTES], kind=_kind_name(sample), total=0
                 )
             index = self._indexes.of(status, encoding)
             index.extend(fd, time.monotonic() + COUNT_FOR_S)
@@ -91,7 +92,7 @@ class FileEngine:
             text = texts.with_line_ending(content, form.line_ending)
             fallback: EncodingName | None = None
             try:
-                data = texts.encode(text, form.encoding, with_mark=mode != "append")
+                data = encodings.encode(text, form.encoding, with_mark=mode != "append")
             except UnicodeEncodeError as error:
                 if mode == "append":
                     raise cannot_carry(path, error, form.encoding) from None
@@ -112,16 +113,16 @@ class FileEngine:
                     say("'{path}' is a binary file, not a text.", path=visible_name(path)),
                     hint=say("Only texts can be edited; 'write_file' replaces a file."),
                 )
-            before = texts.decode(data, form.encoding)
+            before = encodings.decode(data, form.encoding)
             outcome = editing.apply(path, before, edits)
             try:
-                after = texts.encode(outcome.text, form.encoding)
+                after = encodings.encode(outcome.text, form.encoding)
             except UnicodeEncodeError as error:
                 raise cannot_carry(path, error, form.encoding) from None
             if len(after) > MAX_EDITED_BYTES:
                 raise too_large(path, MAX_EDITED_BYTES)
             entry = folder.write(path, [after])
-        difference = texts.readable(editing.diff(before, outcome.text))
+        difference = encodings.replace_surrogates(editing.diff(before, outcome.text))
         ending = texts.line_ending(after, form.encoding)
         return Edited(entry.path, entry.size, replace(form, line_ending=ending), outcome.changed, difference)
 
@@ -204,8 +205,8 @@ class FileEngine:
                     entry = folder.write(target, _parts(file, inside), "create")
                     with folder.open_file(target) as copy:
                         sample = os.pread(copy.fileno(), SAMPLE, 0)
-        encoding = texts.detect(sample, is_whole=len(sample) == entry.size)
-        return Written(entry.path, entry.size, Form(encoding, texts.line_ending(sample, encoding)), 0, True)
+        form = texts.form_of(sample, is_whole=len(sample) == entry.size)
+        return Written(entry.path, entry.size, form, 0, True)
 
     def newest(self, call: Call, most: int) -> tuple[tuple[Row, ...], int, bool]:
         """Return the files that changed last, how many there are, and whether all were looked at."""
@@ -260,11 +261,17 @@ def _form_there(folder: Folder, path: str, mode: WriteMode) -> Form | None:
                 raise too_large(path, MAX_FILE_BYTES)
             if size <= MAX_EDITED_BYTES:
                 return texts.form_of(_read_whole(file, path, MAX_EDITED_BYTES)) if size else _EMPTY
-            sample = os.pread(file.fileno(), SAMPLE, 0)
-            encoding = texts.detect(sample, is_whole=False)
-            return Form(encoding, texts.line_ending(sample, encoding))
+            return texts.form_of(os.pread(file.fileno(), SAMPLE, 0), is_whole=False)
     except NotFound:
         return None
+
+
+def _kind_name(sample: bytes) -> str:
+    """Return what a file is that cannot be shown as text, or nothing if that is not known."""
+    kind = file_kind(sample)
+    if kind is not None:
+        return kind.name
+    return "" if encodings.has_controls(sample) else "text in an unknown encoding"
 
 
 def _past_the_end(path: str, first: int, total: int | None, counted: int) -> OutOfRange | LimitExceeded:

@@ -11,8 +11,8 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from itertools import islice
 
-from madang.services.workspace.domain.files import EncodingName, TextLine
-from madang.services.workspace.engine.texts import decode_piece, mark_of
+from madang.services.workspace.domain.files import TextLine
+from madang.storage.files.encodings import EncodingName, byte_order_mark, decode_piece
 
 BLOCK = 64 * 1024
 WINDOW = 64 * 1024
@@ -57,14 +57,14 @@ class LineIndex:
                     return
                 ends = data.count(b"\n") if not self._is_wide else sum(1 for _ in self.ends(data))
                 self._before.append(self._before[-1] + ends)
-                if self.is_complete and self._size > len(mark_of(self._encoding)):
+                if self.is_complete and self._size > len(byte_order_mark(self._encoding)):
                     last = bytes(data[-2:])
                     self._ends_open = not (self._is_line_end(last) if self._is_wide else last.endswith(b"\n"))
 
     def offset_of(self, fd: int, line: int) -> int | None:
         """Return where a line begins, counted from 1, or None if that is not known."""
         if line == 1:
-            return len(mark_of(self._encoding))
+            return len(byte_order_mark(self._encoding))
         if line - 1 > self._before[-1]:
             return None
         block = bisect_left(self._before, line - 1) - 1

@@ -10,7 +10,6 @@ from madang.core.results import ToolResult
 from madang.core.texts import visible_name
 from madang.services.workspace.domain.files import (
     Edited,
-    EncodingName,
     Kind,
     LineEnding,
     Listing,
@@ -20,6 +19,7 @@ from madang.services.workspace.domain.files import (
     Written,
 )
 from madang.services.workspace.views.sizes import size_text
+from madang.storage.files.encodings import EncodingName
 
 UNKNOWN = -1
 """A count that there was no time for."""

@@ -20,7 +20,7 @@ from typing import IO
 
 from madang.core.errors import ToolError
 from madang.services.content.engine.parsing.child.document import MAX_DOCUMENT_PAGES, MAX_EXTRACTED_BYTES
-from madang.services.content.engine.parsing.detection import Kind
+from madang.services.content.engine.parsing.detection import DocumentKind
 from madang.services.content.engine.parsing.parsed import Parsed
 from madang.services.content.engine.parsing.refusals import refusal, stopped, took_too_long
 
@@ -81,7 +81,7 @@ class Child:
                 if stream:
                     stream.close()
 
-    def answer(self, kind: Kind, data: bytes, filename: str) -> Parsed:
+    def answer(self, kind: DocumentKind, data: bytes, filename: str) -> Parsed:
         """Hand over the document and wait for its text. The process is gone afterwards.
 
         Raises:
@@ -94,7 +94,7 @@ class Child:
         finally:
             self.end()
 
-    def _ask(self, kind: Kind, data: bytes, filename: str) -> Parsed:
+    def _ask(self, kind: DocumentKind, data: bytes, filename: str) -> Parsed:
         questions, answers = self._process.stdin, self._process.stdout
         assert questions is not None
         assert answers is not None

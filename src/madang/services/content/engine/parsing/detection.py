@@ -1,4 +1,4 @@
-"""What a file is, from its first bytes. Names are not asked: they lie."""
+"""Which files are documents for the child, and which hold no text at all."""
 
 from __future__ import annotations
 
@@ -7,54 +7,47 @@ from typing import Literal
 from madang.core.errors import InvalidArguments
 from madang.core.phrases import Phrase, say
 from madang.services.content.engine.parsing.refusals import shown
+from madang.storage.files.kinds import FileFamily, file_kind
 
-Kind = Literal["pdf", "archive", "html"]
+DocumentKind = Literal["pdf", "archive", "html"]
 """What the child knows how to read."""
 
-_PDF_EDGE = 1024
-_OLD_OFFICE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 
-
-def document_kind(data: bytes, filename: str) -> Kind | None:
+def document_kind(data: bytes, filename: str) -> DocumentKind | None:
     """Return which document it is, or None for what may be text.
 
     Raises:
-        InvalidArguments: when it is something that holds no text we could read.
+        InvalidArguments: it holds no text that could be read.
     """
-    if data.startswith((b"PK\x03\x04", b"PK\x05\x06")):
-        return "archive"
-    # Some programs write a line or a mark of their own before it, and every viewer takes that. A text about PDF may
-    # name the mark as well, so there it must also end like one.
-    if data.startswith(b"%PDF-") or (b"%PDF-" in data[:_PDF_EDGE] and b"%%EOF" in data[-_PDF_EDGE:]):
-        return "pdf"
-    if data.startswith(_OLD_OFFICE):
-        raise _old_office(data, filename)
-    for start, what in _signatures():
-        if data.startswith(start):
-            raise InvalidArguments(
-                say(
-                    "{filename} is {what}, and holds no text that can be read here.",
-                    filename=shown(filename),
-                    what=what,
-                ),
-                hint=say("Text, Markdown, HTML, code, CSV, PDF, DOCX, XLSX and PPTX can be read: add one of these."),
-            )
-    return None
+    kind = file_kind(data)
+    if kind is None:
+        return None
+    match kind.family:
+        case "pdf":
+            return "pdf"
+        case "zip":
+            return "archive"
+        case "ole":
+            raise _old_office(data, filename)
+        case family:
+            raise _without_text(family, filename)
 
 
-def _signatures() -> tuple[tuple[tuple[bytes, ...], Phrase], ...]:
-    return (
-        (
-            (b"\x89PNG\r\n", b"\xff\xd8\xff", b"GIF8", b"II*\0", b"MM\0*", b"BM\0", b"\0\0\1\0", b"8BPS"),
-            say("a picture"),
+def _without_text(family: FileFamily, filename: str) -> InvalidArguments:
+    names: dict[FileFamily, Phrase] = {
+        "picture": say("a picture"),
+        "packed": say("a packed archive"),
+        "program": say("a program"),
+        "media": say("sound or video"),
+        "database": say("a database"),
+    }
+    return InvalidArguments(
+        say(
+            "{filename} is {what}, and holds no text that can be read here.",
+            filename=shown(filename),
+            what=names[family],
         ),
-        ((b"\x1f\x8b", b"7z\xbc\xaf", b"Rar!", b"\xfd7zXZ", b"BZh9", b"\x28\xb5\x2f\xfd"), say("a packed archive")),
-        ((b"\x7fELF", b"MZ\x90", b"\xca\xfe\xba\xbe", b"\0asm", b"\xcf\xfa\xed\xfe"), say("a program")),
-        (
-            (b"ID3", b"OggS", b"fLaC", b"RIFF", b"\x1aE\xdf\xa3", b"\0\0\0\x18ftyp", b"\0\0\0 ftyp"),
-            say("sound or video"),
-        ),
-        ((b"SQLite format 3\0",), say("a database")),
+        hint=say("Text, Markdown, HTML, code, CSV, PDF, DOCX, XLSX and PPTX can be read: add one of these."),
     )
 
 

@@ -9,7 +9,7 @@ from math import ceil
 
 from madang.core.errors import Unavailable
 from madang.services.content.engine.parsing.children import Child
-from madang.services.content.engine.parsing.detection import Kind, document_kind
+from madang.services.content.engine.parsing.detection import DocumentKind, document_kind
 from madang.services.content.engine.parsing.parsed import Parsed
 from madang.services.content.engine.parsing.refusals import cannot_start, stopped, too_large, took_too_long
 from madang.services.content.engine.parsing.text import HTML, read_text
@@ -69,7 +69,7 @@ class Parser:
             child.kill()
         await asyncio.to_thread(self._threads.shutdown)
 
-    async def _read(self, kind: Kind, data: bytes, filename: str) -> Parsed:
+    async def _read(self, kind: DocumentKind, data: bytes, filename: str) -> Parsed:
         async with self._turns:
             if self._is_closed:
                 raise stopped(filename)

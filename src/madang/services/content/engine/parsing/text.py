@@ -1,14 +1,14 @@
-"""Text files: which encoding they are in, and what they are called by their names."""
+"""Text files: their characters, and what they are called by their names."""
 
 from __future__ import annotations
 
-import codecs
 import re
 
 from madang.core.errors import InvalidArguments
 from madang.core.phrases import say
 from madang.services.content.engine.parsing.parsed import Parsed
 from madang.services.content.engine.parsing.refusals import shown
+from madang.storage.files.encodings import decode, detect_encoding, encode, has_controls, replace_surrogates
 
 PLAIN = "text/plain"
 HTML = "text/html"
@@ -41,11 +41,6 @@ _BEGINS_AS_SVG = re.compile(r"\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*|<!doctype\
 _BEGINS_AS_XML = re.compile(r"\s*<\?xml\b")
 _HEAD = 4096
 
-_MARKS = (
-    (codecs.BOM_UTF8, "utf-8-sig", "utf-8"),
-    (codecs.BOM_UTF16_LE, "utf-16-le", "utf-16-le"),
-    (codecs.BOM_UTF16_BE, "utf-16-be", "utf-16-be"),
-)
 # As browsers understand these names; others are not taken, because Python knows many that are no text.
 _DECLARED = {
     "euc-kr": "cp949", "ks_c_5601-1987": "cp949", "ksc5601": "cp949", "cp949": "cp949", "ms949": "cp949",
@@ -55,16 +50,16 @@ _DECLARED = {
     "windows-1250": "cp1250", "iso-8859-15": "iso8859_15",
 }  # fmt: skip
 _DECLARATION = re.compile(rb"""(?:charset|encoding)\s*=\s*["']?\s*([A-Za-z0-9_.:-]{1,40})""", re.I)
-# What no text has; a few texts of terminals have the others.
-_NO_TEXT = re.compile(r"[\x00-\x08\x0e-\x19\x1c-\x1f\x7f]")
-_HALF_A_PAIR = re.compile(rb"\xed[\xa0-\xbf]")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_UTF8_SURROGATE = re.compile(rb"\xed[\xa0-\xbf]")
+_CONTROLS = re.compile(r"[\x00-\x08\x0e-\x19\x1c-\x1f\x7f]")
 
 
 def read_text(data: bytes, filename: str, mime_type: str) -> Parsed:
     """Decode a text file.
 
     Raises:
-        InvalidArguments: when it is no text, or its encoding is broken or not known.
+        InvalidArguments: it is no text, or its encoding is damaged or unknown.
     """
     text, encoding = _decoded(data, filename)
     return Parsed(text.replace("\r\n", "\n").replace("\r", "\n"), _kind(text[:_HEAD], filename, mime_type), encoding)
@@ -81,51 +76,49 @@ def _kind(head: str, filename: str, mime_type: str) -> str:
         return named
     if _BEGINS_AS_XML.match(head):
         return _XML
-    said = mime_type.partition(";")[0].strip().lower()
-    return said if said in _BY_ENDING.values() else PLAIN
+    declared = mime_type.partition(";")[0].strip().lower()
+    return declared if declared in _BY_ENDING.values() else PLAIN
 
 
 def _decoded(data: bytes, filename: str) -> tuple[str, str]:
-    for mark, name, codec in _MARKS:
-        if data.startswith(mark):
-            try:
-                text = data[len(mark) :].decode(codec)
-            except UnicodeDecodeError as error:
-                raise _damaged(
-                    filename, "UTF-8" if mark == codecs.BOM_UTF8 else "UTF-16", len(mark) + error.start
-                ) from error
-            return _checked(text, filename), name
-    try:
-        text = data.decode()
-    except UnicodeDecodeError as error:
-        return _older(data, filename, error)
+    """Return the text and its encoding: as it is detected, or as the file itself declares where that is not Unicode."""
+    encoding = detect_encoding(data, is_whole=True)
+    if encoding in ("cp949", "utf-8-invalid", "binary") and (declared := _declared(data)):
+        return declared
+    if encoding == "binary" and (b"\0" in data or has_controls(data)):
+        raise not_text(filename)
+    if encoding in ("utf-8-invalid", "binary"):
+        raise _undecodable(data, filename)
+    text = decode(data, encoding)
     if "\0" in text:
         raise not_text(filename)
-    return text, "utf-8"
+    if encoding == "utf-8-bom" and (damage := _SURROGATE.search(text)):
+        raise _damaged(filename, len(encode(text[: damage.start()], encoding)))
+    return replace_surrogates(text), encoding
 
 
-def _older(data: bytes, filename: str, error: UnicodeDecodeError) -> tuple[str, str]:
-    """Decode what is no UTF-8: as the file itself declares, else as Korean Windows writes."""
-    if b"\0" in data:
-        raise not_text(filename)
-    if _HALF_A_PAIR.match(data, error.start):
-        raise _damaged(filename, "UTF-8", error.start) from error
-    declared = _DECLARATION.search(data, 0, _HEAD)
-    names = [_DECLARED.get(declared[1].decode("ascii").lower(), "")] if declared else []
-    for name in (*filter(None, names), "cp949"):
-        try:
-            text = data.decode(name)
-        except UnicodeDecodeError:
-            continue
-        if not _NO_TEXT.search(text):
-            return text, name
-    if _NO_TEXT.search(data[:_HEAD].decode("latin-1")):
-        raise not_text(filename)
-    raise InvalidArguments(
+def _declared(data: bytes) -> tuple[str, str] | None:
+    """Return the text in the encoding that a web page or XML declares, if it is one that browsers know."""
+    declaration = _DECLARATION.search(data, 0, _HEAD)
+    codec = _DECLARED.get(declaration[1].decode("ascii").lower()) if declaration else None
+    if codec is None:
+        return None
+    try:
+        text = data.decode(codec)
+    except UnicodeDecodeError:
+        return None
+    return None if _CONTROLS.search(text) else (text, codec)
+
+
+def _undecodable(data: bytes, filename: str) -> InvalidArguments:
+    position = _first_bad_byte(data)
+    if _UTF8_SURROGATE.match(data, position):
+        return _damaged(filename, position)
+    return InvalidArguments(
         say(
             "{filename} is in no encoding that can be read here: not UTF-8 (byte {position}), not CP949.",
             filename=shown(filename),
-            position=error.start + 1,
+            position=position + 1,
         ),
         hint=say(
             "Save it as UTF-8 and add it again. UTF-8, UTF-16 with a byte order mark and CP949 (EUC-KR) are read."
@@ -133,18 +126,20 @@ def _older(data: bytes, filename: str, error: UnicodeDecodeError) -> tuple[str, 
     )
 
 
-def _checked(text: str, filename: str) -> str:
-    if "\0" in text:
-        raise not_text(filename)
-    return text
+def _first_bad_byte(data: bytes) -> int:
+    try:
+        data.decode()
+    except UnicodeDecodeError as error:
+        return error.start
+    return 0
 
 
-def _damaged(filename: str, encoding: str, position: int) -> InvalidArguments:
+def _damaged(filename: str, position: int) -> InvalidArguments:
     return InvalidArguments(
         say(
             "{filename} is {encoding} text, and damaged at byte {position}: there is no character in these bytes.",
             filename=shown(filename),
-            encoding=encoding,
+            encoding="UTF-8",
             position=position + 1,
         ),
         hint=say(
