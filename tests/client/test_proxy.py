@@ -255,7 +255,7 @@ async def test_without_a_call_a_provider_asks_for_the_context(asker: Asker) -> N
 
 async def test_an_argument_of_a_wrong_name_is_answered_by_the_tool(asker: Asker) -> None:
     async with connect(asker.provider, asker.call) as server:
-        with pytest.raises(InvalidArguments, match="is not known here"):
+        with pytest.raises(InvalidArguments, match="is not an argument of this tool"):
             await server.add_todo(nam="Write it down")
 
 

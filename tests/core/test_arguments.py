@@ -88,7 +88,7 @@ def refusal(arguments: dict[str, Any], *fields: str) -> InvalidArguments:
         ({"flag": 1}, "flag: must be true or false."),
         ({"kind": "c"}, "kind: must be one of 'a' or 'b'."),
         ({"names": [1]}, "names.0: must be a string."),
-        ({"Names": []}, "Names: is not known here."),
+        ({"Names": []}, "Names: is not an argument of this tool."),
         ({"pageSize": "x", "flag": 0}, "pageSize: must be an integer. flag: must be true or false."),
         (
             {"pageSize": "x", "share": "x", "flag": 0, "kind": "c", "names": 1},

@@ -10,7 +10,8 @@ from pydantic.alias_generators import to_camel
 
 from madang.core.errors import InvalidArguments, LimitExceeded
 from madang.core.limits import MAX_ARGUMENT_DEPTH, MAX_ARGUMENT_VALUES
-from madang.core.phrases import Phrase, say
+from madang.core.phrases import Phrase, layout, say
+from madang.core.texts import one_line
 
 MAX_FIELD_NAME_CHARS = 200
 
@@ -62,10 +63,9 @@ def _check_text(text: str) -> None:
 def invalid_arguments(error: ValidationError, *, fields: Iterable[str] = ()) -> InvalidArguments:
     """Return `error` as one sentence that names each field and what is wrong with it."""
     problems = error.errors(include_url=False, include_input=False)
-    first = _problem(problems[0])
-    message = first
+    message = _problem(problems[0])
     for problem in problems[1:3]:
-        message = say("{first} {next}", first=message, next=_problem(problem))
+        message = layout("{first} {next}", first=message, next=_problem(problem))
     if len(problems) > 3:
         message = say("{first} And {count} more.", first=message, count=len(problems) - 3)
     names = ", ".join(fields)
@@ -76,18 +76,18 @@ def invalid_arguments(error: ValidationError, *, fields: Iterable[str] = ()) -> 
 def _problem(problem: Any) -> Phrase:
     # An unknown name is told as it was written: in our spelling it could look like one that is known.
     spelled = str if problem["type"] == "extra_forbidden" else to_camel
-    field = ".".join(spelled(part) if isinstance(part, str) else str(part) for part in problem["loc"])[
-        :MAX_FIELD_NAME_CHARS
-    ]
+    field = ".".join(spelled(part) if isinstance(part, str) else str(part) for part in problem["loc"])
     context = problem.get("ctx", {})
     wording = _WORDINGS.get(problem["type"])
-    what = wording(context) if wording else Phrase(str(problem["msg"]).rstrip("."))
-    return say("{field}: {what}.", field=field or "arguments", what=what)
+    what = wording(context) if wording else layout("{reason}", reason=str(problem["msg"]).rstrip("."))
+    if problem["type"] == "extra_forbidden" and len(problem["loc"]) == 1:
+        what = say("is not an argument of this tool")
+    return say("{field}: {what}.", field=one_line(field or "arguments", MAX_FIELD_NAME_CHARS), what=what)
 
 
 _WORDINGS: dict[str, Callable[[Mapping[str, Any]], Phrase]] = {
     "missing": lambda _: say("is required"),
-    "extra_forbidden": lambda _: say("is not known here"),
+    "extra_forbidden": lambda _: say("is not a field of this object"),
     "int_type": lambda _: say("must be an integer"),
     "int_from_float": lambda _: say("must be an integer"),
     "float_type": lambda _: say("must be a number"),

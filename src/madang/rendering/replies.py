@@ -1,4 +1,4 @@
-"""The one builder of answers: every text, error and page that leaves a tool is put together here."""
+"""The one builder of replies: every text, error and page that leaves a tool is put together here."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def reply(service: str, tool: str, call: Call, result: ToolResult[Any]) -> Reply
         service=service,
         text=f"[{tool}] {render_text(text, translate)}",
         data=result.data.model_dump(mode="json", by_alias=True),
-        page=_shown(result.page, call, translate),
+        page=_rendered_page(result.page, call, translate),
         pause=result.pause.kind if result.pause else None,
         form=result.pause.form if result.pause else None,
         refill=_fragment(result.refill, translate) if result.refill and call.pages != "off" else "",
@@ -74,7 +74,7 @@ def page_document(
 
 
 def document(resource: Resource, call: Call) -> str:
-    """Return the whole text of a resource, with its frontmatter; documents are read on purpose, so they are not cut."""
+    """Return the whole text of a resource, with its frontmatter. It is not truncated: a client asked for this one."""
     assert not isinstance(resource.body, bytes), "the bytes of a file are no text"
     translate = translator(call.locale)
     lines = [line for block in resource.body for line in _lines(block, translate)]
@@ -86,7 +86,7 @@ def document(resource: Resource, call: Call) -> str:
 
 
 def render_text(text: Text, translate: Translate) -> str:
-    """Render `text` within bounds: a list that does not fit is cut at a row, a long line in itself, and both say so."""
+    """Render `text` within its bounds: a long list ends at a row, a long line is truncated, and both say so."""
     blocks = [_lines(block, translate) for block in text]
     whole = "\n".join(chain.from_iterable(blocks))
     if len(whole.encode()) <= MAX_TEXT_BYTES and max(map(len, blocks), default=0) <= MAX_ROWS:
@@ -96,61 +96,60 @@ def render_text(text: Text, translate: Translate) -> str:
         row for block, lines in zip(text, blocks, strict=True) if isinstance(block, Rows) for row in lines[:MAX_ROWS]
     ]
     reserved = min(MIN_ROWS_BYTES, sum(len(row.encode()) + 1 for row in rows))
-    longest = _longest([len(line.encode()) for line in single], MAX_TEXT_BYTES - reserved - len(single))
-    room = MAX_TEXT_BYTES - sum(min(len(line.encode()), longest) + 1 for line in single)
-    shown: list[str] = []
+    max_line_bytes = _max_line_bytes([len(line.encode()) for line in single], MAX_TEXT_BYTES - reserved - len(single))
+    budget_bytes = MAX_TEXT_BYTES - sum(min(len(line.encode()), max_line_bytes) + 1 for line in single)
+    result: list[str] = []
     for block, lines in zip(text, blocks, strict=True):
         if not isinstance(block, Rows):
-            shown.append(_cut(lines[0], longest, translate))
+            result.append(_truncate(lines[0], max_line_bytes, translate))
             continue
-        fitting, room = _fitting(lines, translate, room)
-        shown += fitting
+        fitting, budget_bytes = _fitting_rows(lines, translate, budget_bytes)
+        result += fitting
         left_out = len(lines) - len(fitting)
         if left_out:
             rest = Phrase(block.rest.template, {**block.rest.values, "shown": len(fitting), "left_out": left_out})
-            shown.append(rest.render(translate))
-    return "\n".join(shown)
+            result.append(rest.render(translate))
+    return "\n".join(result)
 
 
-def _fitting(rows: list[str], translate: Translate, room: int) -> tuple[list[str], int]:
-    """Return the rows that fit and the room that is left. One row is always shown, or a list could never be read."""
-    shown: list[str] = []
+def _fitting_rows(rows: list[str], translate: Translate, budget_bytes: int) -> tuple[list[str], int]:
+    """Return the rows that fit and what is left of the budget. One row is always shown, truncated if need be."""
+    fitting: list[str] = []
     for row in rows[:MAX_ROWS]:
-        line = row if shown else _cut(row, max(room, MIN_ROW_BYTES), translate)
-        room -= len(line.encode()) + 1
-        if room < 0 and shown:
+        line = row if fitting else _truncate(row, max(budget_bytes, MIN_ROW_BYTES), translate)
+        budget_bytes -= len(line.encode()) + 1
+        if budget_bytes < 0 and fitting:
             break
-        shown.append(line)
-    return shown, room
+        fitting.append(line)
+    return fitting, budget_bytes
 
 
 def _lines(block: Line | Rows, translate: Translate) -> list[str]:
     return [render_line(line, translate) for line in (block.lines if isinstance(block, Rows) else [block])]
 
 
-def _longest(sizes: list[int], room: int) -> int:
-    """Return how long a line may be so that all fit: short ones stay whole, the long ones share what is left."""
-    for number, size in enumerate(sorted(sizes)):
-        share = room // (len(sizes) - number)
+def _max_line_bytes(sizes: list[int], budget_bytes: int) -> int:
+    """Return how long a line may be so that all fit: short lines stay whole, the long ones share the rest equally."""
+    for index, size in enumerate(sorted(sizes)):
+        share = budget_bytes // (len(sizes) - index)
         if size > share:
             return max(share, MIN_ROW_BYTES)
-        room -= size
+        budget_bytes -= size
     return max(sizes, default=0)
 
 
-def _cut(line: str, longest: int, translate: Translate) -> str:
+def _truncate(line: str, max_bytes: int, translate: Translate) -> str:
     encoded = line.encode()
-    if len(encoded) <= longest:
+    if len(encoded) <= max_bytes:
         return line
-    kept = encoded[:longest].decode(errors="ignore")
-    rest = say("… (cut here: {left_out} more characters are in the structured result)", left_out=len(line) - len(kept))
-    return kept + rest.render(translate)
+    head = encoded[:max_bytes].decode(errors="ignore")
+    rest = say("… (cut here: {left_out} more characters are in the structured result)", left_out=len(line) - len(head))
+    return head + rest.render(translate)
 
 
-def _shown(page: UiPage | None, call: Call, translate: Translate) -> ShownPage | None:
+def _rendered_page(page: UiPage | None, call: Call, translate: Translate) -> ShownPage | None:
     if page is None or call.pages == "off":
         return None
-
     fragment = _fragment(page, translate)
     if call.pages == "linked":
         return ShownPage(page.name, fragment)

@@ -273,7 +273,7 @@ async def test_pending_todos_come_before_completed_ones_in_a_long_list(asker: As
         ("clear_todos", {"ids": 1}, "ids: must be a list."),
         ("clear_todos", {"ids": [1, "2"]}, "ids.1: must be an integer."),
         ("add_observation", {"observation": "\n"}, "observation: must not be blank."),
-        ("get_current_state", {"verbose": True}, "verbose: is not known here."),
+        ("get_current_state", {"verbose": True}, "verbose: is not an argument of this tool."),
     ],
 )
 async def test_a_wrong_argument_is_refused_by_name(

@@ -217,7 +217,11 @@ HOSTILE: list[tuple[str, str, str]] = [
     ("a wrong type", good_then("- goal: 5\n  workflow: []"), "playbooks.1.goal: must be a string."),
     ("a date for a goal", good_then("- goal: 2024-01-01\n  workflow: []"), "playbooks.1.goal: must be a string."),
     ("a bare yes", good_then("- goal: yes\n  workflow: []"), "playbooks.1.goal: must be a string."),
-    ("too many fields", good_then("- goal: x\n  workflow: []\n  id: mine"), "playbooks.1.id: is not known here."),
+    (
+        "too many fields",
+        good_then("- goal: x\n  workflow: []\n  id: mine"),
+        "playbooks.1.id: is not a field of this object.",
+    ),
     ("a key that is no text", good_then("- goal: x\n  workflow: []\n  1: 2"), "playbooks.1"),
     ("broken JSON", '{"madangPlaybooks": 1,', "cannot be read"),
     ("half a character", '{"madangPlaybooks":1,"playbooks":[{"goal":"\\ud83d","workflow":[]}]}', "surrogate"),

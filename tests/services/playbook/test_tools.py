@@ -108,14 +108,17 @@ async def test_ids_are_unique_and_in_the_order_of_creation_times(asker: Asker) -
         ({"goal": "x", "workflow": None}, "workflow: must be a list."),
         ({"goal": "x", "workflow": [{}]}, "workflow.0.description: is required."),
         ({"goal": "x", "workflow": ["step"]}, "workflow.0: must be an object."),
-        ({"goal": "x", "workflow": [{"description": "d", "steps": 1}]}, "workflow.0.steps: is not known here."),
+        (
+            {"goal": "x", "workflow": [{"description": "d", "steps": 1}]},
+            "workflow.0.steps: is not a field of this object.",
+        ),
         (
             {"goal": "x", "workflow": [{"description": "d", "action": {"toolName": 1}}]},
             "workflow.0.action.toolName: must be a string.",
         ),
         ({"goal": "x", "workflow": [{"description": "d"}] * 201}, "workflow: must have at most 200 items."),
         ({"goal": "x", "workflow": [], "initialCommand": None}, "initialCommand: must be a string."),
-        ({"goal": "x", "workflow": [], "id": "mine"}, "id: is not known here."),
+        ({"goal": "x", "workflow": [], "id": "mine"}, "id: is not an argument of this tool."),
         ({"goal": "nul \x00", "workflow": []}, "A text holds a NUL character."),
         (
             {"goal": "half \ud83d", "workflow": []},
@@ -136,7 +139,7 @@ async def test_a_playbook_that_is_none_is_refused_with_the_field(
 async def test_an_unknown_argument_is_named_as_it_was_written(asker: Asker) -> None:
     reply = await asker.ask("list_playbooks", Page=1)
 
-    assert reply.text.startswith("[list_playbooks] Error: Page: is not known here.")
+    assert reply.text.startswith("[list_playbooks] Error: Page: is not an argument of this tool.")
 
 
 async def test_a_long_unknown_argument_does_not_make_a_long_answer(asker: Asker) -> None:
@@ -332,10 +335,10 @@ async def test_a_patched_workflow_is_replaced_as_a_whole(asker: Asker) -> None:
 @pytest.mark.parametrize(
     ("patch", "said"),
     [
-        ({"id": "other"}, "playbook.id: is not known here."),
-        ({"agentId": "other"}, "playbook.agentId: is not known here."),
-        ({"createdAt": "2020-01-01"}, "playbook.createdAt: is not known here."),
-        ({"version": 9}, "playbook.version: is not known here."),
+        ({"id": "other"}, "playbook.id: is not a field of this object."),
+        ({"agentId": "other"}, "playbook.agentId: is not a field of this object."),
+        ({"createdAt": "2020-01-01"}, "playbook.createdAt: is not a field of this object."),
+        ({"version": 9}, "playbook.version: is not a field of this object."),
         ({"goal": None}, "playbook.goal: cannot be removed."),
         ({"workflow": None}, "playbook.workflow: cannot be removed."),
         ({"goal": " "}, "playbook.goal: must not be blank."),

@@ -137,7 +137,7 @@ async def test_a_page_is_linked_or_embedded_as_the_client_takes_it(asker: Asker)
         ({"prompt": "Q", "type": "text", "timeoutS": "5"}, "timeoutS: must be an integer."),
         ({"prompt": "Q", "type": "text", "timeoutS": True}, "timeoutS: must be an integer."),
         ({"prompt": "Q", "type": "text", "timeoutS": float("nan")}, "timeoutS: must be"),
-        ({"prompt": "Q", "type": "text", "default": "x"}, "default: is not known here."),
+        ({"prompt": "Q", "type": "text", "default": "x"}, "default: is not an argument of this tool."),
     ],
 )
 async def test_a_question_that_cannot_be_asked_names_the_field_and_is_not_kept(
