@@ -13,7 +13,7 @@ from benchmarks.stdio import NOTHING
 from madang.app import Madang, open_madang
 from madang.rendering import pages
 from madang.server.mcp import McpServer
-from madang.services.ui.engine import CHART_TYPES
+from madang.services.chart.domain.charts import CHART_TYPES
 from madang.settings import Settings
 
 POINTS = 10_000

@@ -61,7 +61,7 @@ async def open_madang(settings: Settings, base_url: str = "") -> AsyncIterator[M
     services = builtin_services(database, folders, downloads, index_dir=settings.data_dir / "index")
     _check_names(services, [*settings.services, *(name for names in settings.grants.values() for name in names)])
     for service in services:
-        if not settings.services or service.metadata.name in settings.services:
+        if not settings.services or not set(settings.services).isdisjoint(service.metadata.names):
             provider.register(service)
     try:
         yield Madang(settings, database, provider, downloads)

@@ -13,9 +13,9 @@ from madang.core.phrases import Phrase
 from madang.core.results import UiPage
 from madang.rendering.catalogue import translator
 from madang.rendering.pages import render_fragment
+from madang.services.chart.domain.charts import CHART_TYPES
 from madang.services.ui import views
 from madang.services.ui.domain import Prompt
-from madang.services.ui.engine import CHART_TYPES
 from tests.browser.embedding import EmbeddingHost
 from tests.browser.serving import APPS, ServedMadang, open_served
 from tests.browser.test_look import PLAYBOOKS

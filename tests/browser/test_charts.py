@@ -15,9 +15,9 @@ from playwright.async_api import Browser, expect
 
 from madang.core.calls import Locale
 from madang.rendering.pages import render_page
-from madang.services.ui.engine import CHART_TYPES, Chart, ChartType, standalone_svg
+from madang.services.chart.domain.charts import CHART_TYPES, Chart, ChartType
 from tests.browser.embedding import EmbeddingHost
-from tests.services.ui.charts import GALLERY, HOSTILE, chart, fragment, months
+from tests.services.chart.charts import GALLERY, HOSTILE, chart, draw_file, fragment, months
 
 SAVES_FILES: dict[str, Any] = {"serverTools": {}, "downloadFile": {}}
 
@@ -168,7 +168,7 @@ async def test_the_file_is_a_picture_by_itself(browser: Browser, artefacts: Path
     page = await browser.new_page(viewport={"width": 760, "height": 460}, color_scheme="dark")
     try:
         path = artefacts / f"chart-file-{name}.svg"
-        path.write_text(standalone_svg(GALLERY[name], lambda text: text), encoding="utf-8")
+        path.write_text(draw_file(GALLERY[name]), encoding="utf-8")
         await page.goto(path.as_uri())
         await page.screenshot(path=artefacts / f"chart-file-{name}.png")
 

@@ -16,7 +16,7 @@ import pytest
 from anyio import fail_after
 from playwright.async_api import Browser, expect
 
-from madang.services.ui.engine import CHART_TYPES
+from madang.services.chart.domain.charts import CHART_TYPES
 from madang.storage.audit import AUDIT_MIGRATIONS
 from madang.storage.database import Row, Transaction
 from madang.storage.sqlite import SqliteDatabase

@@ -23,6 +23,14 @@ class ServiceMetadata:
     version: str
     instructions: str = ""
     """For models that connect: when to use which of its tools. In English, as the descriptions of tools are."""
+    former_names: tuple[str, ...] = ()
+    """Services that had these tools before. A grant, a setting or a qualified tool name (`ui__visualize_data`) that
+    was written for one of them holds for this service too."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The name and the former names."""
+        return self.name, *self.former_names
 
 
 @dataclass(frozen=True, slots=True)

@@ -233,13 +233,13 @@ class Provider:
         if entry is None and "__" in name:
             service_name, _, tool_name = name.partition("__")
             entry = self._tools.get(tool_name)
-            if entry is not None and entry[0].metadata.name != service_name:
+            if entry is not None and service_name not in entry[0].metadata.names:
                 return None
         return entry
 
     def _may_use(self, call: Call, service: Service) -> bool:
         granted = self._grants.get(call.assistant_id or "")
-        return granted is None or service.metadata.name in granted
+        return granted is None or not granted.isdisjoint(service.metadata.names)
 
     async def _offering(self, call: Call) -> list[OffersResources]:
         return [service for service in await self._ready(call) if isinstance(service, OffersResources)]

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from madang.core.service import Service
 from madang.core.tools import ToolSchemas
+from madang.services.chart.service import ChartService
 from madang.services.content.service import ContentService
 from madang.services.planning.service import PlanningService
 from madang.services.playbook.service import PlaybookService
@@ -38,6 +39,7 @@ def builtin_services(
         PlaybookService(database),
         PlanningService(database),
         UiService(database),
+        ChartService(),
         ContentService(database, index_dir, folders),
         WorkspaceService(database, folders, downloads),
     ]

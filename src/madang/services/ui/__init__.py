@@ -1,1 +1,1 @@
-"""Asking and showing the person: prompts, waits and charts."""
+"""Asking the person: questions and waits."""

@@ -20,7 +20,7 @@ class UiService:
     metadata = ServiceMetadata(
         name="ui",
         title=say("Questions"),
-        description=say("Questions to the person, stops until they are ready, and charts."),
+        description=say("Questions to the person, and stops until they are ready."),
         version="1",
         instructions=(
             "prompt_user asks the person and wait_for_user stops for them; both answer at once, and get_prompt reads "

@@ -9,11 +9,9 @@ from pydantic import Field, ValidationError, ValidatorFunctionWrapHandler, WithJ
 from pydantic_core import PydanticCustomError
 
 from madang.core.calls import Call
-from madang.core.errors import InvalidArguments
-from madang.core.phrases import say
 from madang.core.results import ToolResult
 from madang.core.tools import tool
-from madang.services.ui import engine, views
+from madang.services.ui import views
 from madang.services.ui.domain import (
     DEFAULT_TIMEOUT_S,
     MAX_ANSWER_CHARS,
@@ -31,7 +29,6 @@ from madang.services.ui.domain import (
 from madang.services.ui.store import UiStore
 
 Id = Annotated[str, Field(min_length=1, max_length=100)]
-Caption = Annotated[str, Field(max_length=200)]
 WaitS = Annotated[int, Field(ge=0, le=25)]
 
 
@@ -114,35 +111,6 @@ class UiTools:
     async def resume_from_wait(self, call: Call, wait_id: Id) -> ToolResult[views.WaitState]:
         """Say that the person is ready: ends a wait and tells what to do next."""
         return views.resumed(await self._store.resume(call, wait_id))
-
-    @tool(effect="read", page=views.CHART_PAGE)
-    async def visualize_data(
-        self,
-        call: Call,
-        type: engine.ChartType,
-        data: engine.Points | None = None,
-        series: Annotated[list[engine.Series], Field(min_length=1, max_length=engine.MAX_SERIES)] | None = None,
-        title: Caption = "",
-        x_label: Caption = "",
-        y_label: Caption = "",
-    ) -> ToolResult[views.ChartShown]:
-        """Show the person a chart, of data (one series) or of several named series. Does not pause."""
-        if (data is None) == (series is None):
-            raise InvalidArguments(
-                say("data: give either 'data' for one series or 'series' for several."),
-                hint=say("For example: data: [{example}]", example='{"label": "May", "value": 3}'),
-            )
-        chart = engine.Chart.model_construct(
-            type=type,
-            series=series or [engine.Series.model_construct(name="", data=data or [])],
-            title=title,
-            x_label=x_label,
-            y_label=y_label,
-        )
-        engine.check(chart)
-        numbers = engine.summary(chart).model_dump(mode="json")["series"]
-        shown = views.ChartShown(type=type, title=title, points=chart.count, series=numbers)
-        return views.charted(shown, engine.text(chart), engine.ChartPage(chart))
 
     async def _answered(self, call: Call, id: str, wait_s: int) -> Prompt:
         """Return a prompt when it is settled, or as it is when the time is over."""

@@ -1,4 +1,4 @@
-"""Questions, waits and charts as results: for the model, as data, and as pages for the person. Pure."""
+"""Questions and waits as results: for the model, as data, and as pages for the person. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from madang.core.results import Form, Pause, ToolResult, UiPage
 from madang.core.texts import one_line
 from madang.services.ui.domain import Answer, Prompt, PromptType, Status, Wait, said
 
-CHART_PAGE = "ui/chart"
 PROMPT_PAGE = "ui/prompt"
 WAIT_PAGE = "ui/wait"
 
@@ -35,13 +34,6 @@ class PromptReply(Document):
 class PromptList(Document):
     prompts: list[Prompt]
     total: int
-
-
-class ChartShown(Document):
-    type: str
-    title: str
-    points: int
-    series: list[dict[str, Any]]
 
 
 class WaitState(Document):
@@ -166,18 +158,6 @@ def resumed(wait: Wait) -> ToolResult[WaitState]:
         say("You may now go on."),
     ]
     return ToolResult(text, _wait_state(wait), page=_wait_page(wait))
-
-
-def charted(data: ChartShown, words: Sequence[Phrase], page: object) -> ToolResult[ChartShown]:
-    """Return a chart: in words for the model, and as what `templates/chart.html` is filled with. It never pauses."""
-    shown = say('Showing the chart "{title}".', title=data.title) if data.title else say("Showing a chart.")
-    rest = say("… {left_out} more line(s). The numbers of each series are all in the structured result.")
-    text: Text = [shown, Rows(words, rest), "", say("Note: Tell the person what stands out; they see the chart.")]
-    return ToolResult(
-        text,
-        data,
-        page=UiPage(name=CHART_PAGE, title=say("Chart"), template="ui/chart.html", context={"chart": page}),
-    )
 
 
 def _pause(prompt: Prompt) -> Pause:

@@ -9,7 +9,11 @@ from madang.core.calls import Locale
 from madang.core.phrases import Phrase
 from madang.rendering.catalogue import translator
 from madang.rendering.pages import render_fragment
-from madang.services.ui.engine import Chart, ChartPage, ChartType, Point, Series
+from madang.services.chart.domain.charts import Chart, ChartType, Point, Series
+from madang.services.chart.domain.summaries import summarize
+from madang.services.chart.engine.canvas import WIDE, PictureSize
+from madang.services.chart.engine.drawing import Drawing, draw_chart, lay_out
+from madang.services.chart.views import ChartPage, chart_phrases, describe
 
 HOSTILE = [
     '<img src=x onerror="window.__pwned=1">',
@@ -48,7 +52,25 @@ def fragment(chart: Chart, locale: Locale = "en") -> str:
     def fill(template: str, **values: object) -> str:
         return Phrase(template, values).render(translator(locale))
 
-    return render_fragment("ui/chart.html", {"chart": ChartPage(chart)}, fill)
+    return render_fragment("chart/chart.html", {"chart": chart_page(chart)}, fill)
+
+
+def chart_page(chart: Chart) -> ChartPage:
+    return ChartPage(chart, chart_phrases(chart, describe(chart, summarize(chart))), draw_chart)
+
+
+def draw(chart: Chart, size: PictureSize = WIDE) -> str:
+    """Return the chart in English as an element of a page."""
+    return _drawing(chart, size).inline()
+
+
+def draw_file(chart: Chart) -> str:
+    """Return the chart in English as an SVG file."""
+    return _drawing(chart, WIDE).file()
+
+
+def _drawing(chart: Chart, size: PictureSize) -> Drawing:
+    return lay_out(chart, chart_phrases(chart, describe(chart, summarize(chart))), english, size)
 
 
 def months(*values: float) -> list[tuple[str, float]]:

@@ -1,4 +1,4 @@
-"""What a chart is made of, what it refuses, and how the points of its series stand beside each other."""
+"""The data of a chart, what it refuses, and how the points of its series are aligned."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from pydantic import Field
 
 from madang.core.documents import Document
 from madang.core.errors import InvalidArguments
-from madang.core.phrases import Phrase, say
-from madang.services.ui.engine.numbers import plain
+from madang.core.phrases import say
+from madang.services.chart.domain.numbers import plain_number
 
 ChartType = Literal["bar", "line", "area", "scatter", "pie"]
 CHART_TYPES: tuple[ChartType, ...] = get_args(ChartType)
@@ -43,7 +43,7 @@ class Series(Document):
 
 
 class Chart(Document):
-    """What is to be drawn. Call `check` before anything else takes it."""
+    """What is to be drawn. `check_chart` comes first; everything else relies on it."""
 
     type: ChartType
     series: Annotated[list[Series], Field(min_length=1, max_length=MAX_SERIES)]
@@ -56,12 +56,12 @@ class Chart(Document):
         return sum(len(series.data) for series in self.series)
 
     @cached_property
-    def aligned(self) -> Aligned:
-        """The series side by side; both pictures, the table and the files need it."""
+    def alignment(self) -> Alignment:
+        """The series side by side; cached, because both pictures, the table and the files need it."""
         return align(self)
 
 
-def check(chart: Chart) -> None:
+def check_chart(chart: Chart) -> None:
     """Refuse what the types alone let pass.
 
     Raises:
@@ -79,22 +79,22 @@ def check(chart: Chart) -> None:
 
 
 def _check_names(chart: Chart) -> None:
-    seen: dict[str, int] = {}
+    numbers_by_name: dict[str, int] = {}
     for number, series in enumerate(chart.series):
         if not series.name.strip():
             raise InvalidArguments(
                 say("series.{number}.name: must not be blank where there are several series.", number=number)
             )
-        if series.name in seen:
+        if series.name in numbers_by_name:
             raise InvalidArguments(
                 say(
                     "series.{number}.name: is already the name of series.{other}.",
                     number=number,
-                    other=seen[series.name],
+                    other=numbers_by_name[series.name],
                 ),
                 hint=say("Give each series a name of its own: the legend tells them apart by it."),
             )
-        seen[series.name] = number
+        numbers_by_name[series.name] = number
 
 
 def _check_pie(chart: Chart) -> None:
@@ -112,7 +112,7 @@ def _check_pie(chart: Chart) -> None:
                 say(
                     "{field}: a pie shows parts of a whole, so it cannot be negative ({value}).",
                     field=f"{field}.{number}.value",
-                    value=plain(point.value),
+                    value=plain_number(point.value),
                 ),
                 hint=say("Use type 'bar' for negative values."),
             )
@@ -123,50 +123,41 @@ def _check_pie(chart: Chart) -> None:
         )
 
 
-Slot = tuple[str, int]
-"""A place on the axis: a label, and the how-manieth of that name it is within its series."""
+Position = tuple[str, int]
+"""A position on the axis: a label and its occurrence index within the series."""
 
 
 @dataclass(frozen=True, slots=True)
-class Aligned:
-    """The series side by side: the places there are, and for each series the value at each place, where it has one."""
+class Alignment:
+    """The series side by side: all positions, and for each series its value at each position where it has one."""
 
-    slots: list[Slot]
-    columns: list[dict[Slot, float]]
+    positions: list[Position]
+    columns: list[dict[Position, float]]
 
 
-def align(chart: Chart) -> Aligned:
-    """Put equal labels of different series into one place, keeping the order that each series has."""
-    columns = [dict(_slots(series)) for series in chart.series]
-    # A place that only a later series has comes after its neighbour there, so that one day more in the
-    # second of two years does not land behind December.
-    after: dict[Slot | None, Slot | None] = {None: None}
+def align(chart: Chart) -> Alignment:
+    """Give equal labels of different series one position, keeping the order within each series."""
+    columns = [dict(_values_by_position(series)) for series in chart.series]
+    # A linked list: a position that only a later series has comes after its neighbour there, so that one day more
+    # in the second of two years does not land behind December.
+    following: dict[Position | None, Position | None] = {None: None}
     for column in columns:
-        previous: Slot | None = None
-        for slot in column:
-            if slot not in after:
-                after[slot] = after[previous]
-                after[previous] = slot
-            previous = slot
-    slots: list[Slot] = []
-    place = after[None]
-    while place is not None:
-        slots.append(place)
-        place = after[place]
-    return Aligned(slots, columns)
+        previous: Position | None = None
+        for position in column:
+            if position not in following:
+                following[position] = following[previous]
+                following[previous] = position
+            previous = position
+    positions: list[Position] = []
+    current = following[None]
+    while current is not None:
+        positions.append(current)
+        current = following[current]
+    return Alignment(positions, columns)
 
 
-def _slots(series: Series) -> Iterator[tuple[Slot, float]]:
-    seen: Counter[str] = Counter()
+def _values_by_position(series: Series) -> Iterator[tuple[Position, float]]:
+    occurrences: Counter[str] = Counter()
     for point in series.data:
-        yield (point.label, seen[point.label]), point.value
-        seen[point.label] += 1
-
-
-CHART_NAMES: dict[ChartType, Phrase] = {
-    "bar": say("Bar chart"),
-    "line": say("Line chart"),
-    "area": say("Area chart"),
-    "scatter": say("Scatter plot"),
-    "pie": say("Pie chart"),
-}
+        yield (point.label, occurrences[point.label]), point.value
+        occurrences[point.label] += 1

@@ -1,4 +1,4 @@
-"""Colours, dashes, shapes and hatchings: what tells series apart, with and without colour."""
+"""Colours, dashes, shapes and hatchings that distinguish series, with and without colour."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _HATCHINGS = (
 
 
 def style(used: Iterable[int], *, is_themed: bool) -> str:
-    """Return the style of a picture: for a page, the host's theme first; for a file, what every viewer knows."""
+    """Return the CSS of a picture: for a page, with the host's theme first; for a file, with plain colours."""
 
     def colour(name: str, pair: tuple[str, str]) -> str:
         return f"var(--{name},light-dark({pair[0]},{pair[1]}))" if is_themed else pair[0]
@@ -63,9 +63,9 @@ def style(used: Iterable[int], *, is_themed: bool) -> str:
         ".area{fill-opacity:.18}",
     ]
     for number in sorted({index % len(COLOURS) for index in used}):
-        shown = colour(f"chart-{number + 1}", COLOURS[number])
-        rules.append(f".f{number}{{fill:{shown}}}")
-        rules.append(f".l{number}{{stroke:{shown}}}")
+        series_colour = colour(f"chart-{number + 1}", COLOURS[number])
+        rules.append(f".f{number}{{fill:{series_colour}}}")
+        rules.append(f".l{number}{{stroke:{series_colour}}}")
     return "".join(f".chart {rule}" for rule in rules)
 
 
@@ -83,7 +83,7 @@ def dash(index: int) -> str:
 
 
 def symbol(index: int, x: float, y: float, radius: float) -> str:
-    """Return the outline of a series' symbol around a place."""
+    """Return the outline of a series' symbol around a point."""
     corners = _SHAPES[index % len(_SHAPES)]
     if corners:
         return "M" + " ".join(f"{x + radius * dx:.1f} {y + radius * dy:.1f}" for dx, dy in corners) + "z"

@@ -1,0 +1,1 @@
+"""What a chart is: its data, what it refuses, its statistics and its table. Pure."""

@@ -1,0 +1,159 @@
+"""The marks between the axes: bars, lines, areas and point clouds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from madang.services.chart.domain.charts import Alignment, Chart, ChartType, Position
+from madang.services.chart.domain.numbers import parse_number, plain_number
+from madang.services.chart.engine import look
+from madang.services.chart.engine.canvas import Canvas, Plot, path, tenths
+from madang.services.chart.engine.lettering import text_width
+from madang.services.chart.engine.scales import Scale, compact_number
+from madang.services.chart.engine.thinning import Coordinates, split_evenly, thin_cloud, thin_line
+
+_MAX_BAR_WIDTH_PX = 64.0
+_MAX_LABELLED_BARS = 14
+_RADIUS = 4.2
+_SMALL_RADIUS = 2.2
+
+
+def draw_series(canvas: Canvas, plot: Plot, chart: Chart, alignment: Alignment, vertical: Scale) -> float:
+    """Draw series over labelled positions, and return how far the marks reach below the plot."""
+    depth = 0.0
+    if chart.type == "bar":
+        depth = _bars(canvas, plot, chart, alignment, vertical)
+    elif chart.type == "scatter":
+        _named_cloud(canvas, plot, chart, alignment, vertical)
+    else:
+        _lines(canvas, plot, chart, alignment, vertical)
+    _baseline(canvas, plot, vertical)
+    return depth
+
+
+def draw_cloud(canvas: Canvas, plot: Plot, chart: Chart, across: Scale, vertical: Scale) -> None:
+    """Draw points with numbers on both axes."""
+    points_by_series = [
+        [
+            (plot.x(across.share(parse_number(point.label) or 0.0)), plot.y(vertical.share(point.value)))
+            for point in series.data
+        ]
+        for series in chart.series
+    ]
+    _baseline(canvas, plot, vertical)
+    _cloud(canvas, chart, points_by_series)
+
+
+def draw_swatch(canvas: Canvas, type: ChartType, index: int, x: float, y: float) -> None:
+    """Draw a series' sample for the legend: 20 units wide, at the height of a line of text."""
+    if type == "bar" or type == "pie":
+        canvas.add(f'<rect {canvas.surface(index)} x="{tenths(x)}" y="{tenths(y - 6)}" width="18" height="12"/>')
+        return
+    if type != "scatter":
+        canvas.add(_stroke(canvas, index, f"M{tenths(x)} {tenths(y)}h20"))
+    canvas.symbol(index, x + 10, y, _RADIUS)
+
+
+def _baseline(canvas: Canvas, plot: Plot, vertical: Scale) -> None:
+    """Draw the baseline: at zero where it is on the axis, else at the edge."""
+    y = plot.y(vertical.share(0.0) if vertical.ticks[-1] >= 0 else 0.0)
+    canvas.add(f'<path class="axis" d="M{tenths(plot.left)} {tenths(y)}h{tenths(plot.width)}"/>')
+
+
+def _bars(canvas: Canvas, plot: Plot, chart: Chart, alignment: Alignment, vertical: Scale) -> float:
+    count = len(chart.series)
+    groups = split_evenly(alignment.positions, max(1, canvas.size.max_vertices // 2 // count))
+    band = plot.width / len(groups)
+    bar_width = min(band * 0.8 / count, _MAX_BAR_WIDTH_PX)
+    is_each_drawn = len(groups) == len(alignment.positions) and len(groups) * count <= canvas.size.max_marks
+    for index, (series, column) in enumerate(zip(chart.series, alignment.columns, strict=True)):
+        surface = canvas.surface(index)
+        bars: list[str] = []
+        for group_index, group in enumerate(groups):
+            values = [column[position] for position in group if position in column]
+            if not values:
+                continue
+            # A bar of several values spans from the lowest to the highest, so that neither is hidden.
+            top, bottom = plot.y(vertical.share(max(0.0, *values))), plot.y(vertical.share(min(0.0, *values)))
+            x = plot.left + (group_index + 0.5) * band + (index - count / 2) * bar_width
+            if is_each_drawn:
+                tooltip = canvas.tooltip(_point_text(series.name, group[0][0], values[0]))
+                box = (
+                    f'x="{tenths(x)}" y="{tenths(top)}" width="{bar_width * 0.96:.2f}" height="{tenths(bottom - top)}"'
+                )
+                canvas.add(f"<rect {surface} {box}>{tooltip}</rect>")
+            else:
+                bars.append(f"M{x:.2f} {tenths(bottom)}V{tenths(top)}h{bar_width:.2f}V{tenths(bottom)}")
+        if bars:
+            canvas.add(f'<path {surface} d="{"".join(bars)}"/>')
+    if is_each_drawn and count == 1 and len(groups) <= _MAX_LABELLED_BARS:
+        return _bar_values(canvas, plot, [alignment.columns[0][position] for position in alignment.positions], vertical)
+    return 0.0
+
+
+def _bar_values(canvas: Canvas, plot: Plot, values: Sequence[float], vertical: Scale) -> float:
+    band, font = plot.width / len(values), canvas.size.font
+    texts = [compact_number(value) for value in values]
+    if max(text_width(text, font) for text in texts) > band:
+        return 0.0
+    lowest = 0.0
+    for index, (value, text) in enumerate(zip(values, texts, strict=True)):
+        y = plot.y(vertical.share(value)) + (font if value < 0 else -4)
+        canvas.text(text, plot.left + (index + 0.5) * band, y, max_width=band + 1, anchor="middle")
+        lowest = max(lowest, y)
+    return max(0.0, lowest - plot.bottom)
+
+
+def _lines(canvas: Canvas, plot: Plot, chart: Chart, alignment: Alignment, vertical: Scale) -> None:
+    xs = _x_by_position(plot, alignment)
+    max_points = canvas.size.max_vertices // len(chart.series)
+    has_marks = chart.count <= canvas.size.max_marks and len(alignment.positions) * 14 <= plot.width
+    base = plot.y(vertical.share(0.0))
+    for index, (series, column) in enumerate(zip(chart.series, alignment.columns, strict=True)):
+        values = [(position, column[position]) for position in alignment.positions if position in column]
+        sample = thin_line([(xs[position], value) for position, value in values], max_points)
+        vertices = [(x, plot.y(vertical.share(value))) for x, value in sample]
+        if chart.type == "area" and len(vertices) > 1:
+            outline = path([(vertices[0][0], base), *vertices, (vertices[-1][0], base)])
+            canvas.add(f'<path class="area {look.fill(index)}" d="{outline}z"/>')
+        if len(vertices) > 1:
+            canvas.add(_stroke(canvas, index, path(vertices)))
+        if has_marks or len(vertices) == 1:
+            for (position, value), (x, y) in zip(values, vertices, strict=True):
+                tooltip = canvas.tooltip(_point_text(series.name, position[0], value))
+                canvas.symbol(index, x, y, _RADIUS, tooltip)
+
+
+def _stroke(canvas: Canvas, index: int, d: str) -> str:
+    canvas.used_series.add(index)
+    return f'<path class="line {look.stroke(index)}"{look.dash(index)} d="{d}"/>'
+
+
+def _named_cloud(canvas: Canvas, plot: Plot, chart: Chart, alignment: Alignment, vertical: Scale) -> None:
+    xs = _x_by_position(plot, alignment)
+    points_by_series = [
+        [(xs[position], plot.y(vertical.share(value))) for position, value in column.items()]
+        for column in alignment.columns
+    ]
+    _cloud(canvas, chart, points_by_series)
+
+
+def _cloud(canvas: Canvas, chart: Chart, points_by_series: Sequence[Sequence[Coordinates]]) -> None:
+    if chart.count <= canvas.size.max_marks:
+        for index, (series, points) in enumerate(zip(chart.series, points_by_series, strict=True)):
+            for point, (x, y) in zip(series.data, points, strict=True):
+                tooltip = canvas.tooltip(_point_text(series.name, point.label, point.value))
+                canvas.symbol(index, x, y, _RADIUS, tooltip)
+        return
+    for index, points in enumerate(points_by_series):
+        sample = thin_cloud(points, 2 * canvas.size.max_vertices // len(points_by_series))
+        canvas.add(f'<path {canvas.symbols(index, _SMALL_RADIUS)} d="{path(sample)}"/>')
+
+
+def _x_by_position(plot: Plot, alignment: Alignment) -> dict[Position, float]:
+    count = len(alignment.positions)
+    return {position: plot.x((index + 0.5) / count) for index, position in enumerate(alignment.positions)}
+
+
+def _point_text(series: str, label: str, value: float) -> str:
+    return f"{series}, {label}: {plain_number(value)}" if series else f"{label}: {plain_number(value)}"

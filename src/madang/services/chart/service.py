@@ -1,0 +1,23 @@
+"""The chart service, put together."""
+
+from __future__ import annotations
+
+from madang.core.phrases import say
+from madang.core.service import ServiceMetadata
+from madang.core.tools import tools_of
+from madang.services.chart.tools import ChartTools
+
+
+class ChartService:
+    """Shows data as charts. It keeps nothing."""
+
+    metadata = ServiceMetadata(
+        name="chart",
+        title=say("Charts"),
+        description=say("Charts for the person, with their numbers in words for the model."),
+        version="1",
+        former_names=("ui",),
+    )
+
+    def __init__(self) -> None:
+        self.tools = tools_of(ChartTools())

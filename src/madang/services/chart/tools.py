@@ -1,0 +1,49 @@
+"""What an agent can do with charts."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from madang.core.calls import Call
+from madang.core.errors import InvalidArguments
+from madang.core.phrases import say
+from madang.core.results import ToolResult
+from madang.core.tools import tool
+from madang.services.chart import views
+from madang.services.chart.domain.charts import MAX_SERIES, Caption, Chart, ChartType, Points, Series, check_chart
+from madang.services.chart.domain.summaries import summarize
+from madang.services.chart.engine.drawing import draw_chart
+
+
+class ChartTools:
+    """The tools of the chart service."""
+
+    @tool(effect="read", page=views.CHART_PAGE)
+    async def visualize_data(
+        self,
+        call: Call,
+        type: ChartType,
+        data: Points | None = None,
+        series: Annotated[list[Series], Field(min_length=1, max_length=MAX_SERIES)] | None = None,
+        title: Caption = "",
+        x_label: Caption = "",
+        y_label: Caption = "",
+    ) -> ToolResult[views.ChartShown]:
+        """Show the person a chart, of data (one series) or of several named series. Does not pause."""
+        if (data is None) == (series is None):
+            raise InvalidArguments(
+                say("data: give either 'data' for one series or 'series' for several."),
+                hint=say("For example: data: [{example}]", example='{"label": "May", "value": 3}'),
+            )
+        # Constructed without validation: the provider has validated every part of it already.
+        chart = Chart.model_construct(
+            type=type,
+            series=series or [Series.model_construct(name="", data=data or [])],
+            title=title,
+            x_label=x_label,
+            y_label=y_label,
+        )
+        check_chart(chart)
+        return views.chart_shown(chart, summarize(chart), draw_chart)

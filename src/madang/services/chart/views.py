@@ -1,0 +1,189 @@
+"""Charts as results: in words for the model, as data, and as a page for the person. Pure.
+
+A page travels with its result, so this module bounds its size. The picture itself is drawn by the engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import TYPE_CHECKING
+
+from madang.core.documents import Document
+from madang.core.phrases import Phrase, Rows, Text, Translate, layout, say
+from madang.core.results import ToolResult, UiPage
+from madang.core.texts import one_line
+from madang.services.chart.domain.charts import Chart, ChartType
+from madang.services.chart.domain.drawings import ChartPhrases, DrawChart
+from madang.services.chart.domain.numbers import plain_number
+from madang.services.chart.domain.summaries import SeriesSummary
+from madang.services.chart.domain.tables import Column, ColumnKind, Table, tabulate
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
+
+# The address from before charts were a service of their own: hosts keep it with their conversations.
+CHART_PAGE = "ui/chart"
+
+MAX_PAGE_BYTES = 300_000
+MAX_TABLE_BYTES = 50_000
+MAX_TABLE_ROWS = 200
+MAX_TEXT_ROWS = 20
+MAX_LABEL_IN_TEXT_CHARS = 60
+_TEMPLATE_BYTES = 6_000
+
+CHART_NAMES: dict[ChartType, Phrase] = {
+    "bar": say("Bar chart"),
+    "line": say("Line chart"),
+    "area": say("Area chart"),
+    "scatter": say("Scatter plot"),
+    "pie": say("Pie chart"),
+}
+COLUMN_NAMES: dict[ColumnKind, Phrase] = {"label": say("label"), "series": say("series"), "value": say("value")}
+
+
+class ChartShown(Document):
+    type: ChartType
+    title: str
+    points: int
+    series: list[SeriesSummary]
+
+
+@dataclass(frozen=True, slots=True)
+class PageParts:
+    """The contents of a page in one language; `csv_file` is empty where it is too large for a page."""
+
+    pictures: Markup
+    header: list[str]
+    rows: list[list[str]]
+    left_out: int
+    svg_file: Markup
+    csv_file: Markup
+
+
+@dataclass(frozen=True, slots=True)
+class ChartPage:
+    """What `templates/chart.html` is filled with, as `chart`. Nothing is drawn before the template asks."""
+
+    chart: Chart
+    phrases: ChartPhrases
+    draw: DrawChart
+
+    @property
+    def title(self) -> str:
+        return self.chart.title.strip()
+
+    def parts(self, translate: Translate) -> PageParts:
+        """Draw the chart and return what fits into a page."""
+        drawn = self.draw(self.chart, self.phrases, translate)
+        table = tabulate(self.chart, MAX_TABLE_ROWS)
+        header = [_column_name(column, translate) for column in table.columns]
+        rows, table_bytes = _fit_rows(header, table)
+        left_out = table.left_out + len(table.rows) - len(rows)
+        room = MAX_PAGE_BYTES - _TEMPLATE_BYTES - table_bytes - _size(drawn.pictures) - _size(drawn.svg_file)
+        csv_file = drawn.csv_file if _size(drawn.csv_file) <= room else drawn.csv_file[:0]
+        return PageParts(drawn.pictures, header, rows, left_out, drawn.svg_file, csv_file)
+
+
+def chart_shown(chart: Chart, summaries: Sequence[SeriesSummary], draw: DrawChart) -> ToolResult[ChartShown]:
+    """Return a chart: in words for the model, and as a page that `draw` fills. It never pauses."""
+    opening = say('Showing the chart "{title}".', title=chart.title) if chart.title else say("Showing a chart.")
+    description = describe(chart, summaries)
+    rest = say("… {left_out} more line(s). The numbers of each series are all in the structured result.")
+    text: Text = [
+        opening,
+        Rows([*description, layout(""), *_table_lines(chart)], rest),
+        "",
+        say("Note: Tell the person what stands out; they see the chart."),
+    ]
+    data = ChartShown.model_construct(type=chart.type, title=chart.title, points=chart.count, series=list(summaries))
+    page = ChartPage(chart, chart_phrases(chart, description), draw)
+    return ToolResult(
+        text,
+        data,
+        page=UiPage(name=CHART_PAGE, title=say("Chart"), template="chart/chart.html", context={"chart": page}),
+    )
+
+
+def chart_phrases(chart: Chart, description: Sequence[Phrase]) -> ChartPhrases:
+    """Return the phrases of the picture; screen readers read its name and description."""
+    return ChartPhrases(CHART_NAMES[chart.type], description, others=say("Others ({count})"))
+
+
+def describe(chart: Chart, summaries: Sequence[SeriesSummary]) -> list[Phrase]:
+    """Return what the chart shows: one sentence about it, and one about each series."""
+    overview = say(
+        "{type} with {series} series and {points} point(s) in all.",
+        type=CHART_NAMES[chart.type],
+        series=len(chart.series),
+        points=chart.count,
+    )
+    return [overview, *map(_describe_series, summaries)]
+
+
+def _describe_series(series: SeriesSummary) -> Phrase:
+    statistics = say(
+        "{count} point(s), min {min} ({min_label}), max {max} ({max_label}), mean {mean}.",
+        count=series.count,
+        min=plain_number(series.min.value),
+        min_label=_truncate(series.min.label),
+        max=plain_number(series.max.value),
+        max_label=_truncate(series.max.label),
+        mean=f"{series.mean:.6g}",
+    )
+    if series.name:
+        statistics = say("{name}: {statistics}", name=_truncate(series.name), statistics=statistics)
+    if not series.outliers:
+        return statistics
+    outliers = ", ".join(f"{plain_number(point.value)} ({_truncate(point.label)})" for point in series.outliers)
+    more = series.outlier_count - len(series.outliers)
+    if more:
+        return say(
+            "{statistics} Outliers: {outliers} and {more} more.", statistics=statistics, outliers=outliers, more=more
+        )
+    return say("{statistics} Outliers: {outliers}.", statistics=statistics, outliers=outliers)
+
+
+def _table_lines(chart: Chart) -> list[Phrase]:
+    table = tabulate(chart, MAX_TEXT_ROWS)
+    # Columns without a name are called as in the tool's arguments: a model knows these, in whatever language.
+    header = [column.name or column.kind for column in table.columns]
+    lines = [_table_line(row) for row in [header, *table.rows]]
+    if table.left_out:
+        lines.append(say("… {left_out} more row(s) are left out here.", left_out=table.left_out))
+    return lines
+
+
+def _table_line(cells: Sequence[str]) -> Phrase:
+    values = {f"cell{index}": _truncate(cell) or "–" for index, cell in enumerate(cells)}
+    return layout(" | ".join(f"{{{name}}}" for name in values), **values)
+
+
+def _column_name(column: Column, translate: Translate) -> str:
+    return column.name or COLUMN_NAMES[column.kind].render(translate)
+
+
+def _fit_rows(header: Sequence[str], table: Table) -> tuple[list[list[str]], int]:
+    """Return the first rows that fit into a page below this header, and the bytes of both."""
+    size = sum(map(_cell_size, header))
+    rows: list[list[str]] = []
+    for row in table.rows:
+        row_bytes = sum(map(_cell_size, row))
+        if size + row_bytes > MAX_TABLE_BYTES:
+            break
+        size += row_bytes
+        rows.append(row)
+    return rows, size
+
+
+def _cell_size(text: str) -> int:
+    return _size(escape(text)) + len('<th scope="row" dir="auto"></th>')
+
+
+def _size(text: str) -> int:
+    return len(text.encode())
+
+
+def _truncate(text: str) -> str:
+    return one_line(text.strip(), MAX_LABEL_IN_TEXT_CHARS)

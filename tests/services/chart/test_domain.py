@@ -1,0 +1,173 @@
+"""What charts refuse, their statistics and their tables."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from inline_snapshot import snapshot
+from pydantic import ValidationError
+
+from madang.core.errors import InvalidArguments
+from madang.services.chart.domain.charts import MAX_POINTS, Chart, Point, Series, check_chart
+from madang.services.chart.domain.numbers import plain_number
+from madang.services.chart.domain.summaries import summarize
+from madang.services.chart.domain.tables import Column, tabulate
+from tests.services.chart.charts import GALLERY, chart, labelled, lists
+
+VALUES = st.floats(allow_nan=False, allow_infinity=False)
+
+
+def refused(chart: Chart) -> tuple[str, str]:
+    with pytest.raises(InvalidArguments) as caught:
+        check_chart(chart)
+    return str(caught.value.message), str(caught.value.hint or "")
+
+
+@pytest.mark.parametrize("name", GALLERY)
+def test_a_good_chart_is_taken(name: str) -> None:
+    check_chart(GALLERY[name])
+
+
+@pytest.mark.parametrize(
+    "point",
+    [
+        {"label": "", "value": 1},
+        {"label": "x" * 201, "value": 1},
+        {"label": "x", "value": math.nan},
+        {"label": "x", "value": math.inf},
+        {"label": "x", "value": True},
+        {"label": "x", "value": "1"},
+        {"label": "x", "value": None},
+        {"label": "x", "value": 10**400},
+        {"label": 1, "value": 1},
+        {"label": "x"},
+        {"label": "x", "value": 1, "colour": "red"},
+    ],
+)
+def test_a_point_is_a_label_and_a_finite_number(point: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError):
+        Point.model_validate(point)
+
+
+def test_an_integer_is_a_number_too() -> None:
+    assert Point.model_validate({"label": "x", "value": 3}).value == 3.0
+
+
+@pytest.mark.parametrize(
+    "series", [[], [{"name": "x", "data": []}], [{"name": "x", "data": [{"label": "a", "value": 1}]}] * 21]
+)
+def test_a_chart_has_one_to_twenty_series_with_points(series: list[Any]) -> None:
+    with pytest.raises(ValidationError):
+        Chart.model_validate({"type": "bar", "series": series})
+
+
+def test_a_pie_refuses_negative_parts() -> None:
+    assert refused(chart("pie", [("a", 1), ("b", -2)])) == snapshot(
+        (
+            "data.1.value: a pie shows parts of a whole, so it cannot be negative (-2).",
+            "Use type 'bar' for negative values.",
+        )
+    )
+
+
+def test_a_pie_refuses_several_series() -> None:
+    assert refused(chart("pie", lists(2, 3))) == snapshot(
+        (
+            "series: a pie shows one series, and here are 2.",
+            "Use type 'bar' to compare several series, or one pie for each.",
+        )
+    )
+
+
+def test_a_pie_of_nothing_is_refused() -> None:
+    assert refused(chart("pie", [("a", 0), ("b", -0.0)])) == snapshot(
+        ("data: a pie needs a value above zero, and all of these are zero.", "Use type 'bar' to show zeros.")
+    )
+
+
+def test_too_many_points_over_all_series_are_refused() -> None:
+    assert refused(chart("line", lists(2, MAX_POINTS // 2 + 1))) == snapshot(
+        (
+            "series: has 10002 points in all, and a chart takes 10000.",
+            "Take every n-th point, or the mean of each group of points.",
+        )
+    )
+
+
+def test_series_without_a_name_of_their_own_are_refused() -> None:
+    same = labelled("Same", ("a", 1))
+
+    assert refused(Chart(type="bar", series=[same, same])) == snapshot(
+        (
+            "series.1.name: is already the name of series.0.",
+            "Give each series a name of its own: the legend tells them apart by it.",
+        )
+    )
+    assert refused(Chart(type="bar", series=[same, labelled(" ", ("a", 1))])) == snapshot(
+        ("series.1.name: must not be blank where there are several series.", "")
+    )
+
+
+def test_outliers_are_the_farthest_first_and_at_most_five() -> None:
+    values = [10.0, 11, 12, 11, 10, 12, 11] * 6 + [90.0, -50, 70, 60, 65, 1000]
+    (summary,) = summarize(chart("line", [(str(place), value) for place, value in enumerate(values)]))
+
+    assert [point.value for point in summary.outliers] == [1000, 90, -50, 70, 65]
+    assert summary.outlier_count == 6
+
+
+@given(st.lists(VALUES, min_size=1, max_size=50))
+def test_the_numbers_of_a_summary_are_those_of_the_data(values: list[float]) -> None:
+    (summary,) = summarize(chart("line", [(str(place), value) for place, value in enumerate(values)]))
+
+    assert (summary.count, summary.min.value, summary.max.value) == (len(values), min(values), max(values))
+    assert values[int(summary.min.label)] == summary.min.value
+    assert min(values) <= summary.mean <= max(values)
+    assert len(summary.outliers) <= summary.outlier_count
+    assert all(point.value in values for point in summary.outliers)
+
+
+def test_equal_labels_of_several_series_stand_in_one_row_in_the_order_of_each() -> None:
+    shown = Chart(
+        type="bar",
+        series=[
+            labelled("A", ("Mon", 1), ("Wed", 3), ("Wed", 4)),
+            labelled("B", ("Mon", 10), ("Tue", 20), ("Wed", 30)),
+        ],
+    )
+
+    assert tabulate(shown, 200).rows == [["Mon", "1", "10"], ["Tue", "", "20"], ["Wed", "3", "30"], ["Wed", "4", ""]]
+
+
+def test_series_with_few_labels_in_common_are_a_long_table() -> None:
+    shown = Chart(type="scatter", series=[labelled(n, *((f"{n}{p}", p) for p in range(3))) for n in ("A", "B", "C")])
+
+    table = tabulate(shown, 200)
+
+    assert table.columns == [Column("label"), Column("series"), Column("value")]
+    assert table.rows[0] == ["A0", "A", "0"]
+    assert len(table.rows) == 9
+
+
+def test_a_table_counts_the_rows_it_leaves_out() -> None:
+    table = tabulate(chart("line", [(str(place), place) for place in range(1234)]), 200)
+
+    assert (len(table.rows), table.left_out) == (200, 1034)
+
+
+def test_a_plain_number_has_all_its_digits() -> None:
+    assert [plain_number(value) for value in (3.0, -0.0, 0.1, 1e15, 123456789012345.0)] == [
+        "3",
+        "0",
+        "0.1",
+        "1000000000000000.0",
+        "123456789012345",
+    ]
+
+
+def test_a_series_may_have_no_name_if_it_is_alone() -> None:
+    check_chart(Chart(type="pie", series=[Series(name="", data=[Point(label="a", value=1)])]))

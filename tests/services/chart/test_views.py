@@ -1,0 +1,90 @@
+"""Charts in words, and what a page of a chart has room for."""
+
+from __future__ import annotations
+
+from inline_snapshot import snapshot
+
+from madang.core.calls import Locale
+from madang.rendering.catalogue import translator
+from madang.rendering.replies import render_text
+from madang.services.chart.domain.charts import Chart
+from madang.services.chart.domain.summaries import summarize
+from madang.services.chart.engine.drawing import draw_chart
+from madang.services.chart.views import ChartPage, chart_shown
+from tests.services.chart.charts import chart, chart_page, english, labelled, months
+
+
+def words(chart: Chart, locale: Locale = "en") -> str:
+    """Return the text for the model, without its first and last line."""
+    text = render_text(chart_shown(chart, summarize(chart), draw_chart).text, translator(locale))
+    return "\n".join(text.splitlines()[1:-2])
+
+
+def test_the_text_tells_the_numbers_and_a_small_table() -> None:
+    shown = Chart(
+        type="line",
+        x_label="Month",
+        series=[
+            labelled("Sales", *months(3, 4, 5, 4, 3, 99, 4, 5)),
+            labelled("Costs, all of them", *months(2, 2.5, 1e-7, -4)),
+        ],
+    )
+
+    assert words(shown) == snapshot("""\
+Line chart with 2 series and 12 point(s) in all.
+Sales: 8 point(s), min 3 (Jan), max 99 (Jun), mean 15.875. Outliers: 99 (Jun).
+Costs, all of them: 4 point(s), min -4 (Apr), max 2.5 (Feb), mean 0.125.
+
+Month | Sales | Costs, all of them
+Jan | 3 | 2
+Feb | 4 | 2.5
+Mar | 5 | 1e-07
+Apr | 4 | -4
+May | 3 | –
+Jun | 99 | –
+Jul | 4 | –
+Aug | 5 | –\
+""")
+    assert words(shown, "ko") == snapshot("""\
+선 차트, 계열 2개, 점 모두 12개.
+Sales: 점 8개, 최소 3 (Jan), 최대 99 (Jun), 평균 15.875. 이상치: 99 (Jun).
+Costs, all of them: 점 4개, 최소 -4 (Apr), 최대 2.5 (Feb), 평균 0.125.
+
+Month | Sales | Costs, all of them
+Jan | 3 | 2
+Feb | 4 | 2.5
+Mar | 5 | 1e-07
+Apr | 4 | -4
+May | 3 | –
+Jun | 99 | –
+Jul | 4 | –
+Aug | 5 | –\
+""")
+
+
+def test_a_long_table_in_the_text_says_what_was_left_out() -> None:
+    lines = words(chart("bar", [(f"Day {day}", day) for day in range(50)])).splitlines()
+
+    assert lines[-2:] == snapshot(["Day 19 | 19", "… 30 more row(s) are left out here."])
+    assert len(lines) < 26
+
+
+def test_a_page_shows_two_hundred_rows_and_counts_the_others() -> None:
+    page = chart_page(chart("line", [(str(place), place) for place in range(1234)])).parts(english)
+
+    assert (len(page.rows), page.left_out) == (200, 1034)
+
+
+def test_a_table_names_its_columns_in_the_readers_language() -> None:
+    page = chart_page(chart("line", months(1, 2)))
+
+    assert page.parts(english).header == ["label", "value"]
+    assert page.parts(translator("ko")).header == ["이름", "값"]
+
+
+def test_the_same_chart_is_the_same_result() -> None:
+    results = [chart_shown(shown, summarize(shown), draw_chart) for shown in (chart("bar", months(1, 2)),) * 2]
+
+    assert results[0] == results[1]
+    assert results[0].page is not None
+    assert isinstance(results[0].page.context["chart"], ChartPage)
