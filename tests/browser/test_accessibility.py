@@ -15,7 +15,7 @@ from madang.rendering.catalogue import translator
 from madang.rendering.pages import render_fragment
 from madang.services.chart.domain.charts import CHART_TYPES
 from madang.services.ui import views
-from madang.services.ui.domain import Prompt
+from madang.services.ui.domain import Question
 from tests.browser.embedding import EmbeddingHost
 from tests.browser.serving import APPS, ServedMadang, open_served
 from tests.browser.test_look import PLAYBOOKS
@@ -63,10 +63,10 @@ async def pages_of(madang: ServedMadang, locale: Locale) -> dict[str, str]:
         results[chart] = await shown("visualize_data", type=chart, title="Orders", xLabel="x", yLabel="y", **data)
         results[f"{chart}, bare"] = await shown("visualize_data", type=chart, data=SERIES[1]["data"])
     fragments: dict[str, str] = {name: result["_meta"]["madang/html"] for name, result in results.items()}
-    expired = Prompt(
+    expired = Question(
         message_id="q1", type="text", prompt="Late?", status="expired", created_at="2026-01-01", expires_at="2026-01-02"
     )
-    page = views.replied(expired).page
+    page = views.question_settled(expired).page
     assert page is not None
     return {**fragments, "expired": drawn(page, locale)}
 

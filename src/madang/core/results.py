@@ -26,11 +26,11 @@ class UiPage:
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
-    """A question that a client can put to the person by itself, without our page.
+class ElicitationForm:
+    """A question that a client can ask the person by MCP elicitation, without our page.
 
-    `answer` is the JSON Schema of what may be answered. The answer goes to the tool `reply_tool`, as `messageId`,
-    `answer` and `cancelled`, whoever asked and however long it took.
+    `answer` is the JSON Schema of the answer, which goes to the tool `reply_tool` as `messageId`, `answer` and
+    `cancelled`, whatever client asked and however long it took.
     """
 
     message_id: str
@@ -62,7 +62,7 @@ class Pause:
     kind: PauseKind
     on_page: Phrase
     without_page: Phrase
-    form: Form | None = None
+    form: ElicitationForm | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ class Reply:
     data: dict[str, Any] = field(default_factory=dict)
     page: ShownPage | None = None
     pause: PauseKind | None = None
-    form: Form | None = None
+    form: ElicitationForm | None = None
     refill: str = ""
     links: tuple[Link, ...] = ()
     error_code: str = ""

@@ -14,7 +14,7 @@ from mcp.shared.exceptions import MCPError, NoBackChannelError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from madang.core.calls import Call
-from madang.core.results import Form, Reply
+from madang.core.results import ElicitationForm, Reply
 from madang.core.tools import Tool
 from madang.provider.provider import Provider
 from madang.server import mapping
@@ -42,7 +42,7 @@ class Elicitation:
         client = context.session.client_params
         return self._always or (client is not None and client.client_info.name.lower() in DRAWS_FORMS)
 
-    async def ask(self, context: RequestContext, call: Call, reply: Reply, form: Form) -> dict[str, Any]:
+    async def ask(self, context: RequestContext, call: Call, reply: Reply, form: ElicitationForm) -> dict[str, Any]:
         """Ask through the client: at once in the older era, by a round trip since 2026-07-28."""
         if context.protocol_version in MODERN_PROTOCOL_VERSIONS:
             return _input_required(form)
@@ -69,7 +69,7 @@ class Elicitation:
         return mapping.call_result(mapping.renamed(reply, asked_by))
 
 
-def _input_required(form: Form) -> dict[str, Any]:
+def _input_required(form: ElicitationForm) -> dict[str, Any]:
     params = {"mode": "form", "message": form.message, "requestedSchema": _schema(form)}
     return {
         "resultType": "input_required",
@@ -78,5 +78,5 @@ def _input_required(form: Form) -> dict[str, Any]:
     }
 
 
-def _schema(form: Form) -> dict[str, Any]:
+def _schema(form: ElicitationForm) -> dict[str, Any]:
     return {"type": "object", "properties": {ANSWER: form.answer}, "required": [ANSWER]}

@@ -8,17 +8,18 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from anyio import fail_after
 
 from madang.core.calls import Call
-from madang.core.errors import Conflict, ContextMissing, Expired, InvalidArguments, MadangError, NotFound
+from madang.core.errors import ContextMissing, NotFound
 from madang.core.ids import AssistantId, SessionId, UserId
 from madang.services.ui import store as store_module
-from madang.services.ui.domain import MAX_TIMEOUT_S, Answer, Prompt
-from madang.services.ui.store import MAX_DELETED_AT_ONCE, MAX_LISTED_QUESTIONS, UiStore
-from madang.storage.database import Database
+from madang.services.ui.domain import MAX_TIMEOUT_S, AnswerValue, Question, Refusal
+from madang.services.ui.store import MAX_DELETED_ROWS, MAX_LISTED_QUESTIONS, UiStore
+from madang.storage.database import Database, Transaction
 from tests.storage.backends import BACK_ENDS
 
 CALL = Call(assistant_id=AssistantId("default"), session_id=SessionId("monday"))
@@ -59,16 +60,30 @@ def set_clock(monkeypatch: pytest.MonkeyPatch) -> SetClock:
     return set
 
 
-async def ask(store: UiStore, **changes: Any) -> Prompt:
+async def ask(store: UiStore, **changes: Any) -> Question:
     """Ask for one of two colours, or something else."""
     question: dict[str, Any] = {"type": "select", "text": "Which?", "options": ["Blue", "Green"]}
     question |= {"placeholder": "", "timeout_s": WEEK_S} | changes
     return await store.ask(CALL, **question)
 
 
-def newest_first(prompts: list[Prompt]) -> list[Prompt]:
+async def settle(store: UiStore, asked: Question, answer: AnswerValue | None = "Blue") -> Question:
+    """Answer a question, or cancel it with None; it has to be accepted."""
+    question, refusal = await store.reply(CALL, asked.message_id, answer, cancelled=answer is None)
+    assert refusal is None
+    return question
+
+
+async def refused(store: UiStore, asked: Question, answer: AnswerValue | None, *, cancelled: bool = False) -> Refusal:
+    """Return why an answer is not accepted."""
+    _, refusal = await store.reply(CALL, asked.message_id, answer, cancelled=cancelled)
+    assert refusal is not None
+    return refusal
+
+
+def newest_first(questions: list[Question]) -> list[Question]:
     """By their ids, which tell the time to the millisecond."""
-    return sorted(prompts, key=lambda prompt: prompt.message_id, reverse=True)
+    return sorted(questions, key=lambda question: question.message_id, reverse=True)
 
 
 async def test_a_question_is_kept_as_it_was_asked(store: UiStore) -> None:
@@ -76,59 +91,60 @@ async def test_a_question_is_kept_as_it_was_asked(store: UiStore) -> None:
 
     assert await store.get(CALL, asked.message_id) == asked
     assert (asked.status, asked.answer, asked.settled_at) == ("pending", "", "")
-    assert await store.list_prompts(CALL, "pending") == ([asked], 1)
+    assert await store.list_questions(CALL, "pending") == ([asked], 1)
 
 
 async def test_an_answer_settles_a_question(store: UiStore) -> None:
     asked = await ask(store)
 
-    answered = await store.reply(CALL, asked.message_id, "Green", cancelled=False)
+    answered = await settle(store, asked, "Green")
 
     assert answered == asked.model_copy(
         update={"status": "answered", "answer": "Green", "settled_at": answered.settled_at}
     )
     assert answered.settled_at >= asked.created_at
     assert await store.get(CALL, asked.message_id) == answered
-    assert await store.list_prompts(CALL, "pending") == ([], 0)
-    assert await store.list_prompts(CALL, "answered") == ([answered], 1)
+    assert await store.list_questions(CALL, "pending") == ([], 0)
+    assert await store.list_questions(CALL, "answered") == ([answered], 1)
 
 
 async def test_the_same_answer_again_is_answered_as_before(store: UiStore) -> None:
     asked = await ask(store, type="multiselect")
-    first = await store.reply(CALL, asked.message_id, ["Blue"], cancelled=False)
+    first = await settle(store, asked, ["Blue"])
 
-    assert await store.reply(CALL, asked.message_id, ["Blue"], cancelled=False) == first
+    assert await settle(store, asked, ["Blue"]) == first
 
 
 async def test_cancelling_settles_too_and_can_be_said_twice(store: UiStore) -> None:
     asked = await ask(store)
 
-    cancelled = await store.reply(CALL, asked.message_id, None, cancelled=True)
+    cancelled = await settle(store, asked, None)
 
     assert (cancelled.status, cancelled.answer) == ("cancelled", "")
-    assert await store.reply(CALL, asked.message_id, None, cancelled=True) == cancelled
-    with pytest.raises(Conflict):
-        await store.reply(CALL, asked.message_id, "Blue", cancelled=False)
+    assert await settle(store, asked, None) == cancelled
+    assert await refused(store, asked, "Blue") == Refusal("conflict")
     assert await store.get(CALL, asked.message_id) == cancelled
 
 
 async def test_another_answer_is_a_conflict_and_changes_nothing(store: UiStore) -> None:
     asked = await ask(store)
-    answered = await store.reply(CALL, asked.message_id, "Blue", cancelled=False)
+    answered = await settle(store, asked)
 
     for answer, cancelled in (("Green", False), (None, True), ("Red", False), (["Blue"], False)):
-        given: Any = answer
-        with pytest.raises(Conflict):
-            await store.reply(CALL, asked.message_id, given, cancelled=cancelled)
+        value: Any = answer
+        assert await refused(store, asked, value, cancelled=cancelled) == Refusal("conflict")
     assert await store.get(CALL, asked.message_id) == answered
 
 
 @pytest.mark.parametrize("answer", ["Red", "", None, ["Blue"], []])
-async def test_an_answer_that_does_not_fit_leaves_the_question_pending(store: UiStore, answer: Answer | None) -> None:
+async def test_an_answer_that_does_not_fit_leaves_the_question_pending(
+    store: UiStore, answer: AnswerValue | None
+) -> None:
     asked = await ask(store)
 
-    with pytest.raises(InvalidArguments):
-        await store.reply(CALL, asked.message_id, answer, cancelled=False)
+    refusal = await refused(store, asked, answer)
+
+    assert refusal.reason in ("not_text", "not_an_option")
 
     assert await store.get(CALL, asked.message_id) == asked
 
@@ -139,7 +155,7 @@ async def test_somebody_elses_question_is_answered_like_one_that_never_was(store
     waiting = await store.wait(CALL, "Wait", "")
     id = asked.message_id
 
-    for attempt, told in (
+    for attempt, message in (
         (store.get(stranger, id), f"Prompt {id} not found."),
         (store.get(stranger, "unknown"), "Prompt unknown not found."),
         (store.reply(stranger, id, "Blue", cancelled=False), f"Prompt {id} not found."),
@@ -149,17 +165,17 @@ async def test_somebody_elses_question_is_answered_like_one_that_never_was(store
         (store.resume(stranger, waiting.wait_id), f"Wait {waiting.wait_id} not found."),
         (store.resume(stranger, "unknown"), "Wait unknown not found."),
     ):
-        with pytest.raises(NotFound) as refused:
+        with pytest.raises(NotFound) as caught:
             await attempt
-        assert str(refused.value) == told
+        assert str(caught.value) == message
 
-    assert await store.list_prompts(stranger, "pending") == ([], 0)
+    assert await store.list_questions(stranger, "pending") == ([], 0)
     assert await store.get(CALL, id) == asked
 
 
 async def test_without_a_session_nothing_is_asked(store: UiStore) -> None:
     with pytest.raises(ContextMissing):
-        await store.list_prompts(Call(assistant_id=AssistantId("default")), "pending")
+        await store.list_questions(Call(assistant_id=AssistantId("default")), "pending")
 
 
 async def test_after_its_time_a_question_is_expired_everywhere(store: UiStore, set_clock: SetClock) -> None:
@@ -168,31 +184,33 @@ async def test_after_its_time_a_question_is_expired_everywhere(store: UiStore, s
 
     expired = asked.model_copy(update={"status": "expired", "settled_at": asked.expires_at})
     assert await store.get(CALL, asked.message_id) == expired
-    assert await store.list_prompts(CALL, "pending") == ([], 0)
-    assert await store.list_prompts(CALL, "expired") == ([expired], 1)
+    assert await store.list_questions(CALL, "pending") == ([], 0)
+    assert await store.list_questions(CALL, "expired") == ([expired], 1)
     for answer, cancelled in (("Blue", False), (None, True)):
-        with pytest.raises(Expired):
-            await store.reply(CALL, asked.message_id, answer, cancelled=cancelled)
+        assert await refused(store, asked, answer, cancelled=cancelled) == Refusal("expired")
 
 
 async def test_a_question_that_expires_while_it_is_answered_is_expired(store: UiStore, set_clock: SetClock) -> None:
-    """The statement that settles asks for the time itself: what was read before may be old by then."""
+    """The statement that settles requires the time itself: what was read before may be old by then."""
     asked = await ask(store, timeout_s=60)
     set_clock(seconds=61)
 
-    late = await store._settle(CALL, asked.message_id, "answered", "Blue")
+    async def settle_late(tx: Transaction) -> None:
+        await store_module._settle(tx, CALL, "prompt", asked.message_id, store_module._now(), status="answered")
 
-    assert (late.status, late.answer) == ("expired", "")
+    await store._database.write(settle_late, user_id=CALL.user_id)
+
+    assert (await store.get(CALL, asked.message_id)).status == "expired"
 
 
 async def test_an_answer_outlives_the_time_of_its_question(store: UiStore, set_clock: SetClock) -> None:
     asked = await ask(store, timeout_s=60)
-    answered = await store.reply(CALL, asked.message_id, "Blue", cancelled=False)
+    answered = await settle(store, asked)
     set_clock(days=400)
 
     assert await store.get(CALL, asked.message_id) == answered
-    assert await store.reply(CALL, asked.message_id, "Blue", cancelled=False) == answered
-    assert await store.list_prompts(CALL, "expired") == ([], 0)
+    assert await settle(store, asked) == answered
+    assert await store.list_questions(CALL, "expired") == ([], 0)
 
 
 @pytest.mark.parametrize("days", [1, -1])
@@ -201,8 +219,8 @@ async def test_a_clock_that_is_a_day_wrong_expires_nothing(store: UiStore, set_c
     waiting = await store.wait(CALL, "Wait", "")
     set_clock(days=days)
 
-    assert await store.list_prompts(CALL, "pending") == (newest_first(asked), 3)
-    assert (await store.reply(CALL, asked[0].message_id, "Blue", cancelled=False)).status == "answered"
+    assert await store.list_questions(CALL, "pending") == (newest_first(asked), 3)
+    assert (await settle(store, asked[0])).status == "answered"
     assert (await store.resume(CALL, waiting.wait_id)).elapsed_s >= 0
 
 
@@ -210,24 +228,43 @@ async def test_a_clock_that_was_far_ahead_costs_nothing_once_it_is_right(store: 
     asked = await ask(store)
     set_clock(days=1000)
     assert (await store.get(CALL, asked.message_id)).status == "expired"
-    assert (await store.list_prompts(CALL, "expired"))[1] == 1
+    assert (await store.list_questions(CALL, "expired"))[1] == 1
 
     set_clock(days=0)
-    assert (await store.reply(CALL, asked.message_id, "Blue", cancelled=False)).status == "answered"
+    assert (await settle(store, asked)).status == "answered"
+
+
+async def test_every_method_is_one_transaction(store: UiStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked, waiting = await ask(store), await store.wait(CALL, "Wait", "")
+    counter = Mock(wraps=store._database)
+    monkeypatch.setattr(store, "_database", counter)
+
+    for method in (
+        lambda: ask(store),
+        lambda: store.get(CALL, asked.message_id),
+        lambda: store.list_questions(CALL, "pending"),
+        lambda: refused(store, asked, "Red"),
+        lambda: settle(store, asked),
+        lambda: store.wait(CALL, "Wait", ""),
+        lambda: store.resume(CALL, waiting.wait_id),
+    ):
+        counter.reset_mock()
+        await method()
+        assert len(counter.method_calls) == 1
 
 
 async def test_many_questions_are_open_at_once_and_the_newest_are_listed(store: UiStore) -> None:
     asked = [await ask(store, text=f"Question {number}") for number in range(MAX_LISTED_QUESTIONS + 5)]
 
-    listed, total = await store.list_prompts(CALL, "pending")
+    listed, total = await store.list_questions(CALL, "pending")
 
     assert listed == newest_first(asked)[:MAX_LISTED_QUESTIONS]
     assert total == MAX_LISTED_QUESTIONS + 5
     middle = listed[50].message_id
     await store.reply(CALL, middle, "Blue", cancelled=False)
-    listed, total = await store.list_prompts(CALL, "pending")
+    listed, total = await store.list_questions(CALL, "pending")
     assert (len(listed), total) == (MAX_LISTED_QUESTIONS, MAX_LISTED_QUESTIONS + 4)
-    assert middle not in {prompt.message_id for prompt in listed}
+    assert middle not in {question.message_id for question in listed}
 
 
 async def test_a_wait_ends_once_and_knows_how_long_it_took(store: UiStore, set_clock: SetClock) -> None:
@@ -248,18 +285,17 @@ async def test_each_change_is_told_once(store: UiStore) -> None:
     changes = store.changes(CALL, asked.message_id)
     with fail_after(10):
         assert await anext(changes) == frozenset()
-        await store.reply(CALL, other.message_id, "Blue", cancelled=False)
-        await store.reply(CALL, asked.message_id, "Blue", cancelled=False)
+        await settle(store, other)
+        await settle(store, asked)
         assert await anext(changes) == {store_module.ui_topic(CALL, asked.message_id)}
 
         again = asyncio.ensure_future(anext(changes))
-        await store.reply(CALL, asked.message_id, "Blue", cancelled=False)
-        with pytest.raises(Conflict):
-            await store.reply(CALL, asked.message_id, "Green", cancelled=False)
+        await settle(store, asked)
+        assert await refused(store, asked, "Green") == Refusal("conflict")
         last = await ask(store)
         everything = store.changes(CALL)
         await anext(everything)
-        await store.reply(CALL, last.message_id, "Blue", cancelled=False)
+        await settle(store, last)
         await anext(everything)
 
     assert not again.done()
@@ -280,17 +316,16 @@ async def test_of_two_answers_at_once_exactly_one_wins(tmp_path: Path, back_end:
             asked = await ask(first)
             blue = first.reply(CALL, asked.message_id, "Blue", cancelled=False)
             other = second.reply(CALL, asked.message_id, "Green", cancelled=number % 3 == 0)
-            outcomes = await asyncio.gather(*((blue, other) if number % 2 else (other, blue)), return_exceptions=True)
+            outcomes = await asyncio.gather(*((blue, other) if number % 2 else (other, blue)))
 
-            (won,) = [outcome for outcome in outcomes if isinstance(outcome, Prompt)]
-            (lost,) = [outcome for outcome in outcomes if isinstance(outcome, MadangError)]
-            assert isinstance(lost, Conflict)
-            assert await second.get(CALL, asked.message_id) == won
+            (winner,) = [question for question, refusal in outcomes if refusal is None]
+            (loser,) = [question for question, refusal in outcomes if refusal == Refusal("conflict")]
+            assert winner == loser == await second.get(CALL, asked.message_id)
 
         for begin in range(0, RACES, 50):
             await asyncio.gather(*(race(number) for number in range(begin, begin + 50)))
-        _, answered = await first.list_prompts(CALL, "answered")
-        _, cancelled = await first.list_prompts(CALL, "cancelled")
+        _, answered = await first.list_questions(CALL, "answered")
+        _, cancelled = await first.list_questions(CALL, "cancelled")
 
     assert answered + cancelled == RACES
 
@@ -300,8 +335,8 @@ async def test_what_was_settled_a_month_ago_is_removed_when_something_new_is_ask
 ) -> None:
     answered, cancelled = await ask(store), await ask(store)
     expired, open_still = await ask(store, timeout_s=60), await ask(store, timeout_s=MAX_TIMEOUT_S)
-    await store.reply(CALL, answered.message_id, "Blue", cancelled=False)
-    await store.reply(CALL, cancelled.message_id, None, cancelled=True)
+    await settle(store, answered)
+    await settle(store, cancelled, None)
     over, waiting = await store.wait(CALL, "Over", ""), await store.wait(CALL, "Waiting", "")
     await store.resume(CALL, over.wait_id)
     theirs = await store.wait(STRANGERS[1], "Theirs", "")
@@ -325,12 +360,12 @@ async def test_what_was_settled_a_month_ago_is_removed_when_something_new_is_ask
 
 
 async def test_much_that_is_old_is_removed_a_little_at_a_time(store: UiStore, set_clock: SetClock) -> None:
-    for _ in range(MAX_DELETED_AT_ONCE + 5):
+    for _ in range(MAX_DELETED_ROWS + 5):
         asked = await ask(store)
-        await store.reply(CALL, asked.message_id, None, cancelled=True)
+        await settle(store, asked, None)
 
     set_clock(days=31)
     await ask(store)
-    assert (await store.list_prompts(CALL, "cancelled"))[1] == 5
+    assert (await store.list_questions(CALL, "cancelled"))[1] == 5
     await ask(store)
-    assert (await store.list_prompts(CALL, "cancelled"))[1] == 0
+    assert (await store.list_questions(CALL, "cancelled"))[1] == 0

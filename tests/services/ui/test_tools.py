@@ -34,7 +34,7 @@ def plain(text: str, id: str) -> str:
 # prompt_user
 
 
-async def test_elicitation_answers_at_once_with_the_id_and_pauses(asker: Asker) -> None:
+async def test_asking_answers_at_once_with_the_id_and_pauses(asker: Asker) -> None:
     reply = await asker.done("prompt_user", **COLOURS)
     id = reply.data["messageId"]
 

@@ -10,15 +10,16 @@ from madang.services.ui.store import UiStore
 
 
 async def ui_context(store: UiStore, call: Call) -> ServiceContext:
-    """Tell which questions the person has not answered yet."""
-    pending, total = await store.list_prompts(call, "pending")
+    """Return the questions that the person has not answered yet."""
+    pending, total = await store.list_questions(call, "pending")
     if not pending:
         return ServiceContext("", {"pendingPrompts": []})
     rows = [
-        layout("  id:{id} {prompt}", id=prompt.message_id, prompt=one_line(prompt.prompt, 100)) for prompt in pending
+        layout("  id:{id} {prompt}", id=question.message_id, prompt=one_line(question.prompt, 100))
+        for question in pending
     ]
     text: list[Line | Rows] = [
         say("# Questions the person has not answered: {count}", count=total),
         Rows(rows, say("  … {left_out} more. Use 'list_prompts' to see them.")),
     ]
-    return ServiceContext(text, {"pendingPrompts": [prompt.model_dump(mode="json") for prompt in pending]})
+    return ServiceContext(text, {"pendingPrompts": [question.model_dump(mode="json") for question in pending]})

@@ -19,10 +19,10 @@ from madang.services.ui.domain import (
     MAX_OPTIONS,
     Option,
     Placeholder,
-    Prompt,
-    PromptText,
-    PromptType,
-    Status,
+    Question,
+    QuestionStatus,
+    QuestionText,
+    QuestionType,
     TimeoutS,
     check_options,
 )
@@ -33,19 +33,19 @@ WaitS = Annotated[int, Field(ge=0, le=25)]
 
 
 def _text_or_options(value: object, check: ValidatorFunctionWrapHandler) -> object:
-    """Say what is wrong with an answer in one sentence; a union would say it once for each of its types."""
+    """Report a wrong type in one sentence; pydantic reports a union once for each of its types."""
     try:
         return check(value)
     except ValidationError:
         raise PydanticCustomError("text_or_texts", "must be a string or a list of strings") from None
 
 
-GivenAnswer = Annotated[
+AnswerArgument = Annotated[
     Annotated[str, Field(max_length=MAX_ANSWER_CHARS)]
     | Annotated[list[Annotated[str, Field(max_length=MAX_OPTION_CHARS)]], Field(max_length=MAX_OPTIONS)],
     WrapValidator(_text_or_options),
-    # The one `anyOf` there is: clients refuse it at the top of a schema, and lists of types anywhere. Without a type a
-    # model would have to guess, and clients that translate schemas drop the field or the tool.
+    # The only `anyOf` of all tools: clients refuse it at the top of a schema, and lists of types anywhere. Without a
+    # type a model would have to guess, and clients that translate schemas drop the field or the tool.
     WithJsonSchema(
         {
             "description": "a string, or for multiselect a list of options",
@@ -63,66 +63,71 @@ GivenAnswer = Annotated[
 
 
 class UiTools:
-    """The tools of the ui service. None of them waits for the person inside its call, but for a moment on request."""
+    """The tools of the ui service. None waits for the person inside its call, except `get_prompt` for some seconds."""
 
     def __init__(self, store: UiStore) -> None:
         self._store = store
 
-    @tool(effect="write", page=views.PROMPT_PAGE, answered_by="reply_prompt")
+    @tool(effect="write", page=views.QUESTION_PAGE, answered_by="reply_prompt")
     async def prompt_user(
         self,
         call: Call,
-        prompt: PromptText,
-        type: PromptType,
+        prompt: QuestionText,
+        type: QuestionType,
         options: Annotated[list[Option], Field(max_length=MAX_OPTIONS)] | None = None,
         placeholder: Placeholder = "",
         timeout_s: TimeoutS = DEFAULT_TIMEOUT_S,
-    ) -> ToolResult[views.PromptAsked]:
+    ) -> ToolResult[views.QuestionAsked]:
         """Ask the person a question: free text, one of options, or several. Pauses; get_prompt reads the answer."""
-        check_options(type, options or [])
-        return views.asked(await self._store.ask(call, type, prompt, options or [], placeholder, timeout_s))
+        problem = check_options(type, options or [])
+        if problem:
+            raise views.wrong_options(problem)
+        return views.question_asked(await self._store.ask(call, type, prompt, options or [], placeholder, timeout_s))
 
-    @tool(effect="write", audience="person", page=views.PROMPT_PAGE, idempotent=True, answers_pause=True)
+    @tool(effect="write", audience="person", page=views.QUESTION_PAGE, idempotent=True, answers_pause=True)
     async def reply_prompt(
-        self, call: Call, message_id: Id, answer: GivenAnswer | None = None, cancelled: bool = False
-    ) -> ToolResult[views.PromptReply]:
+        self, call: Call, message_id: Id, answer: AnswerArgument | None = None, cancelled: bool = False
+    ) -> ToolResult[views.QuestionReply]:
         """Give the person's answer to a prompt, or cancel it. Only with what the person really said."""
-        return views.replied(await self._store.reply(call, message_id, answer, cancelled=cancelled))
+        question, refusal = await self._store.reply(call, message_id, answer, cancelled=cancelled)
+        if refusal:
+            raise views.answer_refused(question, refusal)
+        return views.question_settled(question)
 
-    @tool(effect="read", refills=views.PROMPT_PAGE)
-    async def get_prompt(self, call: Call, message_id: Id, wait_s: WaitS = 0) -> ToolResult[Prompt]:
+    @tool(effect="read", refills=views.QUESTION_PAGE)
+    async def get_prompt(self, call: Call, message_id: Id, wait_s: WaitS = 0) -> ToolResult[Question]:
         """Read a prompt's status and answer; with waitS, wait so many seconds for the person."""
-        return views.found(await self._answered(call, message_id, wait_s))
+        return views.question_read(await self._settled(call, message_id, wait_s))
 
     @tool(effect="read")
-    async def list_prompts(self, call: Call, status: Status = "pending") -> ToolResult[views.PromptList]:
+    async def list_prompts(self, call: Call, status: QuestionStatus = "pending") -> ToolResult[views.QuestionList]:
         """List this session's prompts: by default those the person has not answered yet."""
-        prompts, total = await self._store.list_prompts(call, status)
-        return views.listed(prompts, status, total)
+        questions, total = await self._store.list_questions(call, status)
+        return views.questions_listed(questions, status, total)
 
     @tool(effect="write", page=views.WAIT_PAGE)
     async def wait_for_user(
-        self, call: Call, message: PromptText, resume_instruction: Annotated[str, Field(max_length=4_000)] = ""
+        self, call: Call, message: QuestionText, resume_instruction: Annotated[str, Field(max_length=4_000)] = ""
     ) -> ToolResult[views.WaitState]:
         """Stop until the person says to continue, for example after they did something elsewhere. Pauses."""
-        return views.waiting(await self._store.wait(call, message, resume_instruction))
+        return views.wait_started(await self._store.wait(call, message, resume_instruction))
 
     @tool(effect="write", audience="person", page=views.WAIT_PAGE, idempotent=True, answers_pause=True)
     async def resume_from_wait(self, call: Call, wait_id: Id) -> ToolResult[views.WaitState]:
         """Say that the person is ready: ends a wait and tells what to do next."""
-        return views.resumed(await self._store.resume(call, wait_id))
+        return views.wait_ended(await self._store.resume(call, wait_id))
 
-    async def _answered(self, call: Call, id: str, wait_s: int) -> Prompt:
-        """Return a prompt when it is settled, or as it is when the time is over."""
-        prompt = await self._store.get(call, id)
-        if prompt.status != "pending" or not wait_s:
-            return prompt
+    async def _settled(self, call: Call, id: str, wait_s: int) -> Question:
+        """Return a question once it is settled, or as it is when the time is over."""
+        question = await self._store.get(call, id)
+        if question.status != "pending" or not wait_s:
+            return question
         try:
             async with asyncio.timeout(wait_s):
                 async for _ in self._store.changes(call, id):
-                    prompt = await self._store.get(call, id)
-                    if prompt.status != "pending":
-                        return prompt
+                    question = await self._store.get(call, id)
+                    if question.status != "pending":
+                        return question
         except TimeoutError:
             pass
         return await self._store.get(call, id)
