@@ -60,6 +60,16 @@ class Server:
         _run(self.programs / "pg_ctl", "-s", "-D", str(self.folder / "data"), *words)
 
 
+_servers: list[Server] = []
+
+
+@atexit.register
+def pytest_sessionfinish() -> None:
+    """Stop the servers. Benchmarks do so at exit; a worker of several is killed if that takes long."""
+    while _servers:
+        _remove(_servers.pop())
+
+
 @cache
 def server(*, fsync: bool = False) -> Server:
     """Return the session's server. PostgreSQL is there: scripts/system-packages installs it."""
@@ -73,7 +83,7 @@ def server(*, fsync: bool = False) -> Server:
         account = _account()
         os.chown(folder, account.pw_uid, account.pw_gid)
     started = Server(Path(initdb).resolve().parent, folder, fsync)
-    atexit.register(_remove, started)
+    _servers.append(started)
     _run(initdb, "-D", str(folder / "data"), "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
     started.start()
     started.sql(f"CREATE ROLE {USER} LOGIN")

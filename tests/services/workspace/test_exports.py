@@ -261,6 +261,7 @@ async def test_a_tree_that_is_too_deep_says_what_is_missing(asker: Asker) -> Non
     assert reasons_of(reply) == {"/".join(["d"] * 64): "too_deep"}
 
 
+@pytest.mark.slow
 async def test_more_files_than_fit_the_old_format_are_packed(tmp_path: Path) -> None:
     """65,536 names need ZIP64. Straight to the engine: a reply would draw all of them."""
     folders = Folders(tmp_path)
