@@ -9,11 +9,14 @@ import pytest
 from madang.core.phrases import Phrase
 from madang.core.service import Loads, TellsChanges, TellsContext, Unloads
 from madang.rendering.catalogue import translator
-from madang.services import builtin_services
-from madang.storage.sqlite import SqliteDatabase
-from tests.asking import NO_FOLDERS
+from tests.promises import SERVICES, missing_promises
 
-SERVICES = {service.metadata.name: service for service in builtin_services(SqliteDatabase(None), NO_FOLDERS)}
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_a_service_has_a_promise_for_each_of_its_tools(name: str) -> None:
+    """The other tests of the contract run over these."""
+    if missing := missing_promises(SERVICES[name]):
+        pytest.fail(missing, pytrace=False)
 
 
 @pytest.mark.parametrize("name", SERVICES)

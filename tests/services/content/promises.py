@@ -1,0 +1,69 @@
+"""What the tools of the content service promise."""
+
+from __future__ import annotations
+
+from tests.asking import Asker
+from tests.promises import Arguments, Ids, Promise, ServicePromises
+
+LARGE_STORE = {"name": "이" * 200, "description": "설" * 2000}
+
+
+async def prepare(asker: Asker) -> Ids:
+    added = await asker.done("add_content", content="First line\nSecond line 둘째 줄\n")
+    return {"store": added.data["storeId"], "content": added.data["contentId"]}
+
+
+async def fill(asker: Asker) -> Ids:
+    for number in range(30):
+        added = await asker.done(
+            "add_content",
+            content=f"{number} " + "글월 " * 5_000 + "글월\n" * 5_000,
+            metadata={"filename": f"{number} " + "이" * 250},
+        )
+        await asker.done("create_store", metadata=LARGE_STORE)
+    return {"store": added.data["storeId"], "content": added.data["contentId"]}
+
+
+def by_store(ids: Ids) -> Arguments:
+    return {"storeId": ids["store"]}
+
+
+def by_content(ids: Ids) -> Arguments:
+    return {"contentId": ids["content"]}
+
+
+NO_STORE = {"storeId": "nothing"}
+NO_CONTENT = {"contentId": "nothing"}
+
+PROMISES = ServicePromises(
+    {
+        "create_store": Promise(
+            "write",
+            {"metadata": {"name": "Papers 논문", "description": "To read"}},
+            largest={"metadata": LARGE_STORE},
+        ),
+        "list_stores": Promise("read", {}),
+        "add_content": Promise(
+            "write",
+            {"content": "New text 새 글", "metadata": {"filename": "new.txt"}},
+            refused={"content": "Text", "fileUrl": "data:,Text"},
+        ),
+        "list_content": Promise("read", by_store, refused=NO_STORE, largest={"pagination": {"limit": 50}}),
+        "read_content": Promise(
+            "read",
+            lambda ids: {**by_content(ids), "lineRange": {"fromLine": 2, "toLine": 2}},
+            refused=NO_CONTENT,
+            largest=by_content,
+        ),
+        "keyword_similarity_search": Promise(
+            "read",
+            {"query": "second 둘째", "options": {"topN": 3}},
+            refused={"query": "?!"},
+            largest={"query": "글월" * 1000, "options": {"topN": 50}},
+        ),
+        "delete_content": Promise("destroy", by_content, refused=NO_CONTENT),
+        "delete_store": Promise("destroy", by_store, refused=NO_STORE),
+    },
+    prepare,
+    fill,
+)

@@ -1,0 +1,58 @@
+"""What the tools of the playbook service promise."""
+
+from __future__ import annotations
+
+from tests.asking import Asker
+from tests.promises import Arguments, Ids, Promise, ServicePromises
+
+STEP = {"description": "Look", "action": {"toolName": "grep", "purpose": "find"}, "requiredData": ["a"]}
+GOAL = "Ship it 배포"
+DOCUMENT = "madangPlaybooks: 1\nplaybooks:\n- goal: New\n  workflow: []\n"
+UNKNOWN = {"id": "nothing"}
+
+
+async def prepare(asker: Asker) -> Ids:
+    playbook = (await asker.done("create_playbook", goal=GOAL, workflow=[STEP])).data["playbook"]["id"]
+    await asker.done("select_playbook", id=playbook)
+    return {"playbook": playbook}
+
+
+async def fill(asker: Asker) -> Ids:
+    step = {**STEP, "description": "가" * 1000, "requiredData": ["나" * 200] * 20}
+    criteria = {"description": "기" * 4000, "requiredArtifacts": ["물" * 500] * 20}
+    created = await asker.done(
+        "create_playbook", goal="목" * 2000, initialCommand="명" * 4000, workflow=[step] * 5, successCriteria=criteria
+    )
+    playbook = created.data["playbook"]["id"]
+    await asker.done("select_playbook", id=playbook)
+    return {"playbook": playbook}
+
+
+def by_id(ids: Ids) -> Arguments:
+    return {"id": ids["playbook"]}
+
+
+PROMISES = ServicePromises(
+    {
+        "create_playbook": Promise(
+            "write", {"goal": GOAL, "workflow": [STEP], "successCriteria": {"description": "done"}}
+        ),
+        "list_playbooks": Promise("read", {}),
+        "show_playbooks": Promise("read", {"pageSize": 5}, shows_page=True, pauses=True),
+        "get_playbook_page": Promise("read", {"page": 1}, audience="person", shows_page=True, pauses=True),
+        "get_playbook": Promise("read", by_id, refused=UNKNOWN),
+        "select_playbook": Promise("write", by_id, refused=UNKNOWN),
+        "update_playbook": Promise(
+            "write",
+            lambda ids: {**by_id(ids), "playbook": {"initialCommand": "go"}},
+            refused={**UNKNOWN, "playbook": {}},
+        ),
+        "delete_playbook": Promise("destroy", by_id, refused=UNKNOWN),
+        "list_playbook_runs": Promise("read", {}),
+        "export_playbooks": Promise("read", {}),
+        "import_playbooks": Promise("write", {"document": DOCUMENT}),
+    },
+    prepare,
+    fill,
+    internal_ids=frozenset({"agentId", "stepId"}),
+)
