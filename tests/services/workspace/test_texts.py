@@ -69,6 +69,8 @@ def test_an_edit_changes_its_piece_and_not_a_byte_more(
     engine, path = folder
     codec, text = case
     before = text.encode(codec)
+    if codec == "cp949" and encodings.detect_encoding(before, is_whole=True) == "utf-8":
+        codec, text = "utf-8", before.decode()  # plain ASCII, or high bytes that happen to be UTF-8
     (path / "a.txt").write_bytes(before)
 
     try:
