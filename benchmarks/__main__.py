@@ -31,6 +31,7 @@ BENCHMARKS: dict[str, Callable[[Effort], Awaitable[list[Finding]]]] = {
     "sql": store.sql,
     "commits": store.commits,
     "postgresql": postgresql.reads,
+    "postgresql-scale": postgresql.scale,
     "memory": memory.calls,
     "http": http.calls,
     "load": http.load,

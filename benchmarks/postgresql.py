@@ -5,18 +5,25 @@ from __future__ import annotations
 import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
 
 import asyncpg
 
 from benchmarks.harness import Effort, Finding, Goal, compare, interleave, repeated
 from benchmarks.libraries import CONTENT, OWNER
+from madang.core.calls import Call
 from madang.core.ids import UserId
 from madang.services.playbook.store import Listing, PlaybookStore
 from madang.storage.postgresql.address import parse_address
 from madang.storage.postgresql.database import PostgresDatabase
 
+if TYPE_CHECKING:
+    from tests.postgresql import Server
+
 PAGE_SIZE = 20
 KEPT = 1_000
+MANY = 100_000
 ANN = replace(OWNER, user_id=UserId("ann"))
 BOB = replace(OWNER, user_id=UserId("bob"))
 
@@ -29,16 +36,63 @@ SELECT (SELECT total FROM playbook_owner WHERE user_id = $1 AND assistant_id = $
   id, goal, initial_command, steps, created_at, updated_at, version FROM playbook
 WHERE owner_no = (SELECT no FROM playbook_owner WHERE user_id = $1 AND assistant_id = $2) ORDER BY seq LIMIT $3
 """
+# Without the trigger: one transaction that updates one row a hundred thousand times would take minutes.
+_MULTIPLY = """
+ALTER TABLE playbook DISABLE TRIGGER playbook_counted;
+INSERT INTO playbook (id, user_id, owner_no, version, created_at, updated_at, goal, initial_command, steps, sort_key,
+  search_text, workflow, success_criteria)
+SELECT gen_random_uuid()::text, user_id, owner_no, version, created_at, updated_at, goal, initial_command, steps,
+  sort_key, search_text, workflow, success_criteria FROM playbook, generate_series(1, {times}) WHERE user_id = '{user}';
+ALTER TABLE playbook ENABLE TRIGGER playbook_counted;
+UPDATE playbook_owner_row o SET total = (SELECT count(*) FROM playbook p WHERE p.owner_no = o.no);
+"""
+
+
+def _server() -> Server | None:
+    try:
+        from tests.postgresql import server
+
+        return server(fsync=True)
+    except BaseException as error:  # pytest's way to skip is no Exception
+        print(f"Left out: {error}", file=sys.stderr)
+        return None
+
+
+async def scale(effort: Effort) -> list[Finding]:
+    """A hundred thousand playbooks of one user against a thousand of another."""
+    running = _server()
+    if running is None:
+        return []
+    database = PostgresDatabase(parse_address(running.new_database("scale")))
+    store = PlaybookStore(database)
+    await store.open()
+    for call in (ANN, BOB):
+        await store.add(call, [CONTENT] * KEPT)
+    running.sql(_MULTIPLY.format(user=ANN.user_id, times=MANY // KEPT - 1), "scale")
+    running.sql("VACUUM ANALYZE", "scale")
+    assert (await store.total(ANN), await store.total(BOB)) == (MANY, KEPT)
+    pages = {ANN: MANY // PAGE_SIZE, BOB: KEPT // PAGE_SIZE}
+    work: dict[str, Callable[[Call], Awaitable[object]]] = {
+        "page 1": lambda call: store.list_page(call, Listing(1, PAGE_SIZE)),
+        "last page": lambda call: store.list_page(call, Listing(pages[call], PAGE_SIZE)),
+        "total": store.total,
+    }
+    findings = []
+    for name, task in work.items():
+        sides = {side: repeated(partial(task, call), effort.calls) for side, call in (("many", ANN), ("few", BOB))}
+        for side in sides.values():
+            await side()
+        samples = await interleave(effort.rounds, sides)
+        what = f"PostgreSQL, {name}: {MANY:,} playbooks vs {KEPT:,}"
+        findings.append(compare(what, "wall", "µs wall", samples["many"], samples["few"], Goal(3)))
+    await database.close()
+    return findings
 
 
 async def reads(effort: Effort) -> list[Finding]:
     """One playbook and one page: through the store, by hand with a pool and the user set, and with neither."""
-    try:
-        from tests.postgresql import server
-
-        running = server(fsync=True)
-    except BaseException as error:  # pytest's way to skip is no Exception
-        print(f"Left out: {error}", file=sys.stderr)
+    running = _server()
+    if running is None:
         return []
     url = running.new_database("bench")
     database = PostgresDatabase(parse_address(url))

@@ -7,10 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from madang.core.errors import OutOfRange
-from madang.core.paging import ALL, MAX_PAGE_ITEMS, Page, Span, span
+from madang.core.paging import ALL, MAX_PAGE_ITEMS, Page, Span, check_page, span
 from madang.core.phrases import say
-
-THINGS = say("things")
 
 
 @pytest.mark.parametrize(
@@ -28,11 +26,11 @@ THINGS = say("things")
     ],
 )
 def test_where_a_page_lies(page: int, page_size: int, total: int, expected: Span) -> None:
-    assert span(page, page_size, total, things=THINGS) == expected
+    assert span(page, page_size, total) == expected
 
 
 @pytest.mark.parametrize(
-    ("page", "page_size", "total", "said"),
+    ("asked", "page_size", "total", "message"),
     [
         (9, 10, 25, "Page 9 does not exist: there are 3 pages (25 things)."),
         (2, ALL, 25, "Page 2 does not exist: there are 1 pages (25 things)."),
@@ -40,17 +38,20 @@ def test_where_a_page_lies(page: int, page_size: int, total: int, expected: Span
         (2, 10, 0, "Page 2 does not exist: there are 0 pages (0 things)."),
     ],
 )
-def test_past_the_end_is_an_error_or_the_last_page(page: int, page_size: int, total: int, said: str) -> None:
-    with pytest.raises(OutOfRange) as raised:
-        span(page, page_size, total, things=THINGS)
-    clamped = span(page, page_size, total, things=THINGS, clamp=True)
+def test_past_the_end_is_the_last_page_which_a_check_refuses(
+    asked: int, page_size: int, total: int, message: str
+) -> None:
+    last: Page[str] = span(asked, page_size, total).fill([])
 
-    assert str(raised.value) == said
-    assert clamped.page == max(clamped.total_pages, 1)
+    assert last.page == max(last.total_pages, 1)
+    check_page(last.page, last, say("things"))
+    with pytest.raises(OutOfRange) as raised:
+        check_page(asked, last, say("things"))
+    assert str(raised.value) == message
 
 
 def test_a_filled_page_knows_its_neighbours() -> None:
-    assert span(2, 3, 10, things=THINGS).fill(["d", "e", "f"]) == Page[str](
+    assert span(2, 3, 10).fill(["d", "e", "f"]) == Page[str](
         page=2,
         page_size=3,
         total_items=10,
@@ -65,9 +66,9 @@ def test_a_filled_page_knows_its_neighbours() -> None:
 @given(st.integers(0, 3000), st.one_of(st.just(ALL), st.integers(1, MAX_PAGE_ITEMS)))
 def test_the_pages_of_a_listing_are_its_slices_in_order(total: int, page_size: int) -> None:
     everything = range(total)
-    first = span(1, page_size, total, things=THINGS)
+    first = span(1, page_size, total)
 
-    pages = [span(number, page_size, total, things=THINGS) for number in range(1, first.total_pages + 1)]
+    pages = [span(number, page_size, total) for number in range(1, first.total_pages + 1)]
     joined = [number for page in pages for number in everything[page.offset : page.offset + page.limit]]
 
     assert joined == list(everything)

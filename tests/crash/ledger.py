@@ -54,9 +54,3 @@ class Ledger:
         owners = connection.execute("SELECT no, total FROM playbook_owner ORDER BY no").fetchall()
         rows = connection.execute("SELECT owner_no, count(*) FROM playbook GROUP BY 1 ORDER BY 1").fetchall()
         assert owners == rows
-        buckets = connection.execute("SELECT * FROM playbook_bucket WHERE total > 0 ORDER BY 1, 2, 3").fetchall()
-        counted = connection.execute(
-            "SELECT owner_no, bits, seq >> bits, count(*) FROM playbook, (SELECT 10 AS bits UNION ALL SELECT 15) "
-            "GROUP BY 1, 2, 3 ORDER BY 1, 2, 3"
-        ).fetchall()
-        assert buckets == counted

@@ -125,7 +125,6 @@ def _assert_whole(found: dict[str, list[Row]]) -> None:
     assert found["integrity"] == [("ok",)]
     assert found["foreign keys"] == []
     assert found["totals"] == found["rows"]
-    assert found["bucket totals"] == found["rows of buckets"]
     for (document,) in found["plans"]:
         ids = [todo["id"] for todo in json.loads(document)["state"]["todos"]]
         assert len(ids) == len(set(ids))
@@ -136,8 +135,5 @@ _CHECKS = {
     "foreign keys": "PRAGMA foreign_key_check",
     "totals": "SELECT no, total FROM playbook_owner WHERE total > 0 ORDER BY no",
     "rows": "SELECT owner_no, count(*) FROM playbook GROUP BY 1 ORDER BY 1",
-    "bucket totals": "SELECT owner_no, bits, bucket, total FROM playbook_bucket WHERE total > 0 ORDER BY 1, 2, 3",
-    "rows of buckets": "SELECT owner_no, bits, seq >> bits, count(*) FROM playbook, "
-    "(SELECT 10 AS bits UNION ALL SELECT 15) GROUP BY 1, 2, 3 ORDER BY 1, 2, 3",
     "plans": "SELECT document FROM plan",
 }

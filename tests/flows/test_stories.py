@@ -68,9 +68,9 @@ async def test_the_person_turns_the_page_and_deletes_and_the_list_is_right_after
             for number in range(5)
         ]
         shown = await door.done("show_playbooks", pageSize=2)
-        turned = await door.done("get_playbook_page", page=3)
+        turned = await door.done("get_playbook_page", page=3, pageSize=2)
         deleted = await door.done("delete_playbook", id=ids[4])
-        refreshed = await door.done("get_playbook_page", page=3)
+        refreshed = await door.done("get_playbook_page", page=3, pageSize=2)
         listed = await door.done("list_playbooks")
 
     assert shown.pause == turned.pause == refreshed.pause == "choice"

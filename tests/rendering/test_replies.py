@@ -128,9 +128,7 @@ def test_an_error_in_korean_keeps_its_code_and_tool() -> None:
 
 
 PAUSE = Pause("choice", say("buttons available"), say("ask in the chat"))
-PAGE = UiPage(
-    "playbooks/list", say("Playbooks"), "playbook/playbooks.html", {"page": span(1, 10, 0, things=say("x")).fill([])}
-)
+PAGE = UiPage("playbooks/list", say("Playbooks"), "playbook/playbooks.html", {"page": span(1, 10, 0).fill([])})
 
 
 @pytest.mark.parametrize(

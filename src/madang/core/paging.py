@@ -77,29 +77,31 @@ class Span:
         )
 
 
-def span(page: int, page_size: int, total: int, *, things: Phrase, clamp: bool = False) -> Span:
-    """Find the asked-for page among `total` items.
+def span(page: int, page_size: int, total: int) -> Span:
+    """Find the page among `total` items; a page past the end means the last one.
 
     Everything (`ALL`) is one page, unless it is more than one answer holds: then it is cut into pages of that size.
-    With `clamp`, a page past the end means the last one.
-
-    Raises:
-        OutOfRange: there is no such page; the first page of an empty listing exists and is empty.
     """
     if page_size == ALL and total > MAX_PAGE_ITEMS:
         page_size = MAX_PAGE_ITEMS
     pages = 1 if page_size == ALL else -(-total // page_size)
-    if page > max(pages, 1):
-        if not clamp:
-            raise OutOfRange(
-                say(
-                    "Page {page} does not exist: there are {pages} pages ({total} {things}).",
-                    page=page,
-                    pages=pages,
-                    total=total,
-                    things=things,
-                ),
-                hint=say("Use a page from 1 to {pages}.", pages=max(pages, 1)),
-            )
-        page = max(pages, 1)
-    return Span(page, page_size, total, pages)
+    return Span(min(page, max(pages, 1)), page_size, total, pages)
+
+
+def check_page(asked: int, page: Page[T], things: Phrase) -> None:
+    """Refuse the last page where a later one was asked for; the first page of an empty listing exists.
+
+    Raises:
+        OutOfRange: with the number of pages, and of `things` in them.
+    """
+    if page.page != asked:
+        raise OutOfRange(
+            say(
+                "Page {page} does not exist: there are {pages} pages ({total} {things}).",
+                page=asked,
+                pages=page.total_pages,
+                total=page.total_items,
+                things=things,
+            ),
+            hint=say("Use a page from 1 to {pages}.", pages=max(page.total_pages, 1)),
+        )

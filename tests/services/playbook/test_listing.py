@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 import unicodedata
+from html import unescape
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from madang.core.ids import AssistantId, SessionId
+from madang.core.ids import AssistantId
 from madang.services.playbook.domain import PlaybookContent
 from madang.services.playbook.store import PlaybookStore
+from madang.services.playbook.tools import PlaybookTools
 from tests.asking import Asker, open_asker
 from tests.services.playbook.playbooks import STEP, document, given, goals
 
@@ -263,33 +266,36 @@ async def test_turning_past_the_end_goes_to_the_last_page_and_says_so(asker: Ask
     assert goals(reply) == [f"Goal {number}" for number in range(20, 25)]
 
 
-async def test_the_next_page_keeps_the_page_size_of_the_view(asker: Asker) -> None:
+async def test_the_buttons_of_a_page_send_its_own_page_size(asker: Asker) -> None:
     await given(asker, 9)
-    await asker.done("show_playbooks", pageSize=4)
 
-    second = await asker.done("get_playbook_page", page=2)
-    await asker.done("get_playbook_page", page=1, pageSize=3)
-    third = await asker.done("get_playbook_page", page=3)
+    html = document(await asker.done("show_playbooks", page=2, pageSize=4))
 
-    assert second.data["page"]["pageSize"] == 4
-    assert goals(second) == ["Goal 4", "Goal 5", "Goal 6", "Goal 7"]
-    assert third.data["page"]["pageSize"] == 3
-    assert goals(third) == ["Goal 6", "Goal 7", "Goal 8"]
+    turns = re.findall(r'data-tool="get_playbook_page" data-args="([^"]*)"', html)
+    assert [json.loads(unescape(arguments)) for arguments in turns] == [
+        {"page": 1, "pageSize": 4},
+        {"page": 3, "pageSize": 4},
+    ]
 
 
-async def test_without_a_view_a_page_has_ten(asker: Asker) -> None:
+async def test_without_a_page_size_a_page_has_ten_whatever_was_shown_before(asker: Asker) -> None:
     await given(asker, 11)
+    await asker.done("show_playbooks", pageSize=3)
 
-    assert (await asker.done("get_playbook_page", page=1)).data["page"]["pageSize"] == 10
+    reply = await asker.done("get_playbook_page", page=1)
+
+    assert reply.data["page"]["pageSize"] == 10
 
 
-async def test_the_view_belongs_to_a_session(asker: Asker) -> None:
+async def test_showing_and_turning_pages_write_nothing(asker: Asker, monkeypatch: pytest.MonkeyPatch) -> None:
     await given(asker, 3)
-    await asker.done("show_playbooks", pageSize=1)
+    tools = PlaybookTools(PlaybookStore(asker.database))
+    monkeypatch.setattr(asker.database, "write", None)
 
-    other = await asker.with_call(session_id=SessionId("other")).done("get_playbook_page", page=1)
+    shown = await tools.show_playbooks(asker.call, 1, 2)
+    turned = await tools.get_playbook_page(asker.call, 2, 2)
 
-    assert other.data["page"]["pageSize"] == 10
+    assert (len(shown.data.page.items), len(turned.data.page.items)) == (2, 1)
 
 
 async def test_list_show_and_turn_agree_about_the_page(asker: Asker) -> None:

@@ -1,4 +1,4 @@
-"""Every order of a listing against a plain model, with deletes in between and around the edges of the buckets."""
+"""Every order of a listing against a plain model, with deletes in between, and pages from both ends."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from madang.core.errors import NotFound
 from madang.core.ids import AssistantId
 from madang.services.playbook.domain import PlaybookContent, PlaybookPatch, PlaybookSummary, fold, sort_key
 from madang.services.playbook.store import Listing, PlaybookStore, SortBy, SortOrder
+from madang.services.playbook.store.pages import MAX_INLINE_ROWS
 from madang.storage.sqlite import SqliteDatabase
 from tests.asking import CALL
 
 ORDERS: list[tuple[SortBy, SortOrder]] = [
     (sort_by, order) for sort_by in ("createdAt", "updatedAt", "goal") for order in ("asc", "desc")
 ]
-FINE, COARSE = 1 << 10, 1 << 15
 
 
 class Model:
@@ -106,8 +106,8 @@ async def test_every_order_is_that_of_a_plain_list_with_changes_in_between(seed:
     await database.close()
 
 
-@pytest.mark.parametrize("total", [FINE - 1, FINE, FINE + 1, 2 * FINE + 1])
-async def test_pages_around_the_edge_of_a_bucket(total: int) -> None:
+@pytest.mark.parametrize("total", [MAX_INLINE_ROWS - 1, MAX_INLINE_ROWS, MAX_INLINE_ROWS + 1, 2 * MAX_INLINE_ROWS + 1])
+async def test_pages_from_both_ends_and_around_the_middle(total: int) -> None:
     database, store = await open_store()
     mine, other = Model(store, CALL), Model(store, replace(CALL, assistant_id=AssistantId("other")))
     await other.add(["noise"] * 700)
@@ -116,34 +116,13 @@ async def test_pages_around_the_edge_of_a_bucket(total: int) -> None:
     await mine.add([f"Goal {number % 7}" for number in range(total - total // 2)])
 
     for page_size in (1, 7, 1000):
-        await mine.check(page_size, [1, 2, total // page_size // 2, FINE // page_size, FINE // page_size + 1, total])
+        middle, inline = total // page_size // 2, MAX_INLINE_ROWS // page_size
+        await mine.check(page_size, [1, 2, middle, middle + 1, inline, inline + 1, total])
     await mine.delete([row.id for row in mine.rows[100:200]])
     await mine.delete([mine.rows[0].id, mine.rows[-1].id])
     for page_size in (1, 10):
         await mine.check(page_size, [1, 2, 500 // page_size, 900 // page_size, total])
     await database.close()
-
-
-async def test_pages_around_the_edge_of_a_coarse_bucket_and_with_empty_buckets() -> None:
-    database, store = await open_store()
-    mine = Model(store, CALL)
-    await mine.add(["x"] * (COARSE + FINE + 3))
-    pages = [1, FINE + 1, COARSE // 2, COARSE - 1, COARSE, COARSE + 1, COARSE + FINE]
-
-    for _, sort_order in ORDERS[:2]:
-        await _check_by_creation(store, mine, sort_order, [page // 10 + 1 for page in pages])
-    await mine.delete([row.id for row in mine.rows[FINE - 1 : 3 * FINE]])
-    for _, sort_order in ORDERS[:2]:
-        await _check_by_creation(store, mine, sort_order, [1, 100, 103, 104, 205, 1600, 3100])
-    await database.close()
-
-
-async def _check_by_creation(store: PlaybookStore, model: Model, order: SortOrder, pages: list[int]) -> None:
-    expected = model.sorted("createdAt", order)
-    for number in pages:
-        page = await store.list_page(CALL, Listing(number, 10, sort_order=order))
-        assert [row.id for row in page.items] == expected[(number - 1) * 10 : number * 10], (order, number)
-        assert page.total_items == len(expected)
 
 
 async def test_a_failing_unit_adds_nothing() -> None:

@@ -28,7 +28,7 @@ PLAYBOOK = Playbook(
     updated_at=AT,
     version=3,
 )
-NOTHING: Page[PlaybookSummary] = span(1, -1, 0, things=say("playbooks")).fill([])
+NOTHING: Page[PlaybookSummary] = span(1, -1, 0).fill([])
 
 
 def summary(number: int) -> PlaybookSummary:
@@ -45,7 +45,7 @@ def summary(number: int) -> PlaybookSummary:
 
 
 def page_of(number: int, page_size: int, total: int) -> Page[PlaybookSummary]:
-    where = span(number, page_size, total, things=say("playbooks"))
+    where = span(number, page_size, total)
     last = min(where.offset + where.limit, total)
     return where.fill([summary(n) for n in range(where.offset + 1, last + 1)])
 
@@ -135,7 +135,7 @@ def test_a_playbook_without_steps_says_so() -> None:
 
 def test_runs_are_rows_too() -> None:
     run = PlaybookRun(id="run-1", playbook_id="pb-1", goal="배포", version=2, session_id="s", selected_at=AT)
-    page = span(1, -1, 1, things=say("runs")).fill([run])
+    page = span(1, -1, 1).fill([run])
 
     assert render_text(views.runs_listed(page).text, translator("en")) == snapshot("""\
 Found 1 run(s), newest first.

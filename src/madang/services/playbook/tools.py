@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import Annotated
 
 from pydantic import Field
 
 from madang.core.calls import Call
-from madang.core.errors import OutOfRange, Unavailable
-from madang.core.paging import ALL, MAX_PAGE_ITEMS, PageNumber, PageSize
+from madang.core.errors import OutOfRange
+from madang.core.paging import ALL, MAX_PAGE_ITEMS, PageNumber, PageSize, check_page
 from madang.core.phrases import say
 from madang.core.results import ToolResult
 from madang.core.tools import tool
@@ -33,7 +32,7 @@ StepNumber = Annotated[int, Field(ge=1, le=200)]
 # Longer than anybody types: some systems send each Hangul syllable as up to three characters.
 Query = Annotated[str, Field(max_length=600)]
 
-PAGE_SIZE_OF_NO_VIEW = 10
+DEFAULT_PAGE_ITEMS = 10
 EXPORTED_AT_ONCE = 50
 
 
@@ -75,28 +74,25 @@ class PlaybookTools:
         """List this assistant's playbooks as text, without pausing. All words of a query must be in goal or command."""
         query = query.strip()
         listing = Listing(page, page_size, query, sort_by, sort_order)
-        return views.listed(call, await self._store.list_page(call, listing), query)
+        playbooks = await self._store.list_page(call, listing)
+        check_page(page, playbooks, views.PLAYBOOKS)
+        return views.listed(call, playbooks, query)
 
     @tool(effect="read", page=views.PAGE)
     async def show_playbooks(
         self, call: Call, page: PageNumber = 1, page_size: PageSize = ALL
     ) -> ToolResult[views.PlaybookListing]:
         """Show the person an interactive page of playbooks to choose from, and pause until they have chosen."""
-        found = await self._store.list_page(call, Listing(page, page_size))
-        await self._remember(call, page_size)
-        return views.shown(call, found)
+        playbooks = await self._store.list_page(call, Listing(page, page_size))
+        check_page(page, playbooks, views.PLAYBOOKS)
+        return views.shown(call, playbooks)
 
     @tool(effect="read", audience="person", page=views.PAGE)
     async def get_playbook_page(
-        self, call: Call, page: PageNumber, page_size: PageSize | None = None
+        self, call: Call, page: PageNumber, page_size: PageSize = DEFAULT_PAGE_ITEMS
     ) -> ToolResult[views.PlaybookListing]:
         """Turn to another page of the playbooks shown. For the page's buttons; use list_playbooks to read."""
-        if page_size is None:
-            page_size = await self._store.page_size(call) or PAGE_SIZE_OF_NO_VIEW
-        else:
-            await self._remember(call, page_size)
-        found = await self._store.list_page(call, Listing(page, page_size, clamp=True))
-        return views.navigated(call, found, page)
+        return views.navigated(call, await self._store.list_page(call, Listing(page, page_size)), page)
 
     @tool(effect="read")
     async def get_playbook(
@@ -133,7 +129,9 @@ class PlaybookTools:
         self, call: Call, id: PlaybookId | None = None, page: PageNumber = 1, page_size: PageSize = ALL
     ) -> ToolResult[views.RunListing]:
         """List when playbooks were selected for execution, newest first; of one playbook if id is given."""
-        return views.runs_listed(await self._store.runs(call, page, page_size, id or ""))
+        runs = await self._store.runs(call, page, page_size, id or "")
+        check_page(page, runs, views.RUNS)
+        return views.runs_listed(runs)
 
     @tool(effect="read")
     async def export_playbooks(
@@ -169,8 +167,3 @@ class PlaybookTools:
                     return contents
                 contents.append(content)
         return contents
-
-    async def _remember(self, call: Call, page_size: int) -> None:
-        """Note what the person looks at. It is a convenience: a disk that cannot take it must not hide the page."""
-        with suppress(Unavailable):
-            await self._store.remember_page_size(call, page_size)

@@ -14,6 +14,7 @@ from madang.core.texts import one_line
 from madang.services.playbook.domain import Playbook, PlaybookRun, PlaybookSummary, Step
 
 PAGE = "playbooks/list"
+PLAYBOOKS, RUNS = say("playbooks"), say("runs")
 MAX_GOAL_IN_ROW_CHARS = 100
 MAX_SKILL_DESCRIPTION_CHARS = 1024
 

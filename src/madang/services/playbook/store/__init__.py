@@ -1,4 +1,4 @@
-"""What the playbook service keeps: playbooks, their runs, and the page size each session last looked at."""
+"""What the playbook service keeps: playbooks, and when they were selected."""
 
 from madang.services.playbook.store.pages import Listing, SortBy, SortOrder
 from madang.services.playbook.store.playbooks import PlaybookStore, changed_ids, playbook_topic

@@ -1,4 +1,4 @@
-"""One page of an owner's playbooks: found through an index or the bucket counts, or searched for."""
+"""One page of an owner's playbooks, walked to through an index from the nearer end, or searched for."""
 
 from __future__ import annotations
 
@@ -8,46 +8,48 @@ from typing import Literal
 
 from madang.core.calls import Call
 from madang.core.paging import Span, span
-from madang.core.phrases import say
 from madang.services.playbook.domain import PlaybookSummary, fold
-from madang.services.playbook.store.tables import COARSE, FINE
 from madang.storage.database import Database, Row, Transaction
 
 SortBy = Literal["createdAt", "updatedAt", "goal"]
 SortOrder = Literal["asc", "desc"]
 
-_THINGS = say("playbooks")
+MAX_INLINE_ROWS = 1000
+"""Index rows that are walked on the event loop: fewer than that take less time than a thread hop."""
+
+_COLUMNS: dict[SortBy, str] = {"createdAt": "seq", "updatedAt": "updated_at", "goal": "sort_key"}
 _SUMMARY = "id, goal, initial_command, steps, created_at, updated_at, version"
 
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """What to list and in which order."""
+    """What to list and in which order. A page past the end stands for the last one."""
 
     page: int
     page_size: int
     query: str = ""
     sort_by: SortBy = "createdAt"
     sort_order: SortOrder = "asc"
-    clamp: bool = False
 
     @property
-    def is_brief(self) -> bool:
-        """Whether only the rows of a small page are touched, whatever the number of playbooks."""
-        return not self.query and self.sort_by == "createdAt" and 0 < self.page_size <= 100
+    def is_near_start(self) -> bool:
+        return self._is_small and self.page * self.page_size <= MAX_INLINE_ROWS
+
+    def is_near_end(self, total: int) -> bool:
+        return self._is_small and total - (self.page - 1) * self.page_size <= MAX_INLINE_ROWS
 
     @property
-    def is_near(self) -> bool:
-        """Whether the page is also so near to where the listing begins that walking there is the shortest way."""
-        return self.is_brief and self.page * self.page_size <= 1 << FINE
+    def _is_small(self) -> bool:
+        return not self.query and 0 < self.page_size <= 100
 
 
 async def find_near_page(database: Database, call: Call, listing: Listing) -> tuple[Span, list[Row]] | None:
-    """Return a near page with a single statement, or None when nothing is there: why is for the longer way to say."""
+    """Return a page near the start with a single statement, or None if it has no rows."""
     owner = "FROM playbook_owner WHERE user_id = ?1 AND assistant_id = ?2"
+    order = _order(listing.sort_by, listing.sort_order == "desc")
     rows = await database.find(
         f"SELECT (SELECT total {owner}), {_SUMMARY} FROM playbook WHERE owner_no = (SELECT no {owner}) "
-        f"ORDER BY seq {listing.sort_order.upper()} LIMIT ?3 OFFSET ?4",
+        f"ORDER BY {order} LIMIT ?3 OFFSET ?4",
         call.user_id,
         call.assistant,
         listing.page_size,
@@ -56,101 +58,61 @@ async def find_near_page(database: Database, call: Call, listing: Listing) -> tu
     )
     if not rows:
         return None
-    where = span(listing.page, listing.page_size, rows[0][0], things=_THINGS)
-    return where, [row[1:] for row in rows]
+    return span(listing.page, listing.page_size, rows[0][0]), [row[1:] for row in rows]
 
 
 async def find_page(tx: Transaction, owner_no: int, total: int, listing: Listing) -> tuple[Span, list[Row]]:
-    """Return where the page lies and its rows: filtered first, then cut.
-
-    Raises:
-        OutOfRange: there is no such page.
-    """
+    """Return where the page lies and its rows: filtered first, then cut."""
     if listing.query:
         return await _search(tx, owner_no, listing)
-    where = span(listing.page, listing.page_size, total, things=_THINGS, clamp=listing.clamp)
-    return where, await _slice(tx, owner_no, where, listing)
+    place = span(listing.page, listing.page_size, total)
+    return place, await _slice(tx, owner_no, place, listing)
 
 
 def summaries(agent_id: str, rows: Sequence[Row]) -> list[PlaybookSummary]:
     return [PlaybookSummary(row[0], agent_id, *row[1:]) for row in rows]
 
 
-async def _slice(tx: Transaction, owner_no: int, where: Span, listing: Listing) -> list[Row]:
-    """Return the rows of one page, starting from whichever end of the listing is nearer."""
-    length = max(0, min(where.limit, where.total - where.offset))
-    from_end = where.total - where.offset - length
-    reverse = from_end < where.offset
-    offset = from_end if reverse else where.offset
-    descending = (listing.sort_order == "desc") != reverse
-    direction, after = ("DESC", "<=") if descending else ("ASC", ">=")
-    if listing.sort_by != "createdAt":
-        column = "updated_at" if listing.sort_by == "updatedAt" else "sort_key"
-        # The inner select walks the index alone; rows are read only for the page itself.
-        rows = await tx.all(
-            f"SELECT {_SUMMARY} FROM playbook WHERE owner_no = ?1 AND seq IN (SELECT seq FROM playbook "
-            f"WHERE owner_no = ?1 ORDER BY {column} {direction}, seq {direction} LIMIT ?2 OFFSET ?3) "
-            f"ORDER BY {column} {direction}, seq {direction}",
-            owner_no,
-            length,
-            offset,
-        )
-    else:
-        start, offset = await _bucket_start(tx, owner_no, offset, descending)
-        rows = await tx.all(
-            f"SELECT {_SUMMARY} FROM playbook WHERE owner_no = ?1 AND seq {after} ?4 "
-            f"ORDER BY seq {direction} LIMIT ?2 OFFSET ?3",
-            owner_no,
-            length,
-            offset,
-            start,
-        )
-    return rows[::-1] if reverse else rows
-
-
-async def _bucket_start(tx: Transaction, owner_no: int, offset: int, descending: bool) -> tuple[int, int]:
-    """Return the `seq` at which the bucket with the wanted row begins, and the offset that remains inside it."""
-    direction = "DESC" if descending else "ASC"
-    first, last = 0, 2**62
-    if offset < 1 << FINE:
-        return (last if descending else first), offset
-    for bits in (COARSE, FINE):
-        rows = await tx.all(
-            "SELECT bucket, total FROM playbook_bucket WHERE owner_no = ?1 AND bits = ?2 AND bucket BETWEEN ?3 AND ?4 "
-            f"ORDER BY bucket {direction}",
-            owner_no,
-            bits,
-            first >> bits,
-            last >> bits,
-        )
-        for bucket, total in rows:
-            if offset < total:
-                first, last = bucket << bits, ((bucket + 1) << bits) - 1
-                break
-            offset -= total
-    return (last if descending else first), offset
+async def _slice(tx: Transaction, owner_no: int, place: Span, listing: Listing) -> list[Row]:
+    """Return the rows of one page, walking from whichever end of the listing is nearer."""
+    length = max(0, min(place.limit, place.total - place.offset))
+    from_end = place.total - place.offset - length
+    is_reversed = from_end < place.offset
+    order = _order(listing.sort_by, (listing.sort_order == "desc") != is_reversed)
+    offset = from_end if is_reversed else place.offset
+    walk = f"FROM playbook WHERE owner_no = ?1 ORDER BY {order} LIMIT ?2 OFFSET ?3"
+    sql = f"SELECT {_SUMMARY} {walk}"
+    if offset > MAX_INLINE_ROWS:
+        # The inner select skips rows in the index alone; a server would read each row that the plain one skips.
+        page = f"(SELECT owner_no, seq {walk}) AS page"
+        sql = f"SELECT {_SUMMARY} FROM {page} JOIN playbook USING (owner_no, seq) ORDER BY {order}"
+    rows = await tx.all(sql, owner_no, length, offset)
+    return rows[::-1] if is_reversed else rows
 
 
 async def _search(tx: Transaction, owner_no: int, listing: Listing) -> tuple[Span, list[Row]]:
     """Return the page of those that hold every word of the query in their goal or first command."""
     words = fold(listing.query).split()
-    patterns = [f"%{_escaped(word)}%" for word in words]
+    patterns = [f"%{_escape_like(word)}%" for word in words]
     condition = "owner_no = ?1" + "".join(
         rf" AND search_text LIKE ?{number} ESCAPE '\'" for number in range(2, len(words) + 2)
     )
     row = await tx.one(f"SELECT count(*) FROM playbook WHERE {condition}", owner_no, *patterns)
-    total = row[0] if row else 0
-    where = span(listing.page, listing.page_size, total, things=_THINGS, clamp=listing.clamp)
-    column = {"createdAt": "seq", "updatedAt": "updated_at", "goal": "sort_key"}[listing.sort_by]
-    direction = listing.sort_order.upper()
+    place = span(listing.page, listing.page_size, row[0] if row else 0)
     rows = await tx.all(
         f"SELECT {_SUMMARY} FROM playbook WHERE {condition} "
-        f"ORDER BY {column} {direction}, seq {direction} LIMIT {where.limit} OFFSET {where.offset}",
+        f"ORDER BY {_order(listing.sort_by, listing.sort_order == 'desc')} LIMIT {place.limit} OFFSET {place.offset}",
         owner_no,
         *patterns,
     )
-    return where, rows
+    return place, rows
 
 
-def _escaped(word: str) -> str:
+def _order(sort_by: SortBy, descending: bool) -> str:
+    direction = "DESC" if descending else "ASC"
+    columns = dict.fromkeys((_COLUMNS[sort_by], "seq"))
+    return ", ".join(f"{column} {direction}" for column in columns)
+
+
+def _escape_like(word: str) -> str:
     return word.replace("\\", r"\\").replace("%", r"\%").replace("_", r"\_")

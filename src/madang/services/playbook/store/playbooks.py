@@ -1,4 +1,4 @@
-"""The playbooks, runs and views in the database. Every method is one transaction; the owner is always the call's."""
+"""The playbooks and runs in the database. Every method is one transaction; the owner is always the call's."""
 
 from __future__ import annotations
 
@@ -32,7 +32,6 @@ from madang.services.playbook.store.tables import MIGRATIONS
 from madang.storage.database import Database, Row, Transaction
 from madang.storage.watchers import topic
 
-_RUNS = say("runs")
 _STEPS = TypeAdapter(list[Step])
 _WHOLE = "goal, initial_command, workflow, success_criteria, created_at, updated_at, version"
 _BY_ID = (
@@ -98,22 +97,21 @@ class PlaybookStore:
         return rows[0][1] if rows else 0
 
     async def list_page(self, call: Call, listing: Listing) -> Page[PlaybookSummary]:
-        """Return one page: filtered first, then cut.
-
-        Raises:
-            OutOfRange: there is no such page.
-        """
+        """Return one page: filtered first, then cut."""
 
         async def work(tx: Transaction) -> tuple[Span, list[Row]]:
             return await find_page(tx, *await _known_owner(tx, call), listing)
 
-        found = None
-        if self._database.is_remote and listing.is_near:
-            found = await find_near_page(self._database, call, listing)
-        if found is None:
-            found = await self._database.read(work, user_id=call.user_id, brief=listing.is_brief)
-        where, rows = found
-        return where.fill(summaries(call.assistant, rows))
+        page = None
+        is_brief = listing.is_near_start
+        if self._database.is_remote:
+            page = await find_near_page(self._database, call, listing) if is_brief else None
+        elif not is_brief:
+            is_brief = listing.is_near_end(await self.total(call))
+        if page is None:
+            page = await self._database.read(work, user_id=call.user_id, brief=is_brief)
+        place, rows = page
+        return place.fill(summaries(call.assistant, rows))
 
     async def list_after(self, call: Call, after: int, limit: int) -> list[tuple[int, Playbook]]:
         """Return up to `limit` whole playbooks, oldest first, from the place after `after`; each with its place."""
@@ -228,44 +226,16 @@ class PlaybookStore:
                 condition += " AND playbook_id = ?2"
                 parameters.append(playbook_id)
             row = await tx.one(f"SELECT count(*) FROM playbook_run WHERE {condition}", *parameters)
-            where = span(page, page_size, row[0] if row else 0, things=_RUNS)
+            place = span(page, page_size, row[0] if row else 0)
             rows = await tx.all(
                 "SELECT id, playbook_id, goal, version, session_id, selected_at FROM playbook_run "
-                f"WHERE {condition} ORDER BY seq DESC LIMIT {where.limit} OFFSET {where.offset}",
+                f"WHERE {condition} ORDER BY seq DESC LIMIT {place.limit} OFFSET {place.offset}",
                 *parameters,
             )
-            return where, rows
+            return place, rows
 
-        where, rows = await self._database.read(work, user_id=call.user_id)
-        return where.fill([PlaybookRun.model_construct(**dict(zip(_RUN_FIELDS, row, strict=True))) for row in rows])
-
-    async def remember_page_size(self, call: Call, page_size: int) -> None:
-        """Note the page size of the view this session looks at, for its next page."""
-
-        async def work(tx: Transaction) -> None:
-            await tx.run(
-                "INSERT INTO playbook_view VALUES (?1, ?2, ?3) "
-                "ON CONFLICT (owner_no, session_id) DO UPDATE SET page_size = excluded.page_size",
-                await _owner(tx, call),
-                call.session_id or "",
-                page_size,
-            )
-
-        await self._database.write(work, user_id=call.user_id)
-
-    async def page_size(self, call: Call) -> int | None:
-        """Return the page size of the view this session last looked at."""
-
-        async def work(tx: Transaction) -> Row | None:
-            owner_no, _ = await _known_owner(tx, call)
-            return await tx.one(
-                "SELECT page_size FROM playbook_view WHERE owner_no = ?1 AND session_id = ?2",
-                owner_no,
-                call.session_id or "",
-            )
-
-        row = await self._database.read(work, user_id=call.user_id)
-        return row[0] if row else None
+        place, rows = await self._database.read(work, user_id=call.user_id)
+        return place.fill([PlaybookRun.model_construct(**dict(zip(_RUN_FIELDS, row, strict=True))) for row in rows])
 
 
 _RUN_FIELDS = ("id", "playbook_id", "goal", "version", "session_id", "selected_at")

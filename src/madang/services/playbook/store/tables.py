@@ -1,15 +1,11 @@
 """The tables of the playbook service, in both dialects.
 
-Totals are counted by triggers and pages are found through counts per bucket of `seq`, so that neither a total nor a
-page in the middle of a million rows has to walk over them.
+The number of an owner's playbooks is kept beside the owner by triggers: counting them would walk over all of them.
 """
 
 from __future__ import annotations
 
 from madang.storage.database import MigrationSet, private_rows
-
-ALL_BITS, COARSE, FINE = 62, 15, 10
-"""Bits of `seq` that a count leaves out: all of them for a total, fewer for a bucket."""
 
 MIGRATIONS = MigrationSet(
     "playbook",
@@ -65,6 +61,21 @@ MIGRATIONS = MigrationSet(
           PRIMARY KEY (owner_no, session_id)
         ) WITHOUT ROWID;
         """,
+        # Nothing is counted per bucket and no page size is remembered any more. Both tables stay, unused: a process of
+        # an older version may have this file open, and it writes to playbook_view and looks into playbook_bucket. An
+        # empty playbook_bucket makes it walk the index, so its pages stay right too. The totals are left to triggers
+        # for the same reason: they count what that process adds.
+        """
+        DROP TRIGGER playbook_added;
+        DROP TRIGGER playbook_removed;
+        CREATE TRIGGER playbook_added AFTER INSERT ON playbook BEGIN
+          UPDATE playbook_owner SET total = total + 1 WHERE no = new.owner_no;
+        END;
+        CREATE TRIGGER playbook_removed AFTER DELETE ON playbook BEGIN
+          UPDATE playbook_owner SET total = total - 1 WHERE no = old.owner_no;
+        END;
+        DELETE FROM playbook_bucket;
+        """,
     ),
     postgresql=(
         f"""
@@ -105,9 +116,9 @@ MIGRATIONS = MigrationSet(
           change BIGINT = CASE WHEN tg_op = 'INSERT' THEN 1 ELSE -1 END;
         BEGIN
           INSERT INTO playbook_count (owner_no, bits, bucket, change) VALUES
-            (kept.owner_no, {ALL_BITS}, 0, change),
-            (kept.owner_no, {COARSE}, kept.seq >> {COARSE}, change),
-            (kept.owner_no, {FINE}, kept.seq >> {FINE}, change);
+            (kept.owner_no, 62, 0, change),
+            (kept.owner_no, 15, kept.seq >> 15, change),
+            (kept.owner_no, 10, kept.seq >> 10, change);
           IF random() < 1.0 / 256 THEN
             WITH many AS (
               SELECT c.bits, c.bucket FROM playbook_count c WHERE c.owner_no = kept.owner_no
@@ -147,11 +158,35 @@ MIGRATIONS = MigrationSet(
         CREATE VIEW playbook_owner WITH (security_invoker = true) AS
           SELECT no, user_id, assistant_id, (
             SELECT coalesce(sum(c.change), 0)::BIGINT FROM playbook_count c
-            WHERE c.owner_no = o.no AND c.bits = {ALL_BITS}
+            WHERE c.owner_no = o.no AND c.bits = 62
           ) AS total FROM playbook_owner_row o;
         CREATE VIEW playbook_bucket WITH (security_invoker = true) AS
           SELECT owner_no, bits, bucket, sum(change)::BIGINT AS total
           FROM playbook_count GROUP BY owner_no, bits, bucket;
+        """,
+        # As in the other dialect: playbook_view, playbook_count and its view playbook_bucket stay, unused, for older
+        # processes. The total is a column now. Units that add playbooks for one owner at once collide in its
+        # row and run one after the other: playbooks are written by hand, so that is no load to build for.
+        # FORCE is lifted for the statement that counts: a migration has no user, so it would see no rows.
+        """
+        ALTER TABLE playbook NO FORCE ROW LEVEL SECURITY;
+        ALTER TABLE playbook_owner_row NO FORCE ROW LEVEL SECURITY;
+        ALTER TABLE playbook_owner_row ADD total BIGINT NOT NULL DEFAULT 0;
+        UPDATE playbook_owner_row o SET total = (SELECT count(*) FROM playbook p WHERE p.owner_no = o.no);
+        ALTER TABLE playbook FORCE ROW LEVEL SECURITY;
+        ALTER TABLE playbook_owner_row FORCE ROW LEVEL SECURITY;
+        CREATE OR REPLACE VIEW playbook_owner WITH (security_invoker = true) AS
+          SELECT no, user_id, assistant_id, total FROM playbook_owner_row;
+        CREATE OR REPLACE FUNCTION playbook_counted() RETURNS trigger LANGUAGE plpgsql AS $$
+        BEGIN
+          IF tg_op = 'INSERT' THEN
+            UPDATE playbook_owner_row SET total = total + 1 WHERE no = new.owner_no;
+          ELSE
+            UPDATE playbook_owner_row SET total = total - 1 WHERE no = old.owner_no;
+          END IF;
+          RETURN NULL;
+        END $$;
+        TRUNCATE playbook_count;
         """,
     ),
 )
