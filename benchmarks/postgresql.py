@@ -14,7 +14,7 @@ from benchmarks.harness import Effort, Finding, Goal, compare, interleave, repea
 from benchmarks.libraries import CONTENT, OWNER
 from madang.core.calls import Call
 from madang.core.ids import UserId
-from madang.services.playbook.store import Listing, PlaybookStore
+from madang.services.playbook.store import PageRequest, PlaybookStore
 from madang.storage.postgresql.address import parse_address
 from madang.storage.postgresql.database import PostgresDatabase
 
@@ -73,8 +73,8 @@ async def scale(effort: Effort) -> list[Finding]:
     assert (await store.total(ANN), await store.total(BOB)) == (MANY, KEPT)
     pages = {ANN: MANY // PAGE_SIZE, BOB: KEPT // PAGE_SIZE}
     work: dict[str, Callable[[Call], Awaitable[object]]] = {
-        "page 1": lambda call: store.list_page(call, Listing(1, PAGE_SIZE)),
-        "last page": lambda call: store.list_page(call, Listing(pages[call], PAGE_SIZE)),
+        "page 1": lambda call: store.list_page(call, PageRequest(1, PAGE_SIZE)),
+        "last page": lambda call: store.list_page(call, PageRequest(pages[call], PAGE_SIZE)),
         "total": store.total,
     }
     findings = []
@@ -113,7 +113,7 @@ async def reads(effort: Effort) -> list[Finding]:
     one, page = (_BY_ID, kept[KEPT // 2].id), (_PAGE, ANN.user_id, ANN.assistant, PAGE_SIZE)
     tasks: dict[str, tuple[Callable[[], Awaitable[object]], tuple[object, ...]]] = {
         "read by id": (lambda: store.get(ANN, kept[KEPT // 2].id), one),
-        f"page 1 with total ({PAGE_SIZE} of {KEPT:,})": (lambda: store.list_page(ANN, Listing(1, PAGE_SIZE)), page),
+        f"page 1 with total ({PAGE_SIZE} of {KEPT:,})": (lambda: store.list_page(ANN, PageRequest(1, PAGE_SIZE)), page),
     }
     findings = []
     for name, (ours, (sql, *parameters)) in tasks.items():

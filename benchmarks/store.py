@@ -17,7 +17,7 @@ import apsw
 from benchmarks.harness import Effort, Finding, Goal, Sample, Side, compare, interleave, repeated, repeated_inline
 from benchmarks.libraries import CONTENT, HUNDRED_THOUSAND, OWNER, THOUSAND, Library, playbook_id, prepare
 from madang.core.ids import AssistantId
-from madang.services.playbook.store import Listing, PlaybookStore
+from madang.services.playbook.store import PageRequest, PlaybookStore
 from madang.storage import sqlite
 from madang.storage.sqlite import SqliteDatabase
 
@@ -52,8 +52,8 @@ async def scale(effort: Effort) -> list[Finding]:
     """A hundred thousand playbooks of one assistant, among as many of others, against a thousand."""
     small, large = await prepare(THOUSAND), await prepare(HUNDRED_THOUSAND)
     work: dict[str, Callable[[PlaybookStore, Library], Awaitable[object]]] = {
-        "page 1": lambda store, _: store.list_page(OWNER, Listing(1, PAGE_SIZE)),
-        "last page": lambda store, library: store.list_page(OWNER, Listing(library.owned // PAGE_SIZE, PAGE_SIZE)),
+        "page 1": lambda store, _: store.list_page(OWNER, PageRequest(1, PAGE_SIZE)),
+        "last page": lambda store, library: store.list_page(OWNER, PageRequest(library.owned // PAGE_SIZE, PAGE_SIZE)),
         "total": lambda store, _: store.total(OWNER),
     }
     findings = []
@@ -95,13 +95,13 @@ async def sql(effort: Effort) -> list[Finding]:
             ),
             (
                 "store, page 1 with total vs the same SQL in the calling thread",
-                repeated(lambda: store.list_page(OWNER, Listing(1, PAGE_SIZE)), times),
+                repeated(lambda: store.list_page(OWNER, PageRequest(1, PAGE_SIZE)), times),
                 repeated_inline(page_with_total, times),
                 Goal(1.8),
             ),
             (
                 "store, page at 90 % of 100,000 with total vs OFFSET from the start in the calling thread",
-                repeated(lambda: store.list_page(OWNER, Listing(deep // PAGE_SIZE + 1, PAGE_SIZE)), times),
+                repeated(lambda: store.list_page(OWNER, PageRequest(deep // PAGE_SIZE + 1, PAGE_SIZE)), times),
                 repeated_inline(lambda: execute(_OFFSET, (1, PAGE_SIZE, deep)).fetchall(), times),
                 Goal(1),
             ),

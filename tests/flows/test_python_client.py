@@ -13,7 +13,7 @@ from madang.core.errors import InvalidArguments, NotFound, SetupError, UnknownTo
 from madang.services.planning.domain import Todo
 from madang.services.playbook.domain import Playbook, PlaybookSummary, StepInput
 from madang.services.playbook.tools import PlaybookTools
-from madang.services.playbook.views import PlaybookChanged
+from madang.services.playbook.views.playbooks import PlaybookChanged
 from madang.services.ui.tools import UiTools
 from madang.settings import Settings
 from tests.doors import TOKEN, Doors, serving_http

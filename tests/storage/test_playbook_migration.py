@@ -9,7 +9,7 @@ import pytest
 from madang.core.calls import Call
 from madang.core.ids import AssistantId, SessionId, UserId
 from madang.services.playbook.domain import PlaybookContent
-from madang.services.playbook.store import MIGRATIONS, Listing, PlaybookStore
+from madang.services.playbook.store import MIGRATIONS, PageRequest, PlaybookStore
 from madang.storage.database import Database, MigrationSet, Row, Transaction
 from tests.storage.backends import BACK_ENDS
 
@@ -55,7 +55,7 @@ async def test_totals_and_pages_survive_the_step(migrated: Database) -> None:
     await store.open()
 
     await store.add(ANN, contents(1))
-    page = await store.list_page(ANN, Listing(2, 2))
+    page = await store.list_page(ANN, PageRequest(2, 2))
 
     assert [await store.total(call) for call in (ANN, BOB)] == [5, 2]
     assert [item.goal for item in page.items] == ["Goal 3", "Goal 4"]

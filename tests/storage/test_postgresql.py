@@ -22,7 +22,7 @@ from madang.core.ids import AssistantId, SessionId, UserId, new_id
 from madang.services.planning import store as planning
 from madang.services.playbook import store as playbook
 from madang.services.playbook.domain import PlaybookContent, PlaybookPatch, StepInput
-from madang.services.playbook.store import Listing, PlaybookStore
+from madang.services.playbook.store import PageRequest, PlaybookStore
 from madang.storage.audit import AUDIT_MIGRATIONS, AuditEntry, AuditLog
 from madang.storage.database import MigrationSet, Row, Transaction
 from madang.storage.postgresql.address import parse_address
@@ -187,12 +187,12 @@ async def test_every_page_near_the_start_is_found_with_one_statement_and_without
 
     for order, ids in (("asc", kept), ("desc", kept[::-1])):
         for page in (1, 2, 3):
-            listing = Listing(page, 10, sort_order=order)  # type: ignore[arg-type]  # of the tuples above
+            listing = PageRequest(page, 10, sort_order=order)  # type: ignore[arg-type]  # of the tuples above
             listed = await store.list_page(ANN, listing)
             assert [item.id for item in listed.items] == ids[(page - 1) * 10 : page * 10]
             assert (listed.total_items, listed.total_pages) == (25, 3)
-    assert (await store.list_page(ANN, Listing(4, 10))).page == 3
-    assert (await store.list_page(BOB, Listing(1, 10))).total_items == 0
+    assert (await store.list_page(ANN, PageRequest(4, 10))).page == 3
+    assert (await store.list_page(BOB, PageRequest(1, 10))).total_items == 0
 
 
 async def test_names_of_users_cannot_break_out_of_their_place(database: PostgresDatabase) -> None:
@@ -288,7 +288,7 @@ async def test_pages_by_number_are_the_whole_listing_cut(database: PostgresDatab
                 database, f"SELECT id FROM playbook ORDER BY {column} {order}, seq {order}", user=ANN.user_id
             )
             for page in (1, 2, 11, 21, -(-total // 200)):
-                listed = await store.list_page(ANN, Listing(page, 200, sort_by=sort_by, sort_order=order))  # type: ignore[arg-type]  # of the tuples above
+                listed = await store.list_page(ANN, PageRequest(page, 200, sort_by=sort_by, sort_order=order))  # type: ignore[arg-type]  # of the tuples above
                 assert [(item.id,) for item in listed.items] == whole[(page - 1) * 200 : page * 200]
                 assert listed.total_items == total
 

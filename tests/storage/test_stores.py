@@ -18,7 +18,7 @@ from madang.core.paging import ALL, MAX_PAGE_ITEMS
 from madang.services.planning.domain import Plan
 from madang.services.planning.store import PlanStore
 from madang.services.playbook.domain import PlaybookContent, StepInput
-from madang.services.playbook.store import Listing, PlaybookStore, SortOrder
+from madang.services.playbook.store import PageRequest, PlaybookStore, SortOrder
 from madang.storage.database import Database, Transaction
 from madang.storage.sqlite import SqliteDatabase
 from tests.storage.backends import BACK_ENDS, EMBEDDED
@@ -64,7 +64,7 @@ async def remove(database: Database, first: int, last: int) -> None:
 
 
 async def listed(store: PlaybookStore, page: int, page_size: int, order: SortOrder) -> list[str]:
-    found = await store.list_page(CALL, Listing(page, page_size, sort_order=order))
+    found = await store.list_page(CALL, PageRequest(page, page_size, sort_order=order))
     return [item.id for item in found.items]
 
 
@@ -159,7 +159,7 @@ async def test_t31_plans_and_playbooks_of_others_are_not_there(back_end: str, tm
 
     assert await plans.get(theirs) == Plan()
     assert await playbooks.total(theirs) == 0
-    assert (await playbooks.list_page(theirs, Listing(1, ALL, query="secret"))).items == []
+    assert (await playbooks.list_page(theirs, PageRequest(1, ALL, query="secret"))).items == []
     for attempt in (playbooks.get, playbooks.select, playbooks.delete):
         with pytest.raises(NotFound):
             await attempt(theirs, playbook.id)

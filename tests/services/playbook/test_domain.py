@@ -17,7 +17,7 @@ from madang.services.playbook.domain import (
     PlaybookPatch,
     StepInput,
     SuccessCriteria,
-    check_size,
+    check_playbook_size,
     content_of,
     fold,
     merge,
@@ -90,9 +90,9 @@ def test_size_is_counted_in_bytes() -> None:
             goal="x" * (size - empty + 1), initial_command="", workflow=[], success_criteria=SuccessCriteria()
         )
 
-    check_size(of_size(MAX_PLAYBOOK_BYTES))
+    check_playbook_size(of_size(MAX_PLAYBOOK_BYTES))
     with pytest.raises(LimitExceeded, match="The playbook has 262145 bytes; at most 262144 are kept"):
-        check_size(of_size(MAX_PLAYBOOK_BYTES + 1))
+        check_playbook_size(of_size(MAX_PLAYBOOK_BYTES + 1))
 
 
 @given(st.text(max_size=30))

@@ -78,10 +78,10 @@ formats = st.sampled_from(["yaml", "json"])
 @given(st.lists(contents, max_size=3), formats)
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_a_document_reads_back_as_what_was_written(written: list[PlaybookContent], format: engine.Format) -> None:
-    document = engine.write(written, format)
+    document = engine.write_document(written, format)
 
-    assert engine.read(document) == written
-    assert engine.write(engine.read(document), format) == document
+    assert engine.read_document(document) == written
+    assert engine.write_document(engine.read_document(document), format) == document
 
 
 @given(st.lists(contents, min_size=1, max_size=3), formats)
@@ -97,7 +97,7 @@ def test_exporting_importing_and_exporting_again_gives_the_same_bytes(
             first = await asker.done("export_playbooks", format=format)
             await other.done("import_playbooks", document=first.data["document"])
             again = await other.done("export_playbooks", format=format)
-            return first.data["document"], again.data["document"], engine.write(written, format)
+            return first.data["document"], again.data["document"], engine.write_document(written, format)
 
     first, again, direct = asyncio.run(there_and_back())
     assert first.encode() == again.encode() == direct.encode()
@@ -109,7 +109,7 @@ def test_a_document_holds_what_people_write_and_nothing_else() -> None:
         workflow=[StepInput(description="One\nTwo", action=Action(tool_name="t")), StepInput(description="yes")],
     )
 
-    assert engine.write([content], "yaml") == snapshot("""\
+    assert engine.write_document([content], "yaml") == snapshot("""\
 madangPlaybooks: 1
 playbooks:
 - goal: '배포: 하기'
@@ -121,7 +121,9 @@ playbooks:
       toolName: t
   - description: 'yes'
 """)
-    assert json.loads(engine.write([content], "json")) == yaml.safe_load(engine.write([content], "yaml"))
+    assert json.loads(engine.write_document([content], "json")) == yaml.safe_load(
+        engine.write_document([content], "yaml")
+    )
 
 
 async def test_the_text_of_an_export_is_the_document(asker: Asker) -> None:
@@ -134,7 +136,7 @@ async def test_the_text_of_an_export_is_the_document(asker: Asker) -> None:
         document, _, note = rest.rpartition("\n\n")
         assert first == f"[export_playbooks] Exported 1 playbook(s) as {format.upper()}."
         # Controls are escaped in the text, which both formats read as the same characters.
-        assert engine.read(document) == engine.read(reply.data["document"])
+        assert engine.read_document(document) == engine.read_document(reply.data["document"])
         assert not re.search("[\u2028\x0b\x85]", document)
         assert note.startswith("Note: Use 'import_playbooks' with the whole document")
 
@@ -145,7 +147,7 @@ async def test_a_long_export_says_that_the_text_is_cut_and_the_data_whole(asker:
     reply = await asker.done("export_playbooks")
 
     assert "more line(s): the text ends here, the document does not." in reply.text
-    assert len(engine.read(reply.data["document"])[0].workflow) == 100
+    assert len(engine.read_document(reply.data["document"])[0].workflow) == 100
 
 
 async def test_named_playbooks_are_exported_in_the_order_of_their_names(asker: Asker) -> None:
@@ -155,7 +157,7 @@ async def test_named_playbooks_are_exported_in_the_order_of_their_names(asker: A
 
     reply = await asker.done("export_playbooks", ids=[ids[2], ids[0]])
 
-    assert [content.goal for content in engine.read(reply.data["document"])] == ["C", "A"]
+    assert [content.goal for content in engine.read_document(reply.data["document"])] == ["C", "A"]
     assert reply.data["count"] == 2
 
 
@@ -167,7 +169,9 @@ async def test_nothing_to_export_is_an_empty_document_that_can_be_imported(asker
 
 
 async def test_importing_lists_the_new_ids(asker: Asker) -> None:
-    document = engine.write([PlaybookContent(goal="A", workflow=[]), PlaybookContent(goal="B", workflow=[])], "yaml")
+    document = engine.write_document(
+        [PlaybookContent(goal="A", workflow=[]), PlaybookContent(goal="B", workflow=[])], "yaml"
+    )
 
     reply = await asker.done("import_playbooks", document=document)
 
@@ -194,11 +198,11 @@ def good_then(bad: str) -> str:
 
 
 HOSTILE: list[tuple[str, str, str]] = [
-    ("a bomb of aliases", bomb(), "aliases are not taken here"),
+    ("a bomb of aliases", bomb(), "aliases are not allowed"),
     (
         "aliases that are wide",
         "a: &a [" + "x," * 50_000 + "]\nb: [" + "*a," * 50_000 + "]",
-        "aliases are not taken here",
+        "aliases are not allowed",
     ),
     ("deep lists in YAML", "[" * 5000, "cannot be read"),
     ("deep blocks in YAML", "- " * 900 + "x", "nested deeper than 64"),
@@ -255,7 +259,7 @@ async def test_one_playbook_that_is_too_large_keeps_out_all(asker: Asker) -> Non
 
 
 async def test_a_document_in_a_wrapping_that_editors_add_is_still_read(asker: Asker) -> None:
-    document = engine.write([PlaybookContent(goal="A", workflow=[])], "json")
+    document = engine.write_document([PlaybookContent(goal="A", workflow=[])], "json")
 
     for wrapped in (f"\ufeff{document}", f"\n  {document}", document.replace("\n", "\r\n")):
         assert (await asker.done("import_playbooks", document=wrapped)).data["count"] == 1
@@ -272,7 +276,7 @@ json_values: st.SearchStrategy[Any] = st.recursive(
 @settings(max_examples=150, deadline=None)
 def test_whatever_is_handed_in_is_read_or_refused_in_words(document: str) -> None:
     with suppress(InvalidArguments, LimitExceeded):
-        engine.read(document)
+        engine.read_document(document)
 
 
 @pytest.mark.parametrize("format", ["yaml", "json"])
@@ -280,8 +284,8 @@ def test_a_document_holds_only_as_much_as_can_be_imported_again(format: engine.F
     step = {"description": "x" * 4_000}
     large = [PlaybookContent.model_validate({"goal": str(n), "workflow": [step] * 60}) for n in range(12)]
 
-    document, count = engine.write_fitting(large, format)
+    document, count = engine.write_importable(large, format)
 
     assert 1 < count < len(large)
     assert len(document) <= engine.MAX_IMPORT_BYTES
-    assert engine.read(document) == large[:count]
+    assert engine.read_document(document) == large[:count]

@@ -12,7 +12,7 @@ from madang.core.calls import Call
 from madang.core.errors import NotFound
 from madang.core.ids import AssistantId
 from madang.services.playbook.domain import PlaybookContent, PlaybookPatch, PlaybookSummary, fold, sort_key
-from madang.services.playbook.store import Listing, PlaybookStore, SortBy, SortOrder
+from madang.services.playbook.store import PageRequest, PlaybookStore, SortBy, SortOrder
 from madang.services.playbook.store.pages import MAX_INLINE_ROWS
 from madang.storage.sqlite import SqliteDatabase
 from tests.asking import CALL
@@ -74,7 +74,7 @@ class Model:
             expected = self.sorted(sort_by, order, query)
             total_pages = -(-len(expected) // page_size)
             for number in sorted({min(max(page, 1), max(total_pages, 1)) for page in (*pages, total_pages)}):
-                page = await self._store.list_page(self._call, Listing(number, page_size, query, sort_by, order))
+                page = await self._store.list_page(self._call, PageRequest(number, page_size, query, sort_by, order))
                 first = (number - 1) * page_size
                 assert [row.id for row in page.items] == expected[first : first + page_size], (sort_by, order, number)
                 assert (page.total_items, page.total_pages) == (len(expected), total_pages)

@@ -12,8 +12,8 @@ from madang.core.phrases import Rows, layout, say
 from madang.core.results import ToolResult
 from madang.rendering.catalogue import translator
 from madang.rendering.replies import render_text
-from madang.services.playbook import views
-from madang.services.playbook.domain import Playbook, PlaybookRun, PlaybookSummary, Step, SuccessCriteria
+from madang.services.playbook.domain import Playbook, PlaybookSummary, Selection, Step, SuccessCriteria
+from madang.services.playbook.views import listings, playbooks
 from tests.asking import CALL
 
 AT = "2026-01-02T03:04:05.678Z"
@@ -45,9 +45,9 @@ def summary(number: int) -> PlaybookSummary:
 
 
 def page_of(number: int, page_size: int, total: int) -> Page[PlaybookSummary]:
-    where = span(number, page_size, total)
-    last = min(where.offset + where.limit, total)
-    return where.fill([summary(n) for n in range(where.offset + 1, last + 1)])
+    place = span(number, page_size, total)
+    last = min(place.offset + place.limit, total)
+    return place.fill([summary(n) for n in range(place.offset + 1, last + 1)])
 
 
 def test_a_listing_is_rows_with_their_number_in_the_whole() -> None:
@@ -55,7 +55,7 @@ def test_a_listing_is_rows_with_their_number_in_the_whole() -> None:
     row = '{number}. id:{id} goal:"{goal}" initial:"{command}" steps:{steps} createdAt:{at}'
     rows = [layout(row, number=n, id=f"pb-{n}", goal=f"Goal {n}", command="go", steps=n, at=AT) for n in (3, 4)]
 
-    result = views.listed(CALL, page, "")
+    result = listings.playbooks_listed(CALL, page, "")
 
     assert result == ToolResult(
         text=[
@@ -72,39 +72,48 @@ def test_a_listing_is_rows_with_their_number_in_the_whole() -> None:
             "",
             say("Note: Use 'get_playbook' to view details or 'select_playbook' to execute a playbook."),
         ],
-        data=views.PlaybookListing(page=page, formatted_text="\n".join(map(str, rows))),
+        data=listings.PlaybookListing(page=page, formatted_text="\n".join(map(str, rows))),
     )
 
 
 def test_showing_and_turning_declare_the_same_page_and_pause() -> None:
     page = page_of(2, 2, 5)
 
-    shown, turned = views.shown(CALL, page), views.navigated(CALL, page, 2)
+    shown, turned = listings.playbooks_shown(CALL, page), listings.page_turned(CALL, page, 2)
 
     assert shown.page == turned.page
     assert shown.pause == turned.pause
-    assert shown.data == turned.data == views.listed(CALL, page, "").data
+    assert shown.data == turned.data == listings.playbooks_listed(CALL, page, "").data
     assert shown.page is not None
     assert (shown.page.name, shown.page.context) == ("playbooks/list", {"page": page})
 
 
 @pytest.mark.parametrize(
-    "result", [views.listed(CALL, NOTHING, ""), views.shown(CALL, NOTHING), views.navigated(CALL, NOTHING, 1)]
+    "result",
+    [
+        listings.playbooks_listed(CALL, NOTHING, ""),
+        listings.playbooks_shown(CALL, NOTHING),
+        listings.page_turned(CALL, NOTHING, 1),
+    ],
 )
-def test_nothing_has_no_page_and_no_pause(result: ToolResult[views.PlaybookListing]) -> None:
+def test_nothing_has_no_page_and_no_pause(result: ToolResult[listings.PlaybookListing]) -> None:
     assert result == ToolResult(
         text=[
             say("No playbooks found for agent {agent}.", agent="test-agent"),
             say("Note: Use 'create_playbook' to make one."),
         ],
-        data=views.PlaybookListing(page=NOTHING, formatted_text=""),
+        data=listings.PlaybookListing(page=NOTHING, formatted_text=""),
     )
 
 
 def test_the_words_of_changes() -> None:
     created, updated, deleted = [
         render_text(result.text, translator("en"))
-        for result in (views.created(PLAYBOOK), views.updated(PLAYBOOK), views.deleted(PLAYBOOK))
+        for result in (
+            playbooks.playbook_created(PLAYBOOK),
+            playbooks.playbook_updated(PLAYBOOK),
+            playbooks.playbook_deleted(PLAYBOOK),
+        )
     ]
 
     assert created == (
@@ -126,18 +135,18 @@ def test_the_words_of_changes() -> None:
 
 def test_a_playbook_without_steps_says_so() -> None:
     text = render_text(
-        views.retrieved(PLAYBOOK.model_copy(update={"workflow": []}), 1).text,
+        playbooks.playbook_read(PLAYBOOK.model_copy(update={"workflow": []}), 1).text,
         translator("en"),
     )
 
     assert "Workflow: no steps\n" in text
 
 
-def test_runs_are_rows_too() -> None:
-    run = PlaybookRun(id="run-1", playbook_id="pb-1", goal="배포", version=2, session_id="s", selected_at=AT)
-    page = span(1, -1, 1).fill([run])
+def test_selections_are_rows_too() -> None:
+    selection = Selection(id="run-1", playbook_id="pb-1", goal="배포", version=2, session_id="s", selected_at=AT)
+    page = span(1, -1, 1).fill([selection])
 
-    assert render_text(views.runs_listed(page).text, translator("en")) == snapshot("""\
+    assert render_text(listings.selections_listed(page).text, translator("en")) == snapshot("""\
 Found 1 run(s), newest first.
 Showing page 1 of 1 (1 items on this page):
 
@@ -150,4 +159,4 @@ Note: Use 'get_playbook' to view a playbook as it is now.\
 def test_views_do_not_know_how_the_client_shows_pages() -> None:
     page = page_of(1, 2, 5)
 
-    assert views.shown(replace(CALL, pages="off"), page) == views.shown(CALL, page)
+    assert listings.playbooks_shown(replace(CALL, pages="off"), page) == listings.playbooks_shown(CALL, page)

@@ -7,11 +7,11 @@ from madang.core.phrases import Line, Rows, layout, say
 from madang.core.service import ServiceContext
 from madang.services.planning.store import PlanStore
 
-LATEST_OBSERVATIONS = 2
+MAX_OBSERVATIONS_IN_CONTEXT = 2
 
 
 async def planning_context(store: PlanStore, call: Call) -> ServiceContext:
-    """Tell the goal, what is still to do, and the latest observations."""
+    """Return the goal, the pending to-dos and the latest observations."""
     plan = await store.get(call)
     state = plan.state
     text: list[Line | Rows] = [
@@ -23,6 +23,6 @@ async def planning_context(store: PlanStore, call: Call) -> ServiceContext:
         text.append(Rows(rows, say("  … {left_out} more. Use 'get_current_state' to see them.")))
     text += [
         say("Noted: {observation}", observation=observation)
-        for observation in state.observations[-LATEST_OBSERVATIONS:]
+        for observation in state.observations[-MAX_OBSERVATIONS_IN_CONTEXT:]
     ]
     return ServiceContext(text, state.model_dump(mode="json"))

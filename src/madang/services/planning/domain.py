@@ -14,14 +14,13 @@ from madang.core.phrases import Phrase, say
 MAX_OBSERVATIONS = 10
 MAX_TODOS = 200
 
-
 Goal = Annotated[str, Field(min_length=1, max_length=2_000), NOT_BLANK]
 TodoName = Annotated[str, Field(min_length=1, max_length=1_000), NOT_BLANK]
-Summary = Annotated[str, Field(max_length=2_000)]
+TodoSummary = Annotated[str, Field(max_length=2_000)]
 Observation = Annotated[str, Field(min_length=1, max_length=2_000), NOT_BLANK]
 TodoId = Annotated[int, Field(ge=1, le=10**9)]
 
-Status = Literal["pending", "completed"]
+TodoStatus = Literal["pending", "completed"]
 
 
 class Todo(Document):
@@ -29,12 +28,12 @@ class Todo(Document):
 
     id: int
     name: str
-    status: Status = "pending"
+    status: TodoStatus = "pending"
     summary: str = ""
 
 
 class PlanState(Document):
-    """A plan as everybody sees it."""
+    """A plan as tools and panels show it."""
 
     goal: str = ""
     last_cleared_goal: str = ""
@@ -43,9 +42,9 @@ class PlanState(Document):
 
 
 class Plan(Document):
-    """A plan as it is kept: the state, and the number of the next to-do.
+    """A plan as it is stored: the state, and the id of the next to-do.
 
-    Numbers are not used again before the session is cleared.
+    Ids are not reused until the session is cleared.
     """
 
     state: PlanState = PlanState()
@@ -80,7 +79,7 @@ class Plan(Document):
         changed = self._changed(todos=[*self.state.todos, todo])
         return changed.model_copy(update={"next_id": self.next_id + 1})
 
-    def with_todo_marked(self, id: int, status: Status, summary: str | None) -> Plan:
+    def with_todo_marked(self, id: int, status: TodoStatus, summary: str | None) -> Plan:
         """Set a to-do's status, and its summary if one is given.
 
         Raises:
@@ -104,7 +103,7 @@ class Plan(Document):
         return self._changed(todos=[todo for todo in self.state.todos if ids and todo.id not in ids])
 
     def with_observation(self, observation: str) -> tuple[Plan, str]:
-        """Add an observation; return the plan and the oldest one if it had to go."""
+        """Add an observation; return the plan and the oldest one if it was dropped."""
         observations = [*self.state.observations, observation]
         dropped = observations.pop(0) if len(observations) > MAX_OBSERVATIONS else ""
         return self._changed(observations=observations), dropped
@@ -113,19 +112,19 @@ class Plan(Document):
         return next(todo for todo in self.state.todos if todo.id == id)
 
     def _check_ids(self, ids: Sequence[int]) -> None:
-        there = [todo.id for todo in self.state.todos]
-        missing = [id for id in ids if id not in there]
+        known = [todo.id for todo in self.state.todos]
+        missing = [id for id in ids if id not in known]
         if missing:
             raise NotFound(
                 say("There is no todo with ID {ids}.", ids=", ".join(map(str, missing[:10]))),
-                hint=_available(there),
+                hint=_known_ids(known),
             )
 
     def _changed(self, **parts: object) -> Plan:
         return self.model_copy(update={"state": self.state.model_copy(update=parts)})
 
 
-def _available(ids: Sequence[int]) -> Phrase:
+def _known_ids(ids: Sequence[int]) -> Phrase:
     if not ids:
         return say("There are no todos. Use 'add_todo' to make one.")
     return say("The IDs there are: {ids}.", ids=", ".join(map(str, ids)))

@@ -9,7 +9,7 @@ from madang.core.phrases import say
 from madang.core.service import ServiceContext, ServiceMetadata
 from madang.core.tools import tools_of
 from madang.services.planning.context import planning_context
-from madang.services.planning.store import PlanStore, plan_topic
+from madang.services.planning.store import PlanStore
 from madang.services.planning.tools import PlanningTools
 from madang.storage.database import Database
 
@@ -29,7 +29,6 @@ class PlanningService:
     )
 
     def __init__(self, database: Database) -> None:
-        self._database = database
         self._store = PlanStore(database)
         self.tools = tools_of(PlanningTools(self._store))
 
@@ -37,10 +36,10 @@ class PlanningService:
         await self._store.open()
 
     async def unload(self) -> None:
-        """Nothing to close: the database belongs to whoever opened it."""
+        """Nothing to close: the database is closed by its owner."""
 
     async def get_service_context(self, call: Call) -> ServiceContext:
         return await planning_context(self._store, call)
 
     def changes(self, call: Call) -> AsyncIterator[object]:
-        return self._database.changes(plan_topic(call))
+        return self._store.changes(call)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from typing import TypeVar
 
 from madang.core.calls import Call
@@ -31,9 +31,9 @@ MIGRATIONS = MigrationSet(
     ),
 )
 
-MoreT = TypeVar("MoreT")
+OutcomeT = TypeVar("OutcomeT")
 
-_UNTOUCHED = Plan()
+_EMPTY = Plan()
 _BY_KEY = "SELECT document FROM plan WHERE user_id = ?1 AND session_id = ?2 AND thread_id = ?3"
 
 
@@ -47,35 +47,42 @@ class PlanStore:
         await self._database.prepare(MIGRATIONS)
 
     async def get(self, call: Call) -> Plan:
-        """Return the plan of the call's session and thread; one that was never touched is empty."""
+        """Return the plan of the call's session and thread; without a row it is empty."""
         rows = await self._database.find(_BY_KEY, *_key(call), user_id=call.user_id)
         return _plan(rows[0] if rows else None)
 
-    async def change(self, call: Call, change: Callable[[Plan], tuple[Plan, MoreT]]) -> tuple[Plan, MoreT]:
-        """Replace the plan by what `change` makes of it, in one transaction, so that no two changes get lost."""
+    async def change(self, call: Call, change: Callable[[Plan], tuple[Plan, OutcomeT]]) -> tuple[Plan, OutcomeT]:
+        """Replace the plan by what `change` makes of it, in one transaction, so that no update is lost.
 
-        async def work(tx: Transaction) -> tuple[Plan, MoreT]:
-            plan, more = change(_plan(await tx.one(_BY_KEY, *_key(call))))
+        Returns the plan, and what `change` returned beside it.
+        """
+        key = _key(call)
+
+        async def work(tx: Transaction) -> tuple[Plan, OutcomeT]:
+            plan, outcome = change(_plan(await tx.one(_BY_KEY, *key)))
             await tx.run(
                 "INSERT INTO plan VALUES (?1, ?2, ?3, ?4) "
                 "ON CONFLICT (user_id, session_id, thread_id) DO UPDATE SET document = excluded.document",
-                *_key(call),
+                *key,
                 plan.model_dump_json(),
             )
-            await tx.notify(plan_topic(call))
-            return plan, more
+            await tx.notify(_topic(key))
+            return plan, outcome
 
         return await self._database.write(work, user_id=call.user_id)
 
-
-def plan_topic(call: Call) -> str:
-    """The name under which changes of this plan are told."""
-    return topic("planning", *_key(call))
+    def changes(self, call: Call) -> AsyncIterator[frozenset[str]]:
+        """Yield the topic at each change of this plan; the first value is empty."""
+        return self._database.changes(_topic(_key(call)))
 
 
 def _key(call: Call) -> tuple[str, str, str]:
     return call.user_id, call.session, call.thread_id
 
 
+def _topic(key: tuple[str, str, str]) -> str:
+    return topic("planning", *key)
+
+
 def _plan(row: Row | None) -> Plan:
-    return Plan.model_validate_json(row[0]) if row else _UNTOUCHED
+    return Plan.model_validate_json(row[0]) if row else _EMPTY

@@ -10,7 +10,16 @@ from madang.core.calls import Call
 from madang.core.results import ToolResult
 from madang.core.tools import tool
 from madang.services.planning import views
-from madang.services.planning.domain import MAX_TODOS, Goal, Observation, Plan, Status, Summary, TodoId, TodoName
+from madang.services.planning.domain import (
+    MAX_TODOS,
+    Goal,
+    Observation,
+    Plan,
+    TodoId,
+    TodoName,
+    TodoStatus,
+    TodoSummary,
+)
 from madang.services.planning.store import PlanStore
 
 
@@ -40,10 +49,10 @@ class PlanningTools:
 
     @tool(effect="write", idempotent=True)
     async def mark_todo(
-        self, call: Call, id: TodoId, completed: bool = True, summary: Summary | None = None
+        self, call: Call, id: TodoId, completed: bool = True, summary: TodoSummary | None = None
     ) -> ToolResult[views.TodoOutcome]:
         """Mark a todo completed (or pending again), with a short summary of what came of it."""
-        status: Status = "completed" if completed else "pending"
+        status: TodoStatus = "completed" if completed else "pending"
         plan, _ = await self._store.change(call, lambda plan: (plan.with_todo_marked(id, status, summary), None))
         return views.todo_marked(plan, plan.todo(id))
 
@@ -53,12 +62,12 @@ class PlanningTools:
     ) -> ToolResult[views.TodosCleared]:
         """Remove the named todos, or all of them."""
 
-        def cleared(plan: Plan) -> tuple[Plan, list[int]]:
+        def clear(plan: Plan) -> tuple[Plan, list[int]]:
             after = plan.without_todos(ids or [])
-            kept = {todo.id for todo in after.state.todos}
-            return after, [todo.id for todo in plan.state.todos if todo.id not in kept]
+            remaining = {todo.id for todo in after.state.todos}
+            return after, [todo.id for todo in plan.state.todos if todo.id not in remaining]
 
-        return views.todos_cleared(*await self._store.change(call, cleared))
+        return views.todos_cleared(*await self._store.change(call, clear))
 
     @tool(effect="write")
     async def add_observation(self, call: Call, observation: Observation) -> ToolResult[views.ObservationAdded]:

@@ -26,46 +26,47 @@ class ObservationAdded(PlanOutcome):
 
 
 def goal_created(plan: Plan, previous: str) -> ToolResult[PlanOutcome]:
-    said = say('Goal set: "{goal}"', goal=plan.state.goal)
+    headline = say('Goal set: "{goal}"', goal=plan.state.goal)
     if previous not in ("", plan.state.goal):
-        said = say('Goal set: "{goal}" (it replaces "{previous}")', goal=plan.state.goal, previous=previous)
-    return ToolResult(_text(plan, said), PlanOutcome.model_construct(**dict(plan.state)))
+        headline = say('Goal set: "{goal}" (it replaces "{previous}")', goal=plan.state.goal, previous=previous)
+    return ToolResult(_text(plan, headline), PlanOutcome.model_construct(**dict(plan.state)))
 
 
 def goal_cleared(plan: Plan, cleared: str) -> ToolResult[PlanOutcome]:
-    said = say('Goal cleared: "{goal}"', goal=cleared) if cleared else say("There was no goal to clear.")
-    return ToolResult(_text(plan, said), PlanOutcome.model_construct(**dict(plan.state)))
+    headline = say('Goal cleared: "{goal}"', goal=cleared) if cleared else say("There was no goal to clear.")
+    return ToolResult(_text(plan, headline), PlanOutcome.model_construct(**dict(plan.state)))
 
 
 def todo_added(plan: Plan, todo: Todo) -> ToolResult[TodoOutcome]:
-    said = say("Todo added: ID:{id} {name}", id=todo.id, name=todo.name)
-    return ToolResult(_text(plan, said), TodoOutcome.model_construct(**dict(plan.state), todo=todo))
+    headline = say("Todo added: ID:{id} {name}", id=todo.id, name=todo.name)
+    return ToolResult(_text(plan, headline), TodoOutcome.model_construct(**dict(plan.state), todo=todo))
 
 
 def todo_marked(plan: Plan, todo: Todo) -> ToolResult[TodoOutcome]:
-    said = say("Todo ID:{id} is pending again: {name}", id=todo.id, name=todo.name)
+    headline = say("Todo ID:{id} is pending again: {name}", id=todo.id, name=todo.name)
     if todo.status == "completed":
-        said = say("Todo ID:{id} completed: {name}", id=todo.id, name=todo.name)
-    return ToolResult(_text(plan, said), TodoOutcome.model_construct(**dict(plan.state), todo=todo))
+        headline = say("Todo ID:{id} completed: {name}", id=todo.id, name=todo.name)
+    return ToolResult(_text(plan, headline), TodoOutcome.model_construct(**dict(plan.state), todo=todo))
 
 
 def todos_cleared(plan: Plan, removed: list[int]) -> ToolResult[TodosCleared]:
-    said = say("No todos to clear.")
+    headline = say("No todos to clear.")
     if removed:
-        said = say("Cleared {count} todo(s): ID {ids}", count=len(removed), ids=", ".join(map(str, removed)))
-    return ToolResult(_text(plan, said), TodosCleared.model_construct(**dict(plan.state), removed=removed))
+        headline = say("Cleared {count} todo(s): ID {ids}", count=len(removed), ids=", ".join(map(str, removed)))
+    return ToolResult(_text(plan, headline), TodosCleared.model_construct(**dict(plan.state), removed=removed))
 
 
 def observation_added(plan: Plan, dropped: str) -> ToolResult[ObservationAdded]:
-    said = say("Observation added: {observation}", observation=plan.state.observations[-1])
+    headlines = [say("Observation added: {observation}", observation=plan.state.observations[-1])]
     if dropped:
-        said = say(
-            "{said}\nThe oldest observation was dropped, because only {limit} are kept: {dropped}",
-            said=said,
-            limit=MAX_OBSERVATIONS,
-            dropped=dropped,
+        headlines.append(
+            say(
+                "The oldest observation was dropped, because only {limit} are kept: {dropped}",
+                limit=MAX_OBSERVATIONS,
+                dropped=dropped,
+            )
         )
-    return ToolResult(_text(plan, said), ObservationAdded.model_construct(**dict(plan.state), dropped=dropped))
+    return ToolResult(_text(plan, *headlines), ObservationAdded.model_construct(**dict(plan.state), dropped=dropped))
 
 
 def session_cleared(plan: Plan) -> ToolResult[PlanOutcome]:
@@ -80,17 +81,17 @@ def current_state(plan: Plan) -> ToolResult[PlanOutcome]:
 
 
 def state_lines(plan: Plan) -> list[Line | Rows]:
-    """Return the state in the words every planning text ends with."""
+    """Return the state in words; every planning text ends with it."""
     state = plan.state
     lines: list[Line | Rows] = [say("Current Planning State:"), ""]
     lines.append(say("Goal: {goal}", goal=state.goal) if state.goal else say("Goal: No active goal set"))
     if state.last_cleared_goal:
         lines.append(say("Previous Goal: {goal}", goal=state.last_cleared_goal))
     lines += ["", say("Active Todos ({pending}/{total}):", pending=len(plan.pending), total=len(state.todos))]
-    # What is still to be done comes first: it must not be what a long list leaves out.
+    # Pending ones first, so that a long list is truncated among the completed ones.
     todos = [*plan.pending, *(todo for todo in state.todos if todo.status == "completed")]
     rest = say("  … {left_out} more. Use 'clear_todos' with the ids of completed ones to make room.")
-    lines.append(Rows([_todo_line(todo) for todo in todos], rest) if todos else say("  No todos created"))
+    lines.append(Rows([_todo_row(todo) for todo in todos], rest) if todos else say("  No todos created"))
     count = len(state.observations)
     lines += ["", say("Recent Activity Log ({count}/{limit}):", count=count, limit=MAX_OBSERVATIONS)]
     if count:
@@ -104,11 +105,11 @@ def state_lines(plan: Plan) -> list[Line | Rows]:
     return [*lines, "", say("Next Actions: {actions}", actions=_next_actions(plan))]
 
 
-def _text(plan: Plan, said: Phrase) -> list[Line | Rows]:
-    return [said, "", *state_lines(plan)]
+def _text(plan: Plan, *headlines: Phrase) -> list[Line | Rows]:
+    return [*headlines, "", *state_lines(plan)]
 
 
-def _todo_line(todo: Todo) -> Phrase:
+def _todo_row(todo: Todo) -> Phrase:
     mark = "✓" if todo.status == "completed" else " "
     line = layout("  ID:{id} [{mark}] {name}", id=todo.id, mark=mark, name=todo.name)
     return layout("{line} — {summary}", line=line, summary=todo.summary) if todo.summary else line

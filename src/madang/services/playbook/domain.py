@@ -15,10 +15,9 @@ from madang.core.phrases import say
 
 MAX_PLAYBOOK_BYTES = 256 * 1024
 MAX_STEPS = 200
-SORT_KEY_LENGTH = 100
+MAX_SORT_KEY_CHARS = 100
 
-
-Goal = Annotated[str, Field(min_length=1, max_length=2_000), NOT_BLANK]
+PlaybookGoal = Annotated[str, Field(min_length=1, max_length=2_000), NOT_BLANK]
 Command = Annotated[str, Field(max_length=4_000)]
 ShortText = Annotated[str, Field(max_length=200)]
 LongText = Annotated[str, Field(max_length=4_000)]
@@ -57,9 +56,9 @@ Workflow = Annotated[list[StepInput], Field(max_length=MAX_STEPS)]
 
 
 class PlaybookContent(Document):
-    """What a person or agent writes; the rest of a playbook is kept by the store."""
+    """What a person or agent writes; the store adds the rest of a playbook."""
 
-    goal: Goal
+    goal: PlaybookGoal
     initial_command: Command = ""
     workflow: Workflow
     success_criteria: SuccessCriteria = SuccessCriteria()
@@ -95,7 +94,7 @@ class Playbook(Document):
     version: int
 
 
-class PlaybookRun(Document):
+class Selection(Document):
     """One selection of a playbook for execution."""
 
     id: str
@@ -107,11 +106,11 @@ class PlaybookRun(Document):
 
 
 class PlaybookPatch(Document):
-    """A merge patch: what is there replaces, null takes away what may be absent, the rest stays."""
+    """A merge patch (RFC 7396): fields that are present replace, null removes what is optional, the rest stays."""
 
     model_config = ConfigDict(json_schema_extra={"minProperties": 1})
 
-    goal: Goal | None = None
+    goal: PlaybookGoal | None = None
     initial_command: Command | None = None
     workflow: Workflow | None = None
     success_criteria: CriteriaPatch | None = None
@@ -124,7 +123,7 @@ class PlaybookPatch(Document):
 
     @field_validator("goal", "workflow", mode="after")
     @classmethod
-    def _is_always_there(cls, value: object) -> object:
+    def _is_required(cls, value: object) -> object:
         if value is None:
             raise PydanticCustomError("not_removable", "cannot be removed")
         return value
@@ -146,7 +145,7 @@ def default_step_id(playbook_id: str, number: int) -> str:
 
 def with_step_ids(playbook_id: str, workflow: list[StepInput]) -> list[Step]:
     """Give each step without an id its default one."""
-    # Checked once more, because pydantic does that in a third of the time of `model_construct`.
+    # Validated again: pydantic does that in a third of the time that `model_construct` takes.
     return [
         Step.model_validate({**step.__dict__, "step_id": step.step_id or default_step_id(playbook_id, number)})
         for number, step in enumerate(workflow, start=1)
@@ -173,14 +172,14 @@ def content_of(playbook: Playbook) -> PlaybookContent:
 
 
 def merge(content: PlaybookContent, patch: PlaybookPatch) -> PlaybookContent:
-    """Return `content` with `patch` applied as RFC 7396 has it."""
+    """Return `content` with `patch` applied, by the rules of RFC 7396."""
     merged: dict[str, Any] = dict(content)
     for name in patch.model_fields_set:
         value = getattr(patch, name)
         if name == "success_criteria" and value is not None:
             criteria = dict(content.success_criteria)
             criteria.update({part: getattr(value, part) for part in value.model_fields_set})
-            value = SuccessCriteria(**{part: kept for part, kept in criteria.items() if kept is not None})
+            value = SuccessCriteria(**{part: text for part, text in criteria.items() if text is not None})
         if value is None:
             merged.pop(name)
         else:
@@ -188,7 +187,7 @@ def merge(content: PlaybookContent, patch: PlaybookPatch) -> PlaybookContent:
     return PlaybookContent(**merged)
 
 
-def check_size(content: PlaybookContent) -> None:
+def check_playbook_size(content: PlaybookContent) -> None:
     """Refuse a playbook that is too large.
 
     Raises:
@@ -208,7 +207,7 @@ def fold(text: str) -> str:
 
 
 def sort_key(goal: str) -> str:
-    return fold(goal)[:SORT_KEY_LENGTH]
+    return fold(goal)[:MAX_SORT_KEY_CHARS]
 
 
 def search_text(content: PlaybookContent) -> str:

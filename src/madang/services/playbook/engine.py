@@ -1,7 +1,7 @@
-"""Playbooks as one portable document, in YAML or JSON, written so that importing and exporting it again is exact.
+"""Playbooks as one portable document in YAML or JSON that round-trips byte for byte.
 
-The document holds what people write. Ids, owners, dates and versions belong to the place where a playbook is kept, so
-they stay there; so do step ids that were only defaults.
+It holds what people write. Ids, owners, dates, versions and default step ids belong to the place where a playbook is
+kept, and stay there.
 """
 
 from __future__ import annotations
@@ -17,11 +17,13 @@ from madang.core.documents import Document
 from madang.core.errors import InvalidArguments
 from madang.core.limits import MAX_ARGUMENT_DEPTH
 from madang.core.paging import MAX_PAGE_ITEMS
-from madang.core.phrases import say
+from madang.core.phrases import Phrase, say
+from madang.core.texts import one_line
 from madang.services.playbook.domain import PlaybookContent
 
 Format = Literal["yaml", "json"]
 MAX_IMPORT_BYTES = 2 * 1024 * 1024
+MAX_REASON_CHARS = 300
 
 
 class PortableDocument(Document):
@@ -31,7 +33,7 @@ class PortableDocument(Document):
     playbooks: Annotated[list[PlaybookContent], Field(max_length=MAX_PAGE_ITEMS)]
 
 
-def write(contents: Sequence[PlaybookContent], format: Format) -> str:
+def write_document(contents: Sequence[PlaybookContent], format: Format) -> str:
     """Return the document of these playbooks; equal playbooks give equal bytes."""
     outline = PortableDocument.model_construct(madang_playbooks=1, playbooks=list(contents))
     plain = outline.model_dump(mode="json", by_alias=True, exclude_defaults=True)
@@ -52,25 +54,25 @@ def write(contents: Sequence[PlaybookContent], format: Format) -> str:
     return text
 
 
-def write_fitting(contents: Sequence[PlaybookContent], format: Format) -> tuple[str, int]:
-    """Return the document of as many playbooks as can be imported again, and how many these are."""
+def write_importable(contents: Sequence[PlaybookContent], format: Format) -> tuple[str, int]:
+    """Return the document of as many playbooks as `read_document` takes, and how many these are."""
     count = len(contents)
-    document = write(contents, format)
+    document = write_document(contents, format)
     while len(document) > MAX_IMPORT_BYTES and count > 1:
         count = max(1, min(count - 1, count * MAX_IMPORT_BYTES // len(document)))
-        document = write(contents[:count], format)
+        document = write_document(contents[:count], format)
     return document, count
 
 
-def read(document: str) -> list[PlaybookContent]:
+def read_document(document: str) -> list[PlaybookContent]:
     """Return the playbooks of a document.
 
     Raises:
         InvalidArguments: it is not such a document; the message says where it stops being one.
     """
-    plain = _parsed(document)
+    plain = _parse(document)
     if not isinstance(plain, dict):
-        raise _not_readable("it is not an object with 'madangPlaybooks' and 'playbooks'")
+        raise _unreadable(say("it is not an object with 'madangPlaybooks' and 'playbooks'"))
     check_shape(plain)
     try:
         return PortableDocument.model_validate(plain).playbooks
@@ -78,35 +80,35 @@ def read(document: str) -> list[PlaybookContent]:
         raise invalid_arguments(error, fields=("madangPlaybooks: 1", "playbooks")) from None
 
 
-def _parsed(document: str) -> Any:
+def _parse(document: str) -> Any:
     if document.lstrip("\ufeff \t\r\n").startswith("{"):
         try:
             return json.loads(document.lstrip("\ufeff"))
         except (ValueError, RecursionError) as error:
-            raise _not_readable(str(error)) from None
+            raise _unreadable(one_line(str(error), MAX_REASON_CHARS)) from None
     import yaml
 
     loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     depth = 0
     try:
-        # A page of aliases can stand for more data than there is memory, so they are looked for before anything is made
-        # of the document. The fast loader composes in C, where no method of ours would see them.
+        # Aliases of aliases expand to more data than there is memory (a "billion laughs"), so the events are checked
+        # before anything is built. The fast loader composes in C, where no method of ours would see them.
         for event in yaml.parse(document, Loader=loader):
             if isinstance(event, yaml.AliasEvent):
-                raise _not_readable("aliases are not taken here")
+                raise _unreadable(say("aliases are not allowed"))
             depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
             if depth > MAX_ARGUMENT_DEPTH:
-                raise _not_readable(f"it is nested deeper than {MAX_ARGUMENT_DEPTH} levels")
+                raise _unreadable(say("it is nested deeper than {max} levels", max=MAX_ARGUMENT_DEPTH))
         return yaml.load(document, loader)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise _not_readable(str(error)) from None
+        raise _unreadable(one_line(str(error), MAX_REASON_CHARS)) from None
     except (LookupError, AttributeError, TypeError) as error:
-        # PyYAML's own answer to a tag that does not fit its value, such as `!!bool maybe`.
-        raise _not_readable(f"a tagged value does not fit its tag ({type(error).__name__})") from None
+        # What PyYAML raises for a tag that does not fit its value, such as `!!bool maybe`.
+        raise _unreadable(say("a tagged value does not fit its tag ({error})", error=type(error).__name__)) from None
 
 
-def _not_readable(reason: str) -> InvalidArguments:
+def _unreadable(reason: Phrase | str) -> InvalidArguments:
     return InvalidArguments(
-        say("document: cannot be read as YAML or JSON: {reason}.", reason=" ".join(reason.split())[:300]),
+        say("document: cannot be read as YAML or JSON: {reason}.", reason=reason),
         hint=say("Pass the whole document as 'export_playbooks' gave it."),
     )

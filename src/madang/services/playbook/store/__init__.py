@@ -1,7 +1,7 @@
 """What the playbook service keeps: playbooks, and when they were selected."""
 
-from madang.services.playbook.store.pages import Listing, SortBy, SortOrder
-from madang.services.playbook.store.playbooks import PlaybookStore, changed_ids, playbook_topic
+from madang.services.playbook.store.pages import PageRequest, SortBy, SortOrder
+from madang.services.playbook.store.playbooks import PlaybookStore, playbook_topic
 from madang.services.playbook.store.tables import MIGRATIONS
 
-__all__ = ["MIGRATIONS", "Listing", "PlaybookStore", "SortBy", "SortOrder", "changed_ids", "playbook_topic"]
+__all__ = ["MIGRATIONS", "PageRequest", "PlaybookStore", "SortBy", "SortOrder", "playbook_topic"]

@@ -22,8 +22,8 @@ _SUMMARY = "id, goal, initial_command, steps, created_at, updated_at, version"
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
-    """What to list and in which order. A page past the end stands for the last one."""
+class PageRequest:
+    """Which page of a listing, filtered and ordered how. A page past the end stands for the last one."""
 
     page: int
     page_size: int
@@ -43,42 +43,42 @@ class Listing:
         return not self.query and 0 < self.page_size <= 100
 
 
-async def find_near_page(database: Database, call: Call, listing: Listing) -> tuple[Span, list[Row]] | None:
+async def find_near_page(database: Database, call: Call, request: PageRequest) -> tuple[Span, list[Row]] | None:
     """Return a page near the start with a single statement, or None if it has no rows."""
     owner = "FROM playbook_owner WHERE user_id = ?1 AND assistant_id = ?2"
-    order = _order(listing.sort_by, listing.sort_order == "desc")
+    order = _order(request.sort_by, request.sort_order == "desc")
     rows = await database.find(
         f"SELECT (SELECT total {owner}), {_SUMMARY} FROM playbook WHERE owner_no = (SELECT no {owner}) "
         f"ORDER BY {order} LIMIT ?3 OFFSET ?4",
         call.user_id,
         call.assistant,
-        listing.page_size,
-        (listing.page - 1) * listing.page_size,
+        request.page_size,
+        (request.page - 1) * request.page_size,
         user_id=call.user_id,
     )
     if not rows:
         return None
-    return span(listing.page, listing.page_size, rows[0][0]), [row[1:] for row in rows]
+    return span(request.page, request.page_size, rows[0][0]), [row[1:] for row in rows]
 
 
-async def find_page(tx: Transaction, owner_no: int, total: int, listing: Listing) -> tuple[Span, list[Row]]:
+async def find_page(tx: Transaction, owner_no: int, total: int, request: PageRequest) -> tuple[Span, list[Row]]:
     """Return where the page lies and its rows: filtered first, then cut."""
-    if listing.query:
-        return await _search(tx, owner_no, listing)
-    place = span(listing.page, listing.page_size, total)
-    return place, await _slice(tx, owner_no, place, listing)
+    if request.query:
+        return await _search(tx, owner_no, request)
+    place = span(request.page, request.page_size, total)
+    return place, await _slice(tx, owner_no, place, request)
 
 
 def summaries(agent_id: str, rows: Sequence[Row]) -> list[PlaybookSummary]:
     return [PlaybookSummary(row[0], agent_id, *row[1:]) for row in rows]
 
 
-async def _slice(tx: Transaction, owner_no: int, place: Span, listing: Listing) -> list[Row]:
+async def _slice(tx: Transaction, owner_no: int, place: Span, request: PageRequest) -> list[Row]:
     """Return the rows of one page, walking from whichever end of the listing is nearer."""
     length = max(0, min(place.limit, place.total - place.offset))
     from_end = place.total - place.offset - length
     is_reversed = from_end < place.offset
-    order = _order(listing.sort_by, (listing.sort_order == "desc") != is_reversed)
+    order = _order(request.sort_by, (request.sort_order == "desc") != is_reversed)
     offset = from_end if is_reversed else place.offset
     walk = f"FROM playbook WHERE owner_no = ?1 ORDER BY {order} LIMIT ?2 OFFSET ?3"
     sql = f"SELECT {_SUMMARY} {walk}"
@@ -90,18 +90,18 @@ async def _slice(tx: Transaction, owner_no: int, place: Span, listing: Listing) 
     return rows[::-1] if is_reversed else rows
 
 
-async def _search(tx: Transaction, owner_no: int, listing: Listing) -> tuple[Span, list[Row]]:
+async def _search(tx: Transaction, owner_no: int, request: PageRequest) -> tuple[Span, list[Row]]:
     """Return the page of those that hold every word of the query in their goal or first command."""
-    words = fold(listing.query).split()
+    words = fold(request.query).split()
     patterns = [f"%{_escape_like(word)}%" for word in words]
     condition = "owner_no = ?1" + "".join(
         rf" AND search_text LIKE ?{number} ESCAPE '\'" for number in range(2, len(words) + 2)
     )
     row = await tx.one(f"SELECT count(*) FROM playbook WHERE {condition}", owner_no, *patterns)
-    place = span(listing.page, listing.page_size, row[0] if row else 0)
+    place = span(request.page, request.page_size, row[0] if row else 0)
     rows = await tx.all(
         f"SELECT {_SUMMARY} FROM playbook WHERE {condition} "
-        f"ORDER BY {_order(listing.sort_by, listing.sort_order == 'desc')} LIMIT {place.limit} OFFSET {place.offset}",
+        f"ORDER BY {_order(request.sort_by, request.sort_order == 'desc')} LIMIT {place.limit} OFFSET {place.offset}",
         owner_no,
         *patterns,
     )

@@ -1,8 +1,8 @@
-"""The playbooks and runs in the database. Every method is one transaction; the owner is always the call's."""
+"""The playbooks and their selections in the database. The owner is always the call's."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from datetime import UTC, datetime
 
 from pydantic import TypeAdapter
@@ -16,18 +16,18 @@ from madang.services.playbook.domain import (
     Playbook,
     PlaybookContent,
     PlaybookPatch,
-    PlaybookRun,
     PlaybookSummary,
+    Selection,
     Step,
     SuccessCriteria,
-    check_size,
+    check_playbook_size,
     content_of,
     merge,
     search_text,
     sort_key,
     with_step_ids,
 )
-from madang.services.playbook.store.pages import Listing, find_near_page, find_page, summaries
+from madang.services.playbook.store.pages import PageRequest, find_near_page, find_page, summaries
 from madang.services.playbook.store.tables import MIGRATIONS
 from madang.storage.database import Database, Row, Transaction
 from madang.storage.watchers import topic
@@ -42,7 +42,7 @@ _OWNER = "SELECT no, total FROM playbook_owner WHERE user_id = ?1 AND assistant_
 
 
 class PlaybookStore:
-    """Playbooks in the database. Every method is one transaction; the owner is always the call's."""
+    """Playbooks in the database. Every change is one transaction."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -53,8 +53,8 @@ class PlaybookStore:
     async def add(self, call: Call, contents: Sequence[PlaybookContent]) -> list[Playbook]:
         """Keep new playbooks, all or none."""
         for content in contents:
-            check_size(content)
-        # Made before the transaction: whatever is not SQL would keep the other writers waiting.
+            check_playbook_size(content)
+        # Built before the transaction: while it runs, the other writers wait.
         added = [_new(call, content) for content in contents]
         columns = [_columns(*pair) for pair in zip(added, contents, strict=True)]
 
@@ -96,25 +96,25 @@ class PlaybookStore:
         rows = await self._database.find(_OWNER, call.user_id, call.assistant, user_id=call.user_id)
         return rows[0][1] if rows else 0
 
-    async def list_page(self, call: Call, listing: Listing) -> Page[PlaybookSummary]:
+    async def list_page(self, call: Call, request: PageRequest) -> Page[PlaybookSummary]:
         """Return one page: filtered first, then cut."""
 
         async def work(tx: Transaction) -> tuple[Span, list[Row]]:
-            return await find_page(tx, *await _known_owner(tx, call), listing)
+            return await find_page(tx, *await _known_owner(tx, call), request)
 
         page = None
-        is_brief = listing.is_near_start
+        is_brief = request.is_near_start
         if self._database.is_remote:
-            page = await find_near_page(self._database, call, listing) if is_brief else None
+            page = await find_near_page(self._database, call, request) if is_brief else None
         elif not is_brief:
-            is_brief = listing.is_near_end(await self.total(call))
+            is_brief = request.is_near_end(await self.total(call))
         if page is None:
             page = await self._database.read(work, user_id=call.user_id, brief=is_brief)
         place, rows = page
         return place.fill(summaries(call.assistant, rows))
 
     async def list_after(self, call: Call, after: int, limit: int) -> list[tuple[int, Playbook]]:
-        """Return up to `limit` whole playbooks, oldest first, from the place after `after`; each with its place."""
+        """Return up to `limit` whole playbooks, oldest first, each with its number; only numbers above `after`."""
 
         async def work(tx: Transaction) -> list[tuple[int, Playbook]]:
             owner_no, _ = await _known_owner(tx, call)
@@ -159,7 +159,7 @@ class PlaybookStore:
                     hint=say("Use 'get_playbook' to read it again, then patch that version."),
                 )
             content = merge(content_of(playbook), patch)
-            check_size(content)
+            check_playbook_size(content)
             updated = playbook.model_copy(
                 update={
                     "goal": content.goal,
@@ -184,7 +184,7 @@ class PlaybookStore:
         return await self._database.write(work, user_id=call.user_id)
 
     async def delete(self, call: Call, id: str) -> Playbook:
-        """Remove a playbook and return what it was. Its runs stay: they are history."""
+        """Remove a playbook and return what it was. Its selections stay: they are history."""
 
         async def work(tx: Transaction) -> Playbook:
             playbook = await _get(tx, call, id)
@@ -215,8 +215,8 @@ class PlaybookStore:
 
         return await self._database.write(work, user_id=call.user_id)
 
-    async def runs(self, call: Call, page: int, page_size: int, playbook_id: str = "") -> Page[PlaybookRun]:
-        """Return one page of the runs, newest first."""
+    async def selections(self, call: Call, page: int, page_size: int, playbook_id: str = "") -> Page[Selection]:
+        """Return one page of the selections, newest first."""
 
         async def work(tx: Transaction) -> tuple[Span, list[Row]]:
             owner_no, _ = await _known_owner(tx, call)
@@ -235,38 +235,41 @@ class PlaybookStore:
             return place, rows
 
         place, rows = await self._database.read(work, user_id=call.user_id)
-        return place.fill([PlaybookRun.model_construct(**dict(zip(_RUN_FIELDS, row, strict=True))) for row in rows])
+        return place.fill([Selection.model_construct(**dict(zip(_SELECTION_FIELDS, row, strict=True))) for row in rows])
+
+    def changes(self, call: Call) -> AsyncIterator[frozenset[str]]:
+        """Yield the topics of each change of this owner's playbooks; the first value is empty."""
+        return self._database.changes(playbook_topic(call))
+
+    async def changed_ids(self, call: Call) -> AsyncIterator[list[str]]:
+        """Yield the ids of the playbooks in each change; none are named when too much changed to tell."""
+        prefix = playbook_topic(call)
+        async for topics in self.changes(call):
+            yield [topic[len(prefix) : -1] for topic in topics if len(topic) > len(prefix)]
 
 
-_RUN_FIELDS = ("id", "playbook_id", "goal", "version", "session_id", "selected_at")
+_SELECTION_FIELDS = ("id", "playbook_id", "goal", "version", "session_id", "selected_at")
 
 
 def playbook_topic(call: Call, *id: str) -> str:
-    """The name under which changes are told: of one playbook, or of all of this owner's."""
+    """Return the topic of one playbook, or the topic above all of this owner's."""
     return topic("playbook", call.user_id, call.assistant, *id)
 
 
-def changed_ids(call: Call, topics: Iterable[str]) -> list[str]:
-    """Return the playbooks that these topics are about; none are named when too much changed to tell."""
-    above = len(playbook_topic(call))
-    return [topic[above:-1] for topic in topics if len(topic) > above]
-
-
 async def _owner(tx: Transaction, call: Call) -> int:
-    """Return the owner's number, and give out one to who has none yet."""
+    """Return the owner's number; a first one is assigned."""
     key = call.user_id, call.assistant
-    known = "SELECT no FROM playbook_owner WHERE user_id = ?1 AND assistant_id = ?2"
-    row = await tx.one(known, *key)
+    row = await tx.one(_OWNER, *key)
     if row is None:
         await tx.run("INSERT INTO playbook_owner (user_id, assistant_id) VALUES (?1, ?2)", *key)
-        row = await tx.one(known, *key)
+        row = await tx.one(_OWNER, *key)
     assert row is not None
     no: int = row[0]
     return no
 
 
 async def _known_owner(tx: Transaction, call: Call) -> tuple[int, int]:
-    """Return the owner's number and total; one who never kept anything has the number 0, which owns nothing."""
+    """Return the owner's number and total; 0, which owns nothing, for an owner without a row."""
     row = await tx.one(_OWNER, call.user_id, call.assistant)
     return (row[0], row[1]) if row else (0, 0)
 
@@ -276,7 +279,7 @@ async def _get(tx: Transaction, call: Call, id: str) -> Playbook:
 
 
 def _checked(call: Call, id: str, row: Row | None) -> Playbook:
-    """Return the playbook that was found under `id`, if it is the caller's."""
+    """Return the playbook of a row that `_BY_ID` gave, if it is the caller's."""
     # Another user's playbook is answered like one that does not exist: an id must not tell that it is taken.
     if row is None or row[0] != call.user_id:
         raise NotFound(

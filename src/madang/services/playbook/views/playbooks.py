@@ -1,0 +1,222 @@
+"""Single playbooks and portable documents as results: what the model reads, and the data. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from madang.core.documents import Document
+from madang.core.errors import OutOfRange
+from madang.core.phrases import Block, Line, Phrase, Rows, Text, layout, say
+from madang.core.results import ToolResult
+from madang.core.texts import one_line
+from madang.services.playbook.domain import Playbook, Step
+from madang.services.playbook.views import MAX_ROW_VALUE_CHARS
+
+
+class PlaybookChanged(Document):
+    success: bool
+    playbook: Playbook
+
+
+class PlaybookDetails(Document):
+    playbook: Playbook
+
+
+class PlaybookDeleted(Document):
+    success: bool
+    id: str
+
+
+class PlaybooksExported(Document):
+    format: str
+    count: int
+    document: str
+
+
+class PlaybooksImported(Document):
+    success: bool
+    count: int
+    ids: list[str]
+
+
+def playbook_created(playbook: Playbook) -> ToolResult[PlaybookChanged]:
+    text: Text = [
+        say("Successfully created new playbook."),
+        say("ID: {id}", id=playbook.id),
+        say("Goal: {goal}", goal=playbook.goal),
+        say("Steps: {steps}", steps=len(playbook.workflow)),
+        "",
+        say(
+            "The playbook is now available. Use 'list_playbooks' to see all playbooks, or 'select_playbook' with ID "
+            "{id} to execute it.",
+            id=playbook.id,
+        ),
+    ]
+    return ToolResult(text, PlaybookChanged.model_construct(success=True, playbook=playbook))
+
+
+def playbook_read(playbook: Playbook, from_step: int) -> ToolResult[PlaybookDetails]:
+    text: Text = [
+        say("Retrieved playbook details for ID: {id}", id=playbook.id),
+        "",
+        *details(playbook, from_step),
+        "",
+        say("Note: Use 'select_playbook' to execute this playbook, or 'update_playbook' to modify it."),
+    ]
+    return ToolResult(text, PlaybookDetails.model_construct(playbook=playbook))
+
+
+def no_such_step(playbook: Playbook, number: int) -> OutOfRange:
+    return OutOfRange(
+        say("fromStep: there are {count} steps, no step {step}.", count=len(playbook.workflow), step=number),
+        hint=say("Leave fromStep out to read from the first step."),
+    )
+
+
+def playbook_selected(playbook: Playbook) -> ToolResult[PlaybookDetails]:
+    text: Text = [
+        say(
+            'Playbook "{goal}" (ID: {id}) has been selected for execution.',
+            goal=playbook.goal,
+            id=playbook.id,
+        ),
+        "",
+        say("Playbook Details:"),
+        "---",
+        *details(playbook),
+        "---",
+        "",
+        say("Instructions:"),
+        say("1. Review the workflow steps and success criteria above"),
+        say("2. Establish todos based on the workflow steps (use 'add_todo')"),
+        say("3. Begin executing the tasks according to the defined steps"),
+        say("4. Track progress (use 'mark_todo') and verify against success criteria"),
+        "",
+        say("You may now proceed with execution."),
+    ]
+    return ToolResult(text, PlaybookDetails.model_construct(playbook=playbook))
+
+
+def playbook_updated(playbook: Playbook) -> ToolResult[PlaybookChanged]:
+    text: Text = [
+        say("Successfully updated playbook ID: {id}", id=playbook.id),
+        "",
+        say("Updated Details:"),
+        *details(playbook),
+        "",
+        say(
+            "The playbook has been modified. Changes are immediately available. Use 'get_playbook' to read it, or "
+            "'update_playbook' with expectedVersion {version} to go on changing this version.",
+            version=playbook.version,
+        ),
+    ]
+    return ToolResult(text, PlaybookChanged.model_construct(success=True, playbook=playbook))
+
+
+def playbook_deleted(playbook: Playbook) -> ToolResult[PlaybookDeleted]:
+    text: Text = [
+        say("Successfully deleted playbook ID: {id}", id=playbook.id),
+        "",
+        say("Deleted Playbook:"),
+        say("Goal: {goal}", goal=playbook.goal),
+        say("Steps: {steps}", steps=len(playbook.workflow)),
+        "",
+        say("This playbook is no longer available. Use 'list_playbooks' to see remaining playbooks."),
+    ]
+    return ToolResult(text, PlaybookDeleted(success=True, id=playbook.id))
+
+
+def playbooks_exported(document: str, format: str, count: int, left_out: int) -> ToolResult[PlaybooksExported]:
+    text: list[Line | Rows] = [say("Exported {count} playbook(s) as {format}.", count=count, format=format.upper())]
+    if left_out:
+        text.append(say("{count} more were left out: name them with 'ids'.", count=left_out))
+    text += [
+        "",
+        Rows(
+            # Split at \n alone: the other line ends that Python knows are data inside a JSON text. No margin, so that
+            # the document can be copied: YAML indents the lines of a text, and JSON has them on one line.
+            [Block(line, margin="") for line in document.removesuffix("\n").split("\n")],
+            say(
+                "… {left_out} more line(s): the text ends here, the document does not. It is whole in the structured "
+                "result; to read it here, export fewer playbooks at a time with 'ids'."
+            ),
+        ),
+        "",
+        say("Note: Use 'import_playbooks' with the whole document to add these playbooks to another assistant."),
+    ]
+    data = PlaybooksExported.model_construct(format=format, count=count, document=document)
+    return ToolResult(text, data)
+
+
+def playbooks_imported(playbooks: Sequence[Playbook]) -> ToolResult[PlaybooksImported]:
+    rows = [
+        layout(
+            '{number}. id:{id} goal:"{goal}"',
+            number=number,
+            id=playbook.id,
+            goal=one_line(playbook.goal, MAX_ROW_VALUE_CHARS),
+        )
+        for number, playbook in enumerate(playbooks, start=1)
+    ]
+    text: Text = [
+        say("Successfully imported {count} playbook(s).", count=len(playbooks)),
+        "",
+        Rows(rows, say("… {left_out} more. Use 'list_playbooks' to see them.")),
+        "",
+        say("Note: Use 'list_playbooks' to see all playbooks, or 'select_playbook' to execute one."),
+    ]
+    data = PlaybooksImported.model_construct(
+        success=True, count=len(playbooks), ids=[playbook.id for playbook in playbooks]
+    )
+    return ToolResult(text, data)
+
+
+def details(playbook: Playbook, from_step: int = 1) -> list[Line | Rows]:
+    """Return a playbook in words, its steps from `from_step` on."""
+    steps = [_step(number, step) for number, step in enumerate(playbook.workflow, start=1)]
+    lines: list[Line | Rows] = [
+        say("ID: {id}", id=playbook.id),
+        say("Goal: {goal}", goal=playbook.goal),
+    ]
+    if playbook.initial_command:
+        lines.append(say("Initial command: {command}", command=playbook.initial_command))
+    if playbook.workflow:
+        lines.append(say("Workflow ({count} steps):", count=len(playbook.workflow)))
+        if from_step > 1:
+            lines.append(say("  (from step {first})", first=from_step))
+        rest = say(
+            "  … {left_out} more step(s). Use 'get_playbook' with id {id} and a later fromStep to read them.",
+            id=playbook.id,
+        )
+        lines.append(Rows(steps[from_step - 1 :], rest))
+    else:
+        lines.append(say("Workflow: no steps"))
+    criteria = playbook.success_criteria
+    if criteria.description or criteria.required_artifacts:
+        lines.append(say("Success criteria: {description}", description=criteria.description))
+    if criteria.required_artifacts:
+        lines.append(say("Required artifacts: {artifacts}", artifacts=", ".join(criteria.required_artifacts)))
+    lines.append(
+        say(
+            "Created: {created} | Updated: {updated} | Version: {version}",
+            created=playbook.created_at,
+            updated=playbook.updated_at,
+            version=playbook.version,
+        )
+    )
+    return lines
+
+
+def _step(number: int, step: Step) -> Phrase:
+    """Return a step as one row, with the parts it has."""
+    row = say("  {number}. {description}", number=number, description=step.description)
+    if step.action.tool_name:
+        tool, purpose = step.action.tool_name, step.action.purpose
+        row = say("{row} | tool: {tool}", row=row, tool=f"{tool} ({purpose})" if purpose else tool)
+    elif step.action.purpose:
+        row = say("{row} | purpose: {purpose}", row=row, purpose=step.action.purpose)
+    if step.required_data:
+        row = say("{row} | needs: {data}", row=row, data=", ".join(step.required_data))
+    if step.output_variable:
+        row = say("{row} | gives: {variable}", row=row, variable=step.output_variable)
+    return row
