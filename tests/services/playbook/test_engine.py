@@ -287,5 +287,5 @@ def test_a_document_holds_only_as_much_as_can_be_imported_again(format: engine.F
     document, count = engine.write_importable(large, format)
 
     assert 1 < count < len(large)
-    assert len(document) <= engine.MAX_IMPORT_BYTES
+    assert len(document) <= engine.MAX_IMPORT_CHARS
     assert engine.read_document(document) == large[:count]

@@ -8,7 +8,7 @@ from madang.core.service import ServiceContext
 from madang.core.texts import one_line
 from madang.services.playbook.store import PlaybookStore
 
-MAX_GOAL_CHARS = 200
+MAX_CONTEXT_GOAL_CHARS = 200
 
 
 async def playbook_context(store: PlaybookStore, call: Call) -> ServiceContext:
@@ -23,7 +23,7 @@ async def playbook_context(store: PlaybookStore, call: Call) -> ServiceContext:
         text.append(
             say(
                 'Last selected: "{goal}" (ID: {id}), {at}',
-                goal=one_line(last.goal, MAX_GOAL_CHARS),
+                goal=one_line(last.goal, MAX_CONTEXT_GOAL_CHARS),
                 id=last.playbook_id,
                 at=last.selected_at,
             )

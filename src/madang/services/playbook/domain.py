@@ -1,4 +1,4 @@
-"""What a playbook is, and the rules it keeps. Pure: no I/O."""
+"""What a playbook is, and its rules. Pure: no I/O."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class StepInput(Document):
 
 
 class Step(StepInput):
-    """A step of a kept playbook: it has an id."""
+    """A step of a stored playbook: it has an id."""
 
 
 class SuccessCriteria(Document):
@@ -81,7 +81,7 @@ class PlaybookSummary:
 
 
 class Playbook(Document):
-    """A kept playbook."""
+    """A stored playbook."""
 
     id: str
     agent_id: str
@@ -153,7 +153,7 @@ def with_step_ids(playbook_id: str, workflow: list[StepInput]) -> list[Step]:
 
 
 def content_of(playbook: Playbook) -> PlaybookContent:
-    """Return the part of a playbook that can be written, without the step ids that were only defaults."""
+    """Return what a caller wrote of a playbook, without default step ids."""
     workflow = [
         StepInput.model_construct(
             **{
@@ -202,7 +202,7 @@ def check_playbook_size(content: PlaybookContent) -> None:
 
 
 def fold(text: str) -> str:
-    """Return `text` for comparing: composed (macOS sends Hangul in parts) and without case."""
+    """Return `text` for comparison: NFC (macOS sends Hangul decomposed) and case-folded."""
     return unicodedata.normalize("NFC", text).casefold()
 
 

@@ -22,7 +22,7 @@ from madang.core.texts import one_line
 from madang.services.playbook.domain import PlaybookContent
 
 Format = Literal["yaml", "json"]
-MAX_IMPORT_BYTES = 2 * 1024 * 1024
+MAX_IMPORT_CHARS = 2 * 1024 * 1024
 MAX_REASON_CHARS = 300
 
 
@@ -58,8 +58,8 @@ def write_importable(contents: Sequence[PlaybookContent], format: Format) -> tup
     """Return the document of as many playbooks as `read_document` takes, and how many these are."""
     count = len(contents)
     document = write_document(contents, format)
-    while len(document) > MAX_IMPORT_BYTES and count > 1:
-        count = max(1, min(count - 1, count * MAX_IMPORT_BYTES // len(document)))
+    while len(document) > MAX_IMPORT_CHARS and count > 1:
+        count = max(1, min(count - 1, count * MAX_IMPORT_CHARS // len(document)))
         document = write_document(contents[:count], format)
     return document, count
 

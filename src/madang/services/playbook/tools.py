@@ -77,7 +77,7 @@ class PlaybookTools:
         check_page(page, listed, listings.PLAYBOOKS)
         return listings.playbooks_listed(call, listed, query)
 
-    @tool(effect="read", page=listings.PAGE)
+    @tool(effect="read", page=listings.PLAYBOOKS_PAGE)
     async def show_playbooks(
         self, call: Call, page: PageNumber = 1, page_size: PageSize = ALL
     ) -> ToolResult[listings.PlaybookListing]:
@@ -86,7 +86,7 @@ class PlaybookTools:
         check_page(page, listed, listings.PLAYBOOKS)
         return listings.playbooks_shown(call, listed)
 
-    @tool(effect="read", audience="person", page=listings.PAGE)
+    @tool(effect="read", audience="person", page=listings.PLAYBOOKS_PAGE)
     async def get_playbook_page(
         self, call: Call, page: PageNumber, page_size: PageSize = DEFAULT_PAGE_ITEMS
     ) -> ToolResult[listings.PlaybookListing]:
@@ -145,21 +145,21 @@ class PlaybookTools:
 
     @tool(effect="write")
     async def import_playbooks(
-        self, call: Call, document: Annotated[str, Field(min_length=1, max_length=engine.MAX_IMPORT_BYTES)]
+        self, call: Call, document: Annotated[str, Field(min_length=1, max_length=engine.MAX_IMPORT_CHARS)]
     ) -> ToolResult[playbooks.PlaybooksImported]:
         """Add the playbooks of a YAML or JSON document made by export_playbooks, all or none."""
         contents = await asyncio.to_thread(engine.read_document, document)
         return playbooks.playbooks_imported(await self._store.add(call, contents))
 
     async def _exportable(self, call: Call, ids: Sequence[str]) -> list[PlaybookContent]:
-        """Return the playbooks, as far as one document could hold them; written out they are longer still."""
+        """Return the playbooks that may fit into one document. As JSON without indents they are at their shortest."""
         contents: list[PlaybookContent] = []
         size = 0
         for first in range(0, len(ids), EXPORT_BATCH_PLAYBOOKS):
             for playbook in await self._store.get_many(call, ids[first : first + EXPORT_BATCH_PLAYBOOKS]):
                 content = content_of(playbook)
                 size += len(content.model_dump_json(by_alias=True, exclude_defaults=True))
-                if size > engine.MAX_IMPORT_BYTES and contents:
+                if size > engine.MAX_IMPORT_CHARS and contents:
                     return contents
                 contents.append(content)
         return contents

@@ -51,7 +51,7 @@ class PlaybookStore:
         await self._database.prepare(MIGRATIONS)
 
     async def add(self, call: Call, contents: Sequence[PlaybookContent]) -> list[Playbook]:
-        """Keep new playbooks, all or none."""
+        """Store new playbooks, all or none."""
         for content in contents:
             check_playbook_size(content)
         # Built before the transaction: while it runs, the other writers wait.
@@ -85,7 +85,7 @@ class PlaybookStore:
         return _checked(call, id, rows[0] if rows else None)
 
     async def get_many(self, call: Call, ids: Sequence[str]) -> list[Playbook]:
-        """Return the named playbooks in the order of the names."""
+        """Return these playbooks in the order of `ids`."""
 
         async def work(tx: Transaction) -> list[Playbook]:
             return [await _get(tx, call, id) for id in ids]

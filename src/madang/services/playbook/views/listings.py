@@ -13,7 +13,7 @@ from madang.core.texts import one_line
 from madang.services.playbook.domain import PlaybookSummary, Selection
 from madang.services.playbook.views import MAX_ROW_VALUE_CHARS
 
-PAGE = "playbooks/list"
+PLAYBOOKS_PAGE = "playbooks/list"
 PLAYBOOKS, SELECTIONS = say("playbooks"), say("runs")
 
 
@@ -154,7 +154,9 @@ def _listing(page: Page[PlaybookSummary], rows: Sequence[Phrase]) -> PlaybookLis
 
 
 def _page(page: Page[PlaybookSummary]) -> UiPage:
-    return UiPage(name=PAGE, title=say("Playbooks"), template="playbook/playbooks.html", context={"page": page})
+    return UiPage(
+        name=PLAYBOOKS_PAGE, title=say("Playbooks"), template="playbook/playbooks.html", context={"page": page}
+    )
 
 
 def _limit_note(page: Page[PlaybookSummary]) -> list[Phrase]:
