@@ -81,7 +81,7 @@ Next Actions: Continue with pending todos ('mark_todo' when one is done)\
 
 
 @pytest.mark.parametrize(
-    ("tool", "arguments", "said"),
+    ("tool", "arguments", "message"),
     [
         ("create_goal", {"goal": "Stay"}, 'Goal set: "Stay" (it replaces "Move house")'),
         ("clear_goal", {}, 'Goal cleared: "Move house"'),
@@ -95,14 +95,14 @@ Next Actions: Continue with pending todos ('mark_todo' when one is done)\
     ],
 )
 async def test_every_change_is_told_with_the_state_after_it(
-    asker: Asker, tool: str, arguments: dict[str, Any], said: str
+    asker: Asker, tool: str, arguments: dict[str, Any], message: str
 ) -> None:
     await given_a_plan(asker)
 
     reply = await asker.done(tool, **arguments)
     after = await asker.done("get_current_state")
 
-    assert reply.text == f"[{tool}] {said}\n\n{after.text.removeprefix('[get_current_state] ')}"
+    assert reply.text == f"[{tool}] {message}\n\n{after.text.removeprefix('[get_current_state] ')}"
     assert state(reply) == state(after)
     assert (reply.page, reply.pause) == (None, None)
 
@@ -197,10 +197,10 @@ async def test_clearing_an_empty_plan_is_no_error(asker: Asker) -> None:
 
 async def test_the_eleventh_observation_drops_the_oldest_and_says_so(asker: Asker) -> None:
     for number in range(10):
-        kept = await asker.done("add_observation", observation=f"Seen {number}")
+        tenth = await asker.done("add_observation", observation=f"Seen {number}")
     reply = await asker.done("add_observation", observation="Seen 10")
 
-    assert kept.data["dropped"] == ""
+    assert tenth.data["dropped"] == ""
     assert reply.text.startswith(
         "[add_observation] Observation added: Seen 10\n"
         "The oldest observation was dropped, because only 10 are kept: Seen 0\n"
@@ -260,7 +260,7 @@ async def test_pending_todos_come_before_completed_ones_in_a_long_list(asker: As
 
 
 @pytest.mark.parametrize(
-    ("tool", "arguments", "said"),
+    ("tool", "arguments", "message"),
     [
         ("create_goal", {}, "goal: is required."),
         ("create_goal", {"goal": "  "}, "goal: must not be blank."),
@@ -278,12 +278,12 @@ async def test_pending_todos_come_before_completed_ones_in_a_long_list(asker: As
     ],
 )
 async def test_a_wrong_argument_is_refused_by_name(
-    asker: Asker, tool: str, arguments: dict[str, Any], said: str
+    asker: Asker, tool: str, arguments: dict[str, Any], message: str
 ) -> None:
     reply = await asker.ask(tool, **arguments)
 
     assert reply.error_code == "invalid_arguments"
-    assert reply.text.split("\n")[0] == f"[{tool}] Error: {said}"
+    assert reply.text.split("\n")[0] == f"[{tool}] Error: {message}"
 
 
 async def test_a_plan_belongs_to_a_session_a_thread_and_a_user(asker: Asker) -> None:

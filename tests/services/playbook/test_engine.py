@@ -234,14 +234,14 @@ HOSTILE: list[tuple[str, str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("document", "said"), [case[1:] for case in HOSTILE], ids=[case[0] for case in HOSTILE])
+@pytest.mark.parametrize(("document", "message"), [case[1:] for case in HOSTILE], ids=[case[0] for case in HOSTILE])
 async def test_a_hostile_document_gets_a_clear_error_and_nothing_is_written(
-    asker: Asker, document: str, said: str
+    asker: Asker, document: str, message: str
 ) -> None:
     reply = await asker.ask("import_playbooks", document=document)
 
     assert reply.error_code in ("invalid_arguments", "limit_exceeded"), reply.text
-    assert said in reply.text
+    assert message in reply.text
     assert len(reply.text) < 1000
     assert (await asker.done("list_playbooks")).data["page"]["totalItems"] == 0
 

@@ -400,12 +400,12 @@ async def test_hangul_is_found_however_it_is_composed(asker: Asker, stored: Any,
     assert goals(reply) == [goal]
 
 
-@pytest.mark.parametrize(("query", "found"), [("%", ["100% done"]), ("_", ["snake_case"]), ("\\", ["back\\slash"])])
-async def test_wildcards_mean_themselves(asker: Asker, query: str, found: list[str]) -> None:
+@pytest.mark.parametrize(("query", "expected"), [("%", ["100% done"]), ("_", ["snake_case"]), ("\\", ["back\\slash"])])
+async def test_wildcards_mean_themselves(asker: Asker, query: str, expected: list[str]) -> None:
     for goal in ("100% done", "snake_case", "back\\slash", "plain"):
         await asker.done("create_playbook", goal=goal, workflow=[])
 
-    assert goals(await asker.done("list_playbooks", query=query)) == found
+    assert goals(await asker.done("list_playbooks", query=query)) == expected
 
 
 @pytest.mark.parametrize("query", ["'; DROP TABLE playbook; --", '" OR 1=1', "a" * 200])

@@ -96,7 +96,7 @@ async def test_ids_are_unique_and_in_the_order_of_creation_times(asker: Asker) -
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         ({"workflow": []}, "goal: is required."),
         ({"goal": "x"}, "workflow: is required."),
@@ -127,12 +127,12 @@ async def test_ids_are_unique_and_in_the_order_of_creation_times(asker: Asker) -
     ],
 )
 async def test_a_playbook_that_is_none_is_refused_with_the_field(
-    asker: Asker, arguments: dict[str, Any], said: str
+    asker: Asker, arguments: dict[str, Any], message: str
 ) -> None:
     reply = await asker.ask("create_playbook", **arguments)
 
     assert reply.error_code == "invalid_arguments"
-    assert reply.text.split("\n")[0] == f"[create_playbook] Error: {said}"
+    assert reply.text.split("\n")[0] == f"[create_playbook] Error: {message}"
     assert (await asker.done("list_playbooks")).data["page"]["totalItems"] == 0
 
 
@@ -333,7 +333,7 @@ async def test_a_patched_workflow_is_replaced_as_a_whole(asker: Asker) -> None:
 
 
 @pytest.mark.parametrize(
-    ("patch", "said"),
+    ("patch", "message"),
     [
         ({"id": "other"}, "playbook.id: is not a field of this object."),
         ({"agentId": "other"}, "playbook.agentId: is not a field of this object."),
@@ -346,14 +346,14 @@ async def test_a_patched_workflow_is_replaced_as_a_whole(asker: Asker) -> None:
     ],
 )
 async def test_a_patch_that_would_break_a_playbook_changes_nothing(
-    asker: Asker, patch: dict[str, Any], said: str
+    asker: Asker, patch: dict[str, Any], message: str
 ) -> None:
     playbook = await created(asker)
 
     reply = await asker.ask("update_playbook", id=playbook["id"], playbook={"initialCommand": "new", **patch})
 
     assert reply.error_code == "invalid_arguments"
-    assert reply.text.split("\n")[0] == f"[update_playbook] Error: {said}"
+    assert reply.text.split("\n")[0] == f"[update_playbook] Error: {message}"
     assert (await asker.done("get_playbook", id=playbook["id"])).data["playbook"] == playbook
 
 
