@@ -86,10 +86,10 @@ def _database(settings: Settings) -> Database:
 
 
 def _check_names(services: list[Service], names: list[str]) -> None:
-    known = [service.metadata.name for service in services]
+    known = {name for service in services for name in service.metadata.names}
     for name in names:
         if name not in known:
             raise SetupError(
                 say("There is no service '{name}'.", name=name),
-                hint=say("The services are: {names}.", names=", ".join(known)),
+                hint=say("The services are: {names}.", names=", ".join(service.metadata.name for service in services)),
             )

@@ -132,7 +132,7 @@ def test_the_numbers_of_a_summary_are_those_of_the_data(values: list[float]) -> 
 
 
 def test_equal_labels_of_several_series_stand_in_one_row_in_the_order_of_each() -> None:
-    shown = Chart(
+    several = Chart(
         type="bar",
         series=[
             labelled("A", ("Mon", 1), ("Wed", 3), ("Wed", 4)),
@@ -140,13 +140,13 @@ def test_equal_labels_of_several_series_stand_in_one_row_in_the_order_of_each() 
         ],
     )
 
-    assert tabulate(shown, 200).rows == [["Mon", "1", "10"], ["Tue", "", "20"], ["Wed", "3", "30"], ["Wed", "4", ""]]
+    assert tabulate(several, 200).rows == [["Mon", "1", "10"], ["Tue", "", "20"], ["Wed", "3", "30"], ["Wed", "4", ""]]
 
 
 def test_series_with_few_labels_in_common_are_a_long_table() -> None:
-    shown = Chart(type="scatter", series=[labelled(n, *((f"{n}{p}", p) for p in range(3))) for n in ("A", "B", "C")])
+    several = Chart(type="scatter", series=[labelled(n, *((f"{n}{p}", p) for p in range(3))) for n in ("A", "B", "C")])
 
-    table = tabulate(shown, 200)
+    table = tabulate(several, 200)
 
     assert table.columns == [Column("label"), Column("series"), Column("value")]
     assert table.rows[0] == ["A0", "A", "0"]

@@ -25,10 +25,10 @@ from madang.services.chart.domain.charts import (
     check_chart,
 )
 from madang.services.chart.engine.canvas import NARROW, WIDE, PictureSize
+from madang.services.chart.engine.downsampling import downsample_cloud, downsample_line
 from madang.services.chart.engine.lettering import text_width, truncate_to_width
-from madang.services.chart.engine.look import BACKGROUND, COLOURS, dash, fill, hatching, stroke, symbol
 from madang.services.chart.engine.scales import compact_number, fit_scale, format_percent
-from madang.services.chart.engine.thinning import thin_cloud, thin_line
+from madang.services.chart.engine.styles import BACKGROUND, COLOURS, dash, fill, hatching, stroke, symbol
 from madang.services.chart.views import MAX_PAGE_BYTES
 from tests.services.chart.charts import GALLERY, HOSTILE, chart, draw, draw_file, fragment, labelled, lists, months
 
@@ -61,19 +61,19 @@ def parsed(svg: str) -> Element:
 
 def corners(element: Element) -> list[tuple[float, float]]:
     """Return every place that an element names, following relative steps too."""
-    given = element.attrib
+    attributes = element.attrib
     if element.tag == f"{SVG}path":
-        return path_corners(given["d"])
-    x, y = float(given["x"]), float(given["y"])
+        return path_corners(attributes["d"])
+    x, y = float(attributes["x"]), float(attributes["y"])
     if element.tag == f"{SVG}rect":
-        assert float(given["width"]) >= 0
-        assert float(given["height"]) >= 0
-        return [(x, y), (x + float(given["width"]), y + float(given["height"]))]
+        assert float(attributes["width"]) >= 0
+        assert float(attributes["height"]) >= 0
+        return [(x, y), (x + float(attributes["width"]), y + float(attributes["height"]))]
     return [(x, y)]
 
 
 def path_corners(d: str) -> list[tuple[float, float]]:
-    found, x, y, command, tokens = [], 0.0, 0.0, "", re.findall(r"[a-zA-Z]|-?\d*\.?\d+", d)
+    vertices, x, y, command, tokens = [], 0.0, 0.0, "", re.findall(r"[a-zA-Z]|-?\d*\.?\d+", d)
     take = iter(tokens)
     for token in take:
         if token.isalpha():
@@ -94,8 +94,8 @@ def path_corners(d: str) -> list[tuple[float, float]]:
             assert len(skipped) == 4
             dx, dy = float(next(take)), float(next(take))
             x, y = (dx, dy) if command == "A" else (x + dx, y + dy)
-        found.append((x, y))
-    return found
+        vertices.append((x, y))
+    return vertices
 
 
 def check_picture(svg: str, size: PictureSize) -> None:
@@ -169,9 +169,9 @@ def test_ticks_cover_the_data_in_steps_that_people_count_in(values: list[float],
     ],
 )
 def test_the_labels_of_an_axis(values: list[float], labels: list[str]) -> None:
-    found = fit_scale(values, max_steps=6, from_zero=False).labels
+    tick_labels = fit_scale(values, max_steps=6, from_zero=False).labels
 
-    assert [label if label.strip("0.KM") else "0" for label in found] == [
+    assert [label if label.strip("0.KM") else "0" for label in tick_labels] == [
         label if label.strip("0.KM") else "0" for label in labels
     ]
 
@@ -233,32 +233,32 @@ def test_of_thousands_of_points_the_lowest_and_highest_are_kept() -> None:
     points[7777] = (7777.0, 55.0)
     points[1234] = (1234.0, -55.0)
 
-    kept = thin_line(points, 600)
+    sample = downsample_line(points, 600)
 
-    assert len(kept) <= 600
-    assert {points[7777], points[1234], points[0], points[-1]} <= set(kept)
-    assert kept == sorted(kept)
+    assert len(sample) <= 600
+    assert {points[7777], points[1234], points[0], points[-1]} <= set(sample)
+    assert sample == sorted(sample)
 
 
 @given(st.lists(st.tuples(st.floats(0, 700), st.floats(0, 300)), min_size=1, max_size=300), st.integers(4, 100))
-def test_a_thinned_cloud_is_part_of_it_and_as_large(spots: list[tuple[float, float]], most: int) -> None:
-    kept = thin_cloud(spots, most)
+def test_a_downsampled_cloud_is_part_of_it_and_as_large(spots: list[tuple[float, float]], most: int) -> None:
+    sample = downsample_cloud(spots, most)
 
-    assert set(kept) <= set(spots)
-    assert len(kept) <= max(most + 4, len(spots) if len(spots) <= most else 0)
+    assert set(sample) <= set(spots)
+    assert len(sample) <= max(most + 4, len(spots) if len(spots) <= most else 0)
     for axis in (0, 1):
-        assert {min(s[axis] for s in spots), max(s[axis] for s in spots)} <= {s[axis] for s in kept}
+        assert {min(s[axis] for s in spots), max(s[axis] for s in spots)} <= {s[axis] for s in sample}
 
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=2000), st.integers(4, 400))
-def test_a_thinned_line_keeps_its_ends_and_its_height(values: list[float], most: int) -> None:
+def test_a_downsampled_line_keeps_its_ends_and_its_height(values: list[float], most: int) -> None:
     points = [(float(place), value) for place, value in enumerate(values)]
 
-    kept = thin_line(points, most)
+    sample = downsample_line(points, most)
 
-    assert len(kept) <= most
-    assert (kept[0], kept[-1]) == (points[0], points[-1])
-    assert {min(values), max(values)} <= {value for _, value in kept}
+    assert len(sample) <= most
+    assert (sample[0], sample[-1]) == (points[0], points[-1])
+    assert {min(values), max(values)} <= {value for _, value in sample}
 
 
 def test_bars_of_thousands_of_points_reach_as_high_as_the_highest() -> None:
@@ -298,10 +298,10 @@ def test_a_label_that_is_cut_is_whole_where_the_pointer_rests() -> None:
 
 @given(TEXTS, st.floats(20, 300))
 def test_a_fitted_text_fits(text: str, room: float) -> None:
-    shown = truncate_to_width(text, room, 13)
+    label = truncate_to_width(text, room, 13)
 
-    assert text_width(shown, 13) <= room
-    assert "\n" not in shown
+    assert text_width(label, 13) <= room
+    assert "\n" not in label
 
 
 def test_a_text_is_not_cut_between_a_letter_and_its_accent() -> None:
@@ -314,8 +314,8 @@ def test_twenty_series_differ_with_and_without_colour() -> None:
 
     numbers = range(MAX_SERIES)
     assert len({without_colour(index) for index in numbers}) == MAX_SERIES
-    for looks in ((stroke, dash), (fill, hatching)):
-        assert len({tuple(look(index) for look in looks) for index in numbers}) == MAX_SERIES
+    for styles in ((stroke, dash), (fill, hatching)):
+        assert len({tuple(style(index) for style in styles) for index in numbers}) == MAX_SERIES
 
 
 @pytest.mark.parametrize("theme", [0, 1], ids=["light", "dark"])
@@ -389,9 +389,9 @@ def test_a_series_of_one_point_is_seen_among_lines() -> None:
 
 
 def test_a_small_chart_as_it_is_written() -> None:
-    written = draw(chart("bar", [("A", 1), ("B & C", -2)], title="T"), NARROW)
+    svg = draw(chart("bar", [("A", 1), ("B & C", -2)], title="T"), NARROW)
 
-    assert re.sub("<svg .*</style>", "", written).replace("><", ">\n<").splitlines() == snapshot(
+    assert re.sub("<svg .*</style>", "", svg).replace("><", ">\n<").splitlines() == snapshot(
         [
             '<path class="grid" d="M30.7 240.8h317.3M30.7 167.5h317.3M30.7 94.1h317.3M30.7 20.8h317.3"/>',
             '<text x="24.7" y="245.7" text-anchor="end" class="soft">−2</text>',
@@ -415,10 +415,10 @@ def test_a_small_chart_as_it_is_written() -> None:
 
 
 def test_a_file_has_its_title_a_background_and_plain_colours() -> None:
-    written = draw_file(chart("line", [("A", 1), ("B", 2)], title="T <1>"))
+    svg = draw_file(chart("line", [("A", 1), ("B", 2)], title="T <1>"))
 
-    assert written.startswith('<?xml version="1.0" encoding="UTF-8"?>\n<svg xmlns="http://www.w3.org/2000/svg"')
-    assert "var(" not in written
-    assert "light-dark" not in written
-    assert ">T &lt;1&gt;</text>" in written
-    assert ' width="720" height="' in written
+    assert svg.startswith('<?xml version="1.0" encoding="UTF-8"?>\n<svg xmlns="http://www.w3.org/2000/svg"')
+    assert "var(" not in svg
+    assert "light-dark" not in svg
+    assert ">T &lt;1&gt;</text>" in svg
+    assert ' width="720" height="' in svg

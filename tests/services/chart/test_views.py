@@ -21,7 +21,7 @@ def words(chart: Chart, locale: Locale = "en") -> str:
 
 
 def test_the_text_tells_the_numbers_and_a_small_table() -> None:
-    shown = Chart(
+    several = Chart(
         type="line",
         x_label="Month",
         series=[
@@ -30,7 +30,7 @@ def test_the_text_tells_the_numbers_and_a_small_table() -> None:
         ],
     )
 
-    assert words(shown) == snapshot("""\
+    assert words(several) == snapshot("""\
 Line chart with 2 series and 12 point(s) in all.
 Sales: 8 point(s), min 3 (Jan), max 99 (Jun), mean 15.875. Outliers: 99 (Jun).
 Costs, all of them: 4 point(s), min -4 (Apr), max 2.5 (Feb), mean 0.125.
@@ -45,7 +45,7 @@ Jun | 99 | –
 Jul | 4 | –
 Aug | 5 | –\
 """)
-    assert words(shown, "ko") == snapshot("""\
+    assert words(several, "ko") == snapshot("""\
 선 차트, 계열 2개, 점 모두 12개.
 Sales: 점 8개, 최소 3 (Jan), 최대 99 (Jun), 평균 15.875. 이상치: 99 (Jun).
 Costs, all of them: 점 4개, 최소 -4 (Apr), 최대 2.5 (Feb), 평균 0.125.
@@ -83,7 +83,7 @@ def test_a_table_names_its_columns_in_the_readers_language() -> None:
 
 
 def test_the_same_chart_is_the_same_result() -> None:
-    results = [chart_shown(shown, summarize(shown), draw_chart) for shown in (chart("bar", months(1, 2)),) * 2]
+    results = [chart_shown(several, summarize(several), draw_chart) for several in (chart("bar", months(1, 2)),) * 2]
 
     assert results[0] == results[1]
     assert results[0].page is not None

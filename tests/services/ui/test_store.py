@@ -344,14 +344,14 @@ async def test_what_was_settled_a_month_ago_is_removed_when_something_new_is_ask
 
     set_clock(days=29)
     await ask(store)
-    for kept in (answered, cancelled, expired, open_still):
-        await store.get(CALL, kept.message_id)
+    for question in (answered, cancelled, expired, open_still):
+        await store.get(CALL, question.message_id)
 
     set_clock(days=30, minutes=2)
     await store.wait(CALL, "Once more", "")
-    for gone in (answered, cancelled, expired):
+    for question in (answered, cancelled, expired):
         with pytest.raises(NotFound):
-            await store.get(CALL, gone.message_id)
+            await store.get(CALL, question.message_id)
     with pytest.raises(NotFound):
         await store.resume(CALL, over.wait_id)
     assert (await store.get(CALL, open_still.message_id)).status == "expired"

@@ -16,6 +16,7 @@ class ChartService:
         title=say("Charts"),
         description=say("Charts for the person, with their numbers in words for the model."),
         version="1",
+        instructions="visualize_data shows the person a chart.",
         former_names=("ui",),
     )
 

@@ -36,7 +36,7 @@ class UiService:
         await self._store.open()
 
     async def unload(self) -> None:
-        """Nothing to close: the database belongs to whoever opened it."""
+        """Nothing to close: the database is closed where it was opened."""
 
     async def get_service_context(self, call: Call) -> ServiceContext:
         return await ui_context(self._store, call)

@@ -1,4 +1,4 @@
-"""What the ui service keeps: questions and waits. Each is a row before anybody is asked, so that an answer finds it.
+"""What the ui service keeps: questions and waits. Each is a row before the person is asked, so that an answer finds it.
 
 A row is settled by compare-and-set: one statement that requires it to be open, so that of two answers at once exactly
 one wins. That a question has expired is computed at each look and never written: a clock that was wrong ends nothing

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from madang.services.chart.engine import look
+from madang.services.chart.engine import styles
 from madang.services.chart.engine.lettering import escape_xml, text_width, truncate_to_width
 
 
@@ -20,14 +20,14 @@ class PictureSize:
     width: int
     plot_height: int
     font: int
-    steps: int
+    max_steps: int
     max_vertices: int
     max_marks: int
     title_bytes: int
 
 
-WIDE = PictureSize("wide", 720, 280, font=13, steps=6, max_vertices=1200, max_marks=150, title_bytes=14_000)
-NARROW = PictureSize("narrow", 360, 220, font=14, steps=5, max_vertices=600, max_marks=80, title_bytes=8_000)
+WIDE = PictureSize("wide", 720, 280, font=13, max_steps=6, max_vertices=1200, max_marks=150, title_bytes=14_000)
+NARROW = PictureSize("narrow", 360, 220, font=14, max_steps=5, max_vertices=600, max_marks=80, title_bytes=8_000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,13 +100,13 @@ class Canvas:
     def surface(self, index: int) -> str:
         """Return the attribute that fills an area of a series with its colour and hatching."""
         self.used_series.add(index)
-        hatching = look.hatching(index)
+        hatching = styles.hatching(index)
         if not hatching:
-            return f'class="{look.fill(index)}"'
+            return f'class="{styles.fill(index)}"'
         id = f"chart-{self.size.name}-{index}"
         definition = (
             f'<pattern id="{id}" width="8" height="8" patternUnits="userSpaceOnUse">'
-            f'<path class="{look.fill(index)}" d="M0 0h8v8h-8z"/><path class="cut" d="{hatching}"/></pattern>'
+            f'<path class="{styles.fill(index)}" d="M0 0h8v8h-8z"/><path class="cut" d="{hatching}"/></pattern>'
         )
         if definition not in self.definitions:
             self.definitions.append(definition)
@@ -119,13 +119,13 @@ class Canvas:
         self.definitions.append(
             f'<marker id="{id}" viewBox="-2 -2 4 4" markerWidth="{tenths(4 * radius)}" '
             f'markerHeight="{tenths(4 * radius)}" markerUnits="userSpaceOnUse">'
-            f'<path class="{look.fill(index)}" d="{look.symbol(index, 0, 0, 1)}"/></marker>'
+            f'<path class="{styles.fill(index)}" d="{styles.symbol(index, 0, 0, 1)}"/></marker>'
         )
         return f'fill="none" marker-start="url(#{id})" marker-mid="url(#{id})" marker-end="url(#{id})"'
 
     def symbol(self, index: int, x: float, y: float, radius: float, tooltip: str = "") -> None:
         self.used_series.add(index)
-        shape = f'class="mark {look.fill(index)}" d="{look.symbol(index, x, y, radius)}"'
+        shape = f'class="mark {styles.fill(index)}" d="{styles.symbol(index, x, y, radius)}"'
         self.add(f"<path {shape}>{tooltip}</path>" if tooltip else f"<path {shape}/>")
 
 

@@ -12,7 +12,7 @@ from madang.core.texts import one_line
 from madang.services.chart.domain.charts import Chart
 from madang.services.chart.domain.drawings import ChartPhrases, DrawnChart
 from madang.services.chart.domain.numbers import parse_number
-from madang.services.chart.engine import look, marks
+from madang.services.chart.engine import marks, styles
 from madang.services.chart.engine.canvas import LABEL_ANGLE_DEG, NARROW, WIDE, Canvas, PictureSize, Plot, tenths
 from madang.services.chart.engine.csv_files import csv_file
 from madang.services.chart.engine.lettering import escape_xml, text_width, truncate_to_width
@@ -86,7 +86,7 @@ class Drawing:
             f'aria-describedby="{id}" {attributes} font-size="{canvas.size.font}">'
             f"<title>{escape_xml(self.name)}</title>"
             f'<desc id="{id}">{escape_xml(self.description)}</desc>'
-            f"<style>{look.style(canvas.used_series, is_themed=is_themed)}</style>"
+            f"<style>{styles.style(canvas.used_series, is_themed=is_themed)}</style>"
             f"{definitions}{head}{''.join(canvas.parts)}</svg>"
         )
 
@@ -114,9 +114,9 @@ def _draw_axes(canvas: Canvas, chart: Chart) -> float:
     size = canvas.size
     alignment = chart.alignment
     values = [value for column in alignment.columns for value in column.values()]
-    vertical = fit_scale(values, max_steps=size.steps, from_zero=chart.type in ("bar", "area"))
+    vertical = fit_scale(values, max_steps=size.max_steps, from_zero=chart.type in ("bar", "area"))
     numbers = _numeric_labels(chart)
-    across = fit_scale(numbers, max_steps=size.steps + 3, from_zero=False) if numbers else None
+    across = fit_scale(numbers, max_steps=size.max_steps + 3, from_zero=False) if numbers else None
 
     top = _legend(canvas, chart) if len(chart.series) > 1 else 4.0
     if chart.y_label:

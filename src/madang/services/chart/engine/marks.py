@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from madang.services.chart.domain.charts import Alignment, Chart, ChartType, Position
 from madang.services.chart.domain.numbers import parse_number, plain_number
-from madang.services.chart.engine import look
+from madang.services.chart.engine import styles
 from madang.services.chart.engine.canvas import Canvas, Plot, path, tenths
+from madang.services.chart.engine.downsampling import Coordinates, downsample_cloud, downsample_line, split_evenly
 from madang.services.chart.engine.lettering import text_width
 from madang.services.chart.engine.scales import Scale, compact_number
-from madang.services.chart.engine.thinning import Coordinates, split_evenly, thin_cloud, thin_line
 
 _MAX_BAR_WIDTH_PX = 64.0
 _MAX_LABELLED_BARS = 14
@@ -111,11 +111,11 @@ def _lines(canvas: Canvas, plot: Plot, chart: Chart, alignment: Alignment, verti
     base = plot.y(vertical.share(0.0))
     for index, (series, column) in enumerate(zip(chart.series, alignment.columns, strict=True)):
         values = [(position, column[position]) for position in alignment.positions if position in column]
-        sample = thin_line([(xs[position], value) for position, value in values], max_points)
+        sample = downsample_line([(xs[position], value) for position, value in values], max_points)
         vertices = [(x, plot.y(vertical.share(value))) for x, value in sample]
         if chart.type == "area" and len(vertices) > 1:
             outline = path([(vertices[0][0], base), *vertices, (vertices[-1][0], base)])
-            canvas.add(f'<path class="area {look.fill(index)}" d="{outline}z"/>')
+            canvas.add(f'<path class="area {styles.fill(index)}" d="{outline}z"/>')
         if len(vertices) > 1:
             canvas.add(_stroke(canvas, index, path(vertices)))
         if has_marks or len(vertices) == 1:
@@ -126,7 +126,7 @@ def _lines(canvas: Canvas, plot: Plot, chart: Chart, alignment: Alignment, verti
 
 def _stroke(canvas: Canvas, index: int, d: str) -> str:
     canvas.used_series.add(index)
-    return f'<path class="line {look.stroke(index)}"{look.dash(index)} d="{d}"/>'
+    return f'<path class="line {styles.stroke(index)}"{styles.dash(index)} d="{d}"/>'
 
 
 def _named_cloud(canvas: Canvas, plot: Plot, chart: Chart, alignment: Alignment, vertical: Scale) -> None:
@@ -146,7 +146,7 @@ def _cloud(canvas: Canvas, chart: Chart, points_by_series: Sequence[Sequence[Coo
                 canvas.symbol(index, x, y, _RADIUS, tooltip)
         return
     for index, points in enumerate(points_by_series):
-        sample = thin_cloud(points, 2 * canvas.size.max_vertices // len(points_by_series))
+        sample = downsample_cloud(points, 2 * canvas.size.max_vertices // len(points_by_series))
         canvas.add(f'<path {canvas.symbols(index, _SMALL_RADIUS)} d="{path(sample)}"/>')
 
 

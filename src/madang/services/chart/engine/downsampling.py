@@ -10,7 +10,7 @@ Coordinates = tuple[float, float]
 _T = TypeVar("_T")
 
 
-def thin_line(points: Sequence[Coordinates], max_points: int) -> list[Coordinates]:
+def downsample_line(points: Sequence[Coordinates], max_points: int) -> list[Coordinates]:
     """Return at most `max_points` points of a line: of each segment the first, lowest, highest and last."""
     if len(points) <= max_points:
         return list(points)
@@ -22,7 +22,7 @@ def thin_line(points: Sequence[Coordinates], max_points: int) -> list[Coordinate
     return sample
 
 
-def thin_cloud(points: Sequence[Coordinates], max_points: int) -> list[Coordinates]:
+def downsample_cloud(points: Sequence[Coordinates], max_points: int) -> list[Coordinates]:
     """Return about `max_points` of the points: one for each cell of a grid as fine as possible, and the outermost."""
     if len(points) <= max_points:
         return list(points)
