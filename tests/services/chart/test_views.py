@@ -7,17 +7,71 @@ from inline_snapshot import snapshot
 from madang.core.calls import Locale
 from madang.rendering.catalogue import translator
 from madang.rendering.replies import render_text
-from madang.services.chart.domain.charts import Chart
+from madang.services.chart.domain.charts import MAX_POINTS, Chart, check_chart
 from madang.services.chart.domain.summaries import summarize
 from madang.services.chart.engine.drawing import draw_chart
-from madang.services.chart.views import ChartPage, chart_shown
-from tests.services.chart.charts import chart, chart_page, english, labelled, months
+from madang.services.chart.views import ChartPage, chart_refused, chart_shown
+from tests.services.chart.charts import chart, chart_page, english, labelled, lists, months
 
 
 def words(chart: Chart, locale: Locale = "en") -> str:
     """Return the text for the model, without its first and last line."""
     text = render_text(chart_shown(chart, summarize(chart), draw_chart).text, translator(locale))
     return "\n".join(text.splitlines()[1:-2])
+
+
+def refused(chart: Chart) -> tuple[str, str]:
+    problem = check_chart(chart)
+    assert problem is not None
+    error = chart_refused(chart, problem)
+    return str(error.message), str(error.hint or "")
+
+
+def test_a_pie_refuses_negative_parts() -> None:
+    assert refused(chart("pie", [("a", 1), ("b", -2)])) == snapshot(
+        (
+            "data.1.value: a pie shows parts of a whole, so it cannot be negative (-2).",
+            "Use type 'bar' for negative values.",
+        )
+    )
+
+
+def test_a_pie_refuses_several_series() -> None:
+    assert refused(chart("pie", lists(2, 3))) == snapshot(
+        (
+            "series: a pie shows one series, and here are 2.",
+            "Use type 'bar' to compare several series, or one pie for each.",
+        )
+    )
+
+
+def test_a_pie_of_nothing_is_refused() -> None:
+    assert refused(chart("pie", [("a", 0), ("b", -0.0)])) == snapshot(
+        ("data: a pie needs a value above zero, and all of these are zero.", "Use type 'bar' to show zeros.")
+    )
+
+
+def test_too_many_points_over_all_series_are_refused() -> None:
+    assert refused(chart("line", lists(2, MAX_POINTS // 2 + 1))) == snapshot(
+        (
+            "series: has 10002 points in all, and a chart takes 10000.",
+            "Take every n-th point, or the mean of each group of points.",
+        )
+    )
+
+
+def test_series_without_a_name_of_their_own_are_refused() -> None:
+    same = labelled("Same", ("a", 1))
+
+    assert refused(Chart(type="bar", series=[same, same])) == snapshot(
+        (
+            "series.1.name: is already the name of series.0.",
+            "Give each series a name of its own: the legend tells them apart by it.",
+        )
+    )
+    assert refused(Chart(type="bar", series=[same, labelled(" ", ("a", 1))])) == snapshot(
+        ("series.1.name: must not be blank where there are several series.", "")
+    )
 
 
 def test_the_text_tells_the_numbers_and_a_small_table() -> None:

@@ -7,8 +7,6 @@ from typing import Annotated
 from pydantic import Field
 
 from madang.core.calls import Call
-from madang.core.errors import InvalidArguments
-from madang.core.phrases import say
 from madang.core.results import ToolResult
 from madang.core.tools import tool
 from madang.services.chart import views
@@ -33,10 +31,7 @@ class ChartTools:
     ) -> ToolResult[views.ChartShown]:
         """Show the person a chart, of data (one series) or of several named series. Does not pause."""
         if (data is None) == (series is None):
-            raise InvalidArguments(
-                say("data: give either 'data' for one series or 'series' for several."),
-                hint=say("For example: data: [{example}]", example='{"label": "May", "value": 3}'),
-            )
+            raise views.wrong_data()
         # Constructed without validation: the provider has validated every part of it already.
         chart = Chart.model_construct(
             type=type,
@@ -45,5 +40,7 @@ class ChartTools:
             x_label=x_label,
             y_label=y_label,
         )
-        check_chart(chart)
+        problem = check_chart(chart)
+        if problem:
+            raise views.chart_refused(chart, problem)
         return views.chart_shown(chart, summarize(chart), draw_chart)

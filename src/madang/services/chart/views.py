@@ -1,4 +1,4 @@
-"""Charts as results: in words for the model, as data, and as a page for the person. Pure.
+"""Charts as results and errors: in words for the model, as data, and as a page for the person. Pure.
 
 A page travels with its result, so this module bounds its size. The picture itself is drawn by the engine.
 """
@@ -11,10 +11,11 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from madang.core.documents import Document
+from madang.core.errors import InvalidArguments
 from madang.core.phrases import Phrase, Rows, Text, Translate, layout, say
 from madang.core.results import ToolResult, UiPage
 from madang.core.texts import one_line
-from madang.services.chart.domain.charts import Chart, ChartType
+from madang.services.chart.domain.charts import MAX_POINTS, Chart, ChartProblem, ChartType
 from madang.services.chart.domain.drawings import ChartPhrases, DrawChart
 from madang.services.chart.domain.numbers import plain_number
 from madang.services.chart.domain.summaries import SeriesSummary
@@ -104,6 +105,51 @@ def chart_shown(chart: Chart, summaries: Sequence[SeriesSummary], draw: DrawChar
         data,
         page=UiPage(name=CHART_PAGE, title=say("Chart"), template="chart/chart.html", context={"chart": page}),
     )
+
+
+def wrong_data() -> InvalidArguments:
+    """Return the error for a chart with neither `data` nor `series`, or with both."""
+    return InvalidArguments(
+        say("data: give either 'data' for one series or 'series' for several."),
+        hint=say("For example: data: [{example}]", example='{"label": "May", "value": 3}'),
+    )
+
+
+def chart_refused(chart: Chart, problem: ChartProblem) -> InvalidArguments:
+    """Return the error for a chart that cannot be drawn: it names the field, and what to do instead."""
+    # Points that came without a series have no name: they are called as the caller called them.
+    points = "series.0.data" if chart.series[0].name else "data"
+    match problem.reason:
+        case "too_many_points":
+            message = say(
+                "series: has {count} points in all, and a chart takes {limit}.", count=chart.count, limit=MAX_POINTS
+            )
+            hint = say("Take every n-th point, or the mean of each group of points.")
+        case "blank_name":
+            return InvalidArguments(
+                say("series.{number}.name: must not be blank where there are several series.", number=problem.index)
+            )
+        case "duplicate_name":
+            message = say(
+                "series.{number}.name: is already the name of series.{other}.",
+                number=problem.index,
+                other=problem.other_index,
+            )
+            hint = say("Give each series a name of its own: the legend tells them apart by it.")
+        case "several_pies":
+            message = say("series: a pie shows one series, and here are {count}.", count=len(chart.series))
+            hint = say("Use type 'bar' to compare several series, or one pie for each.")
+        case "negative_part":
+            message = say(
+                "{field}: a pie shows parts of a whole, so it cannot be negative ({value}).",
+                field=f"{points}.{problem.index}.value",
+                value=plain_number(chart.series[0].data[problem.index].value),
+            )
+            hint = say("Use type 'bar' for negative values.")
+        case "empty_pie":
+            message = say("{field}: a pie needs a value above zero, and all of these are zero.", field=points)
+            hint = say("Use type 'bar' to show zeros.")
+    return InvalidArguments(message, hint=hint)
 
 
 def chart_phrases(chart: Chart, description: Sequence[Phrase]) -> ChartPhrases:

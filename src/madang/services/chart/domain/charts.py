@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Literal, get_args
@@ -11,9 +11,6 @@ from typing import Annotated, Literal, get_args
 from pydantic import Field
 
 from madang.core.documents import Document
-from madang.core.errors import InvalidArguments
-from madang.core.phrases import say
-from madang.services.chart.domain.numbers import plain_number
 
 ChartType = Literal["bar", "line", "area", "scatter", "pie"]
 CHART_TYPES: tuple[ChartType, ...] = get_args(ChartType)
@@ -61,66 +58,40 @@ class Chart(Document):
         return align(self)
 
 
-def check_chart(chart: Chart) -> None:
-    """Refuse what the types alone let pass.
+@dataclass(frozen=True, slots=True)
+class ChartProblem:
+    """Why a chart cannot be drawn; `index` is that of the series or point, `other_index` of the one it clashes with."""
 
-    Raises:
-        InvalidArguments: naming the field, with what to do instead.
-    """
+    reason: Literal["too_many_points", "blank_name", "duplicate_name", "several_pies", "negative_part", "empty_pie"]
+    index: int = 0
+    other_index: int = 0
+
+
+def check_chart(chart: Chart) -> ChartProblem | None:
+    """Return why this chart cannot be drawn, although its types are right, or None."""
     if chart.count > MAX_POINTS:
-        raise InvalidArguments(
-            say("series: has {count} points in all, and a chart takes {limit}.", count=chart.count, limit=MAX_POINTS),
-            hint=say("Take every n-th point, or the mean of each group of points."),
-        )
+        return ChartProblem("too_many_points")
     if len(chart.series) > 1:
-        _check_names(chart)
-    if chart.type == "pie":
-        _check_pie(chart)
+        return _check_names(chart.series) or (ChartProblem("several_pies") if chart.type == "pie" else None)
+    return _check_pie(chart.series[0]) if chart.type == "pie" else None
 
 
-def _check_names(chart: Chart) -> None:
-    numbers_by_name: dict[str, int] = {}
-    for number, series in enumerate(chart.series):
+def _check_names(several: Sequence[Series]) -> ChartProblem | None:
+    index_by_name: dict[str, int] = {}
+    for index, series in enumerate(several):
         if not series.name.strip():
-            raise InvalidArguments(
-                say("series.{number}.name: must not be blank where there are several series.", number=number)
-            )
-        if series.name in numbers_by_name:
-            raise InvalidArguments(
-                say(
-                    "series.{number}.name: is already the name of series.{other}.",
-                    number=number,
-                    other=numbers_by_name[series.name],
-                ),
-                hint=say("Give each series a name of its own: the legend tells them apart by it."),
-            )
-        numbers_by_name[series.name] = number
+            return ChartProblem("blank_name", index)
+        if series.name in index_by_name:
+            return ChartProblem("duplicate_name", index, index_by_name[series.name])
+        index_by_name[series.name] = index
+    return None
 
 
-def _check_pie(chart: Chart) -> None:
-    if len(chart.series) > 1:
-        raise InvalidArguments(
-            say("series: a pie shows one series, and here are {count}.", count=len(chart.series)),
-            hint=say("Use type 'bar' to compare several series, or one pie for each."),
-        )
-    points = chart.series[0].data
-    # Points that came without a series have no name: they are called as the caller called them.
-    field = "series.0.data" if chart.series[0].name else "data"
-    for number, point in enumerate(points):
+def _check_pie(series: Series) -> ChartProblem | None:
+    for index, point in enumerate(series.data):
         if point.value < 0:
-            raise InvalidArguments(
-                say(
-                    "{field}: a pie shows parts of a whole, so it cannot be negative ({value}).",
-                    field=f"{field}.{number}.value",
-                    value=plain_number(point.value),
-                ),
-                hint=say("Use type 'bar' for negative values."),
-            )
-    if not any(point.value for point in points):
-        raise InvalidArguments(
-            say("{field}: a pie needs a value above zero, and all of these are zero.", field=field),
-            hint=say("Use type 'bar' to show zeros."),
-        )
+            return ChartProblem("negative_part", index)
+    return None if any(point.value for point in series.data) else ChartProblem("empty_pie")
 
 
 Position = tuple[str, int]
