@@ -77,5 +77,5 @@ def test_answers_compare_and_copy_as_their_data() -> None:
     assert copy.deepcopy(answer()) == DATA
     assert pickle.loads(pickle.dumps(answer())).text == answer().text
     assert unwrap(answer()) is DATA
-    assert (list(answer()), repr(answer().page.items[0])) == (list(DATA), "Fields({'createdAt': 'now'})")
+    assert (list(answer()), repr(answer().page.items[0])) == (list(DATA), "JsonView({'createdAt': 'now'})")
     assert {"store_id", "page", "next_cursor"} <= set(dir(answer()))

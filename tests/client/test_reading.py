@@ -147,7 +147,7 @@ async def test_an_error_of_ours_is_the_exception_it_was_with_its_hint(asker: Ask
         (text('{"code": 429, "message": "slow down"}'), "429", "slow down"),
         (text('{"error": {"code": "quota", "message": "used up"}}'), "quota", "used up"),
         (text('{"error": null}'), "error", '{"error": null}'),
-        ({"content": []}, "error", "The tool failed and did not say why."),
+        ({"content": []}, "error", "The tool failed without a message."),
     ],
 )
 def test_a_foreign_error_keeps_its_own_words_and_code(answer: dict[str, Any], code: str, message: str) -> None:
@@ -171,7 +171,7 @@ def test_an_error_of_the_protocol_is_one_of_the_calling_program() -> None:
 
 @pytest.mark.parametrize("response", [None, 1, "text", b"", [], {}, {"some": "data"}, object()])
 def test_what_is_no_answer_is_refused(response: object) -> None:
-    with pytest.raises(TypeError, match="no answer of a tool"):
+    with pytest.raises(TypeError, match="not the answer of a tool"):
         unwrap(response)
 
 

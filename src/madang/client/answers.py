@@ -1,57 +1,57 @@
-"""What a tool answered, as an object: fields by attribute in either spelling, and by item as they are on the wire."""
+"""A tool's answer as an object: fields by attribute, in either spelling, and by item."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from madang.client.names import near, properties_of, snake, spelled
+from madang.client.spelling import match_name, properties_of, snake_case, suggestion
 
 
-class Fields:
-    """A JSON object, or at the top of an answer any JSON value, with its fields as attributes.
+class JsonView:
+    """A read-only view of a JSON value, with the fields of an object as attributes.
 
     A field that the tool's output schema declares and this answer leaves out is None. `unwrap` gives the plain data.
     """
 
-    # Few names of our own, and none without an underscore: every other name belongs to the data.
-    __slots__ = ("_data", "_made", "_schema")
+    # Names of our own begin with an underscore: every other name belongs to the data.
+    __slots__ = ("_data", "_schema", "_views")
 
     def __init__(self, data: Any, schema: Mapping[str, Any] | None = None) -> None:
         self._data = data
         self._schema = schema or {}
-        self._made: dict[str | int, Any] = {}
+        self._views: dict[str | int, Any] = {}
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
         if not isinstance(self._data, Mapping):
             raise AttributeError(f"The answer has no fields, so no {name!r}: it is a {type(self._data).__name__}.")
-        key = spelled(name, self._data)
+        key = match_name(name, self._data)
         if key is not None:
             return self._field(key)
         declared = properties_of(self._schema)
-        if spelled(name, declared) is not None:
+        if match_name(name, declared) is not None:
             return None
-        raise AttributeError(f"The answer has no field {name!r}.{near(name, [*self._data, *declared])}")
+        raise AttributeError(f"The answer has no field {name!r}.{suggestion(name, [*self._data, *declared])}")
 
     def __getitem__(self, key: Any) -> Any:
         if not isinstance(self._data, Mapping):
-            return wrapped(self._data[key], self._schema.get("items"))
-        found = spelled(key, self._data) if isinstance(key, str) else None
-        if found is None:
+            return view(self._data[key], self._schema.get("items"))
+        name = match_name(key, self._data) if isinstance(key, str) else None
+        if name is None:
             raise KeyError(key)
-        return self._field(found)
+        return self._field(name)
 
     def __contains__(self, key: object) -> bool:
         if isinstance(self._data, Mapping):
-            return isinstance(key, str) and spelled(key, self._data) is not None
+            return isinstance(key, str) and match_name(key, self._data) is not None
         return isinstance(self._data, (list, str)) and key in self._data
 
     def __iter__(self) -> Iterator[Any]:
         """Iterate as the data does: over the names of an object, over the items of a list."""
         if isinstance(self._data, list):
-            return iter(wrapped(self._data, self._schema))
+            return iter(view(self._data, self._schema))
         return iter(self._data)
 
     def __len__(self) -> int:
@@ -61,7 +61,7 @@ class Fields:
         return bool(self._data)
 
     def __eq__(self, other: object) -> bool:
-        return bool(self._data == (other._data if isinstance(other, Fields) else other))
+        return bool(self._data == (other._data if isinstance(other, JsonView) else other))
 
     __hash__ = None  # type: ignore[assignment]  # it compares by value and holds lists
 
@@ -70,17 +70,17 @@ class Fields:
 
     def __dir__(self) -> list[str]:
         fields = (*self._data, *properties_of(self._schema)) if isinstance(self._data, Mapping) else ()
-        return sorted({*super().__dir__(), *map(snake, fields)})
+        return sorted({*super().__dir__(), *map(snake_case, fields)})
 
     def _field(self, key: str) -> Any:
-        # Made once: a loop over `answer.page.items[n]` must not wrap the whole list for each n.
-        if key not in self._made:
-            self._made[key] = wrapped(self._data[key], properties_of(self._schema).get(key))
-        return self._made[key]
+        # Cached: a loop over `answer.page.items[n]` must not wrap the whole list for each n.
+        if key not in self._views:
+            self._views[key] = view(self._data[key], properties_of(self._schema).get(key))
+        return self._views[key]
 
 
-class Answer(Fields):
-    """What one call answered. `text` is what a model reads; a field of that name is at `answer["text"]`."""
+class Answer(JsonView):
+    """The answer of one call. `text` is what a model reads; a field of that name is at `answer["text"]`."""
 
     __slots__ = ("_text",)
 
@@ -96,16 +96,16 @@ class Answer(Fields):
         return self._text
 
 
-def wrapped(value: Any, schema: Any = None) -> Any:
-    """Return a JSON value with its objects as `Fields`."""
-    known = schema if isinstance(schema, Mapping) else {}
+def view(value: Any, schema: Any = None) -> Any:
+    """Return a JSON value with its objects as `JsonView`."""
+    known_schema = schema if isinstance(schema, Mapping) else {}
     if isinstance(value, Mapping):
-        return Fields(value, known)
+        return JsonView(value, known_schema)
     if isinstance(value, list):
-        return [wrapped(item, known.get("items")) for item in value]
+        return [view(item, known_schema.get("items")) for item in value]
     return value
 
 
-def plain(fields: Fields) -> Any:
-    """Return the data of an answer as it was on the wire."""
-    return fields._data
+def wire_data(answer: JsonView) -> Any:
+    """Return the data behind a view, as it was on the wire."""
+    return answer._data

@@ -1,4 +1,4 @@
-"""The two ways to a server: a provider in this process, and the MCP SDK's client. The proxy knows neither."""
+"""The two backends of a proxy: a provider in this process, and the MCP SDK's client. The proxy knows neither."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from mcp import Client, ClientSession
 
 MAX_LIST_PAGES = 1000
-"""Of a tool list: one whose cursor never ends must not keep us for ever."""
+"""Of a tool list: a server whose cursor never ends must not hang the client."""
 
 
-class Described(Protocol):
+class ListedTool(Protocol):
     """A tool as a server lists it: one of ours, or the MCP SDK's."""
 
     @property
@@ -31,9 +31,9 @@ class Described(Protocol):
 
 
 class Backend(Protocol):
-    """A way to a server. What `call` gives is for `unwrap` to read; it raises only for requests that are wrong."""
+    """A connection to a server. `call` returns a response for `unwrap` and raises only for bad requests."""
 
-    async def tools(self) -> Sequence[Described]: ...
+    async def tools(self) -> Sequence[ListedTool]: ...
 
     async def call(self, tool: str, arguments: dict[str, Any]) -> Any: ...
 
@@ -48,13 +48,13 @@ class HasTools(Protocol):
 
 
 class ProviderBackend:
-    """A provider in this process; whoever opened it closes it."""
+    """A provider in this process, which the caller opened and closes."""
 
     def __init__(self, provider: HasTools, call: Call) -> None:
         self._provider = provider
         self._call = call
 
-    async def tools(self) -> Sequence[Described]:
+    async def tools(self) -> Sequence[ListedTool]:
         return await self._provider.available_tools(self._call)
 
     async def call(self, tool: str, arguments: dict[str, Any]) -> Reply:
@@ -62,27 +62,27 @@ class ProviderBackend:
 
 
 class McpBackend:
-    """An open client or session of the MCP SDK; `meta` goes with each request."""
+    """An open client or session of the MCP SDK; `meta` is sent with each request."""
 
     def __init__(self, client: Client | ClientSession, meta: Mapping[str, str] | None = None) -> None:
         self._client = client
         self._meta: Any = dict(meta) if meta else None
 
-    async def tools(self) -> Sequence[Described]:
+    async def tools(self) -> Sequence[ListedTool]:
         from mcp import MCPError
 
-        found: list[Described] = []
+        tools: list[ListedTool] = []
         cursor: str | None = None
         try:
             for _ in range(MAX_LIST_PAGES):
                 page = await self._list(cursor)
-                found += page.tools
+                tools += page.tools
                 cursor = page.next_cursor
                 if not cursor:
                     break
         except MCPError as error:
             raise request_error(error.code, error.message, error.data) from error
-        return found
+        return tools
 
     async def call(self, tool: str, arguments: dict[str, Any]) -> Any:
         from mcp import MCPError
@@ -97,7 +97,7 @@ class McpBackend:
         from mcp import Client
 
         if isinstance(self._client, Client):
-            # Asked for anew: whoever lists the tools again wants to know what there is now.
+            # Past the client's cache: a program lists tools again to see what changed.
             return await self._client.list_tools(cursor=cursor, meta=self._meta, cache_mode="refresh")
         params = types.PaginatedRequestParams(cursor=cursor, _meta=self._meta)
         return await self._client.list_tools(params=params)

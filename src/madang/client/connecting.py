@@ -1,4 +1,4 @@
-"""Opening a connection to a server, wherever it is."""
+"""`connect`: opens a connection to a server in this process, over HTTP, or over stdio."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     )
 
 CLIENT_NAME = "madang-python"
-"""Servers of ours know by it that a program reads the answers: no pages, and the tools for the person are listed."""
+"""Madang servers recognise a program by it: they send no pages and list the tools for the person."""
 
 MAX_SILENCE_S = 300.0
 
@@ -46,7 +46,7 @@ async def connect(
     session: str = "",
     timeout_s: float = 60.0,
 ) -> AsyncIterator[ServerProxy]:
-    """Connect to a server and list its tools; the connection is closed at the end, except one that came open.
+    """Connect to a server and list its tools. The connection is closed at the end, unless it was passed in open.
 
     `server` is a provider in this process (`call` then says whose calls they are), the address of a server over HTTP
     (with its `token`), a command that speaks MCP over standard input and output (`["madang", "mcp"]`), or what the MCP
@@ -65,10 +65,10 @@ async def connect(
                 await proxy.refresh()
                 yield proxy
             except Exception as error:
-                # The SDK's task groups would hand it on inside an ExceptionGroup, where no `except NotFound` finds it.
+                # The SDK's task groups would wrap it in an ExceptionGroup, which no `except NotFound` catches.
                 failure = error
     except Exception:
-        # A connection that broke also fails to close; what broke first is what the program should hear of.
+        # A broken connection also fails to close; the first failure is the one to raise.
         if failure is None:
             raise
     if failure is not None:
@@ -90,7 +90,7 @@ async def _backend(
 
 
 async def _opened(server: Any, token: str, timeout_s: float, opened: AsyncExitStack) -> Client | ClientSession:
-    # Only now: who reads answers that came another way need not wait for the SDK, nor have it in memory.
+    # Imported here: `unwrap` alone needs neither the time nor the memory that the SDK takes.
     from mcp import Client, ClientSession, StdioServerParameters
     from mcp_types import Implementation
 
@@ -120,7 +120,7 @@ async def _http(address: str, token: str, timeout_s: float, opened: AsyncExitSta
     from mcp.client.streamable_http import streamable_http_client
 
     headers = {"Authorization": f"Bearer {token}"} if token else {}
-    # A server may keep a stream open on which it says nothing for long: the limit of a request is not for that.
+    # A server may keep an idle stream open for long: the timeout of a request does not apply to it.
     timeout = httpx2.Timeout(timeout_s, read=max(timeout_s, MAX_SILENCE_S))
     client = await opened.enter_async_context(httpx2.AsyncClient(headers=headers, timeout=timeout))
     return streamable_http_client(address, http_client=client)

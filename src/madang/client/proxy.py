@@ -1,4 +1,4 @@
-"""A server as an object: its tools are methods, in Python's spelling."""
+"""`ServerProxy`: a server whose tools are methods, in Python's spelling."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any, Concatenate, Never, ParamSpec, TypeVar, get_args, get_ty
 
 from pydantic_core import to_jsonable_python
 
-from madang.client.answers import Answer, Fields, plain
-from madang.client.backends import Backend, Described
-from madang.client.names import arguments_for, near, properties_of, snake, spelled
-from madang.client.reading import read, unwrap
+from madang.client.answers import Answer, JsonView, wire_data
+from madang.client.backends import Backend, ListedTool
+from madang.client.reading import parse_answer, unwrap
+from madang.client.spelling import match_name, properties_of, snake_case, spell_arguments, suggestion
 from madang.core.calls import Call
 from madang.core.documents import Document
 from madang.core.results import ToolResult
@@ -24,13 +24,13 @@ DocumentT = TypeVar("DocumentT", bound=Document)
 class ToolMethod:
     """One tool, to be called with keyword arguments in either spelling."""
 
-    def __init__(self, backend: Backend, tool: Described) -> None:
+    def __init__(self, backend: Backend, tool: ListedTool) -> None:
         self._backend = backend
         self._tool = tool
         self.__name__ = tool.name
         self.__doc__ = tool.description
 
-    async def __call__(self, /, *misplaced: Never, **arguments: Any) -> Answer:
+    async def __call__(self, /, *positional: Never, **arguments: Any) -> Answer:
         """Call the tool.
 
         Raises:
@@ -38,31 +38,31 @@ class ToolMethod:
             RequestError: the server did not take the request.
             TypeError: an argument came without its name, in two spellings, or with no form in JSON.
         """
-        if misplaced:
-            # The order in a schema promises nothing, so a place cannot stand for a name.
+        if positional:
+            # The order of properties in a schema means nothing, so a position cannot stand for a name.
             raise TypeError(f"Arguments go by keyword: {self!r}")
-        response = await self._backend.call(self._tool.name, _sent(self._tool.input_schema, arguments))
-        reading = read(response)
-        return Answer(reading.text, reading.data, self._tool.output_schema)
+        wire_arguments = _to_wire(self._tool.input_schema, arguments)
+        answer = parse_answer(await self._backend.call(self._tool.name, wire_arguments))
+        return Answer(answer.text, answer.data, self._tool.output_schema)
 
     def __repr__(self) -> str:
-        return f"<tool {self._tool.name}({', '.join(map(snake, properties_of(self._tool.input_schema)))})>"
+        return f"<tool {self._tool.name}({', '.join(map(snake_case, properties_of(self._tool.input_schema)))})>"
 
 
 class ServerProxy:
     """A server whose tools are methods: `await server.list_playbooks(page_size=10)`.
 
-    It lives as long as the connection it was made for. A tool whose name is no Python name, or one of the few names
-    here, is at `server["its-name"]`.
+    It lives as long as its connection. A tool whose name is no Python identifier, or one of the few names here, is at
+    `server["its-name"]`.
     """
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
         self._methods: dict[str, ToolMethod] = {}
-        self._tools: dict[str, Described] = {}
+        self._tools: dict[str, ListedTool] = {}
 
     @property
-    def tools(self) -> Mapping[str, Described]:
+    def tools(self) -> Mapping[str, ListedTool]:
         """The tools by name, as they were listed when the connection was opened or at the last `refresh`."""
         return MappingProxyType(self._tools)
 
@@ -94,13 +94,13 @@ class ServerProxy:
         name = method.__name__
 
         async def ask(*values: P.args, **named: P.kwargs) -> DocumentT:
-            # Two places for what the provider fills in: the tools object and the call.
-            given = list(signature.bind(None, None, *values, **named).arguments.items())[2:]
+            # The first two parameters, the tools object and the call, are the provider's to fill in.
+            bound = list(signature.bind(None, None, *values, **named).arguments.items())[2:]
             # To our tools None means left out, and a null is refused.
-            arguments = {argument: value for argument, value in given if value is not None}
-            # Tools for the person may be missing in the list; ours take Python's spelling too.
+            arguments = {argument: value for argument, value in bound if value is not None}
+            # Tools for the person may be missing from the list; our servers take Python's spelling too.
             schema = self._tools[name].input_schema if name in self._tools else {}
-            answer: DocumentT = unwrap(await self._backend.call(name, _sent(schema, arguments)), document)
+            answer: DocumentT = unwrap(await self._backend.call(name, _to_wire(schema, arguments)), document)
             return answer
 
         return ask
@@ -108,24 +108,24 @@ class ServerProxy:
     def __getattr__(self, name: str) -> ToolMethod:
         if name.startswith("_"):
             raise AttributeError(name)
-        found = spelled(name, self._methods)
-        if found is None:
-            raise AttributeError(f"The server has no tool {name!r}.{near(name, self._tools)}")
-        return self._methods[found]
+        tool = match_name(name, self._methods)
+        if tool is None:
+            raise AttributeError(f"The server has no tool {name!r}.{suggestion(name, self._tools)}")
+        return self._methods[tool]
 
     def __getitem__(self, name: str) -> ToolMethod:
         return self._methods[name]
 
     def __dir__(self) -> list[str]:
-        return sorted({*super().__dir__(), *map(snake, self._tools)})
+        return sorted({*super().__dir__(), *map(snake_case, self._tools)})
 
 
-def _sent(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> dict[str, Any]:
-    return arguments_for(schema, to_jsonable_python(arguments, by_alias=True, fallback=_plain))
+def _to_wire(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> dict[str, Any]:
+    return spell_arguments(schema, to_jsonable_python(arguments, by_alias=True, fallback=_json_of_view))
 
 
-def _plain(value: Any) -> Any:
-    """Return a part of an earlier answer as it was on the wire, so that it can be sent on."""
-    if isinstance(value, Fields):
-        return plain(value)
+def _json_of_view(value: Any) -> Any:
+    """Return the JSON of a part of an earlier answer, so that it can be sent on."""
+    if isinstance(value, JsonView):
+        return wire_data(value)
     raise TypeError(f"A {type(value).__name__} cannot be sent to a tool: it has no form in JSON.")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from madang.client.names import arguments_for
+from madang.client.spelling import spell_arguments
 
 GIVEN = {"line_range": {"from_line": 1}}
 
@@ -18,7 +18,7 @@ def test_references_are_followed_to_where_they_lead(place: str) -> None:
         place: {"Range": {"$ref": f"#/{place}/Lines"}, "Lines": {"properties": {"fromLine": {}}}},
     }
 
-    assert arguments_for(schema, GIVEN) == {"lineRange": {"fromLine": 1}}
+    assert spell_arguments(schema, GIVEN) == {"lineRange": {"fromLine": 1}}
 
 
 @pytest.mark.parametrize(
@@ -40,9 +40,9 @@ def test_references_are_followed_to_where_they_lead(place: str) -> None:
 def test_what_a_schema_does_not_tell_stays_as_it_was_given(inner: Any) -> None:
     schema = {"properties": {"lineRange": inner}, "$defs": {"Circle": {"$ref": "#/$defs/Circle"}}}
 
-    assert arguments_for(schema, GIVEN) == {"lineRange": {"from_line": 1}}
+    assert spell_arguments(schema, GIVEN) == {"lineRange": {"from_line": 1}}
 
 
 @pytest.mark.parametrize("schema", [{}, {"properties": None}, {"properties": []}, {"$defs": 1, "$ref": "#/$defs/A"}])
 def test_without_properties_nothing_is_renamed(schema: dict[str, Any]) -> None:
-    assert arguments_for(schema, GIVEN) == GIVEN
+    assert spell_arguments(schema, GIVEN) == GIVEN
