@@ -1,4 +1,4 @@
-"""The composition root: everything is built here, once, and given what it needs."""
+"""The composition root: builds every part once and hands it its dependencies."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Madang:
     """Where files can be fetched over HTTP, if that is served."""
 
     def call(self, door: Door, pages: PageMode = "off") -> Call:
-        """Return the context of a call that names none of its own."""
+        """Return a call with the assistant, session, user and locale of the settings."""
         settings = self.settings
         return Call(
             assistant_id=settings.assistant,
@@ -51,7 +51,7 @@ async def open_madang(settings: Settings, base_url: str = "") -> AsyncIterator[M
     `base_url` is where HTTP is served, if it is: then exports can be downloaded there.
 
     Raises:
-        SetupError: the data folder cannot be used, or a service is asked for that there is not.
+        SetupError: the data folder cannot be used, or the settings name an unknown service.
     """
     prepare_data_dir(settings.data_dir)
     database = _database(settings)

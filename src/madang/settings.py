@@ -1,4 +1,4 @@
-"""Settings: the only reader of the environment and of `config.toml`, and the one place for defaults."""
+"""Settings: the only reader of the environment and of `config.toml`, and the one home of defaults."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ MIN_TOKEN_CHARS = 16
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What a Madang process was told. Command-line options win over the environment."""
+    """The settings of one process. Command-line options win over the environment, which wins over `config.toml`."""
 
     data_dir: Path
     assistant: AssistantId = DEFAULT_ASSISTANT
     session: SessionId = DEFAULT_SESSION
     user: UserId = LOCAL_USER
-    """Whose data: one person on their own machine needs no other than this; a team on one database does."""
+    """Whose data. Only several people who share one database need other names than the default."""
     locale: Locale = "en"
     ui: UiChoice = "auto"
     ask: AskChoice = "auto"
@@ -83,7 +83,7 @@ def read_settings(
     """Return the settings: options win over `MADANG_…` variables, these over `config.toml` in the data folder.
 
     Raises:
-        SetupError: a value is not one of those there are.
+        SetupError: a value is not valid.
     """
     folder = _folder(data_dir or environment.get("MADANG_DATA_DIR") or str(default_data_dir(environment)))
     config = _read_config(folder / "config.toml")
@@ -158,33 +158,33 @@ def _wanted_folders(options: Sequence[str] | None, environment: Mapping[str, str
 def _allowed(names: Sequence[str], data_dir: Path) -> tuple[Path, ...]:
     """Return the real paths of the folders that the person allowed.
 
-    What they are is settled here, once: a link that is changed later allows nothing else. The data folder must not be
-    in one, nor one in the data folder, or a session could read the files of every other.
+    Symlinks are resolved here, once: one that is changed later allows nothing else. The data folder must not be in an
+    allowed folder, nor the other way round, or a session could read the files of every other.
     """
-    found: list[Path] = []
-    own = data_dir.resolve()
+    folders: list[Path] = []
+    own_folder = data_dir.resolve()
     for name in names:
         try:
             path = Path(name).expanduser().resolve(strict=True)
             reason = "" if path.is_dir() else "it is not a folder"
         except (OSError, RuntimeError, ValueError) as error:
             reason = getattr(error, "strerror", None) or str(error)
-        if not reason and own.is_relative_to(path):
+        if not reason and own_folder.is_relative_to(path):
             reason = "it contains the data folder"
-        elif not reason and path.is_relative_to(own):
+        elif not reason and path.is_relative_to(own_folder):
             reason = "it is in the data folder"
         if reason:
             raise SetupError(
                 say("The folder {folder} cannot be allowed: {reason}.", folder=name, reason=reason.rstrip(".")),
                 hint=say("Name folders that exist, with --allow-folder, MADANG_ALLOW_FOLDERS or allow_folders."),
             )
-        if path not in found:
-            found.append(path)
-    return tuple(found)
+        if path not in folders:
+            folders.append(path)
+    return tuple(folders)
 
 
 def default_data_dir(environment: Mapping[str, str]) -> Path:
-    """Return where this platform keeps a user's application data."""
+    """Return the folder of this platform for a user's application data."""
     if sys.platform == "darwin":
         return Path.home() / "Library" / "Application Support" / "madang"
     if sys.platform == "win32":
@@ -200,17 +200,17 @@ def prepare_data_dir(folder: Path) -> None:
     """
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        usable = folder.is_dir() and os.access(folder, os.R_OK | os.W_OK | os.X_OK)
+        is_usable = folder.is_dir() and os.access(folder, os.R_OK | os.W_OK | os.X_OK)
     except OSError as error:
         raise _unusable(folder, error.strerror or str(error)) from None
-    if not usable:
+    if not is_usable:
         raise _unusable(folder, "it cannot be written")
 
 
 def _folder(name: str) -> Path:
     try:
         return Path(name).expanduser().absolute()
-    except (RuntimeError, OSError) as error:  # nobody is called that, or the current folder is gone
+    except (RuntimeError, OSError) as error:  # no such user, or the current folder was deleted
         raise _unusable(Path(name), str(error).rstrip(".")) from None
 
 
@@ -232,6 +232,6 @@ def _one_of(what: str, value: str, choices: tuple[ChoiceT, ...]) -> ChoiceT:
         if value == choice:
             return choice
     raise SetupError(
-        say("The {what} '{value}' is not known.", what=what, value=value),
+        say("'{value}' is not a valid {what}.", what=what, value=value),
         hint=say("Use one of: {choices}.", choices=", ".join(choices)),
     )

@@ -33,12 +33,12 @@ def test_a_tool_that_says_no_is_exit_code_one(tmp_path: Path, capsys: pytest.Cap
         (["call", "nothing"], "madang: There is no tool 'nothing'."),
         (["call", "add_todo", "{"], "madang: The arguments are not JSON: "),
         (["call", "add_todo", "[]"], "madang: The arguments must be a JSON object."),
-        (["tools", "--locale", "fr"], "madang: The locale 'fr' is not known. Use one of: en, ko."),
+        (["tools", "--locale", "fr"], "madang: 'fr' is not a valid locale. Use one of: en, ko."),
         (["tools", "--services", "cooking"], "madang: There is no service 'cooking'. The services are: "),
         (["tools", "--assistant", " "], "madang: The assistant must have 1 to 200 printable characters."),
         (["mcp", "--http", "0.0.0.0:80"], "madang: Madang serves HTTP only to this machine, not on '0.0.0.0'."),
         (["mcp", "--http", "nowhere"], "madang: 'nowhere' is not HOST:PORT."),
-        (["mcp", "--ui", "loud"], "madang: The ui 'loud' is not known."),
+        (["mcp", "--ui", "loud"], "madang: 'loud' is not a valid ui."),
     ],
 )
 def test_wrong_use_is_one_line_and_exit_code_two(
@@ -89,7 +89,7 @@ def test_a_healthy_data_folder_passes_the_doctor(tmp_path: Path, capsys: pytest.
     assert main(["doctor", "--data-dir", str(folder)]) == 0
 
     said = capsys.readouterr().out
-    assert said.endswith("All is well.\n")
+    assert said.endswith("All checks passed.\n")
     assert "FAIL" not in said
     assert "Service playbook: ready" in said
     assert "ok    ripgrep: " in said

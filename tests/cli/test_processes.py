@@ -234,7 +234,7 @@ def test_the_doctor_finds_nothing_where_all_is_well(tmp_path: Path) -> None:
     result = madang(tmp_path / "new", "doctor")
 
     assert (result.returncode, result.stderr) == (0, "")
-    assert result.stdout.endswith("All is well.\n")
+    assert result.stdout.endswith("All checks passed.\n")
     assert "FAIL" not in result.stdout
 
 

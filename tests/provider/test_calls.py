@@ -288,3 +288,15 @@ async def test_prebuilt_schemas_are_listed_without_building_any(database: Sqlite
     assert "input_model" not in vars(tools["echo"])
     assert tools["hang"].input_schema == {"type": "object", "properties": {}, "additionalProperties": False}
     await provider.close()
+
+
+async def test_names_from_outside_are_inert_in_the_log(provider: Provider, caplog: pytest.LogCaptureFixture) -> None:
+    hostile = "a\nStatus: Agent paused\x1b[2J\u202e"
+    caplog.set_level(logging.INFO, PROVIDER_LOG)
+
+    with pytest.raises(UnknownTool):
+        await provider.execute_tool(replace(CALL, session_id=SessionId(hostile)), hostile, {})
+
+    (record,) = caplog.records
+    inert = "a Status: Agent paused\\u001b[2J\\u202e"
+    assert record.getMessage() == f"{inert} unknown_tool 0.0 ms (python, {inert})"

@@ -7,20 +7,19 @@ import io
 import os
 import sys
 from collections.abc import Sequence
+from typing import NoReturn
 
 from madang import __version__
 from madang.cli import serve
 from madang.core.errors import MadangError
+from madang.core.texts import one_line
 from madang.rendering.catalogue import translator
 from madang.settings import ASK_CHOICES, UI_CHOICES, Settings, read_settings
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command and return its exit code: 0 done, 1 a tool or a check said no, 2 wrong use or set-up."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            # A terminal that cannot show Korean gets escapes instead: what was asked for is done by then.
-            stream.reconfigure(errors="backslashreplace")
+    """Run the command and return its exit code: 0 done, 1 a tool or check failed, 2 wrong use or set-up."""
+    _configure_streams()
     parser = _parser()
     options = parser.parse_args(arguments)
     if options.command is None:
@@ -43,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
         locale = settings.locale
         code: int = options.command(options, settings)
-        sys.stdout.flush()  # here, where a reader that went away is still ours to handle
+        sys.stdout.flush()  # here, where a closed pipe can still be handled
         return code
     except MadangError as error:
         translate = translator("ko" if locale == "ko" else "en")
@@ -53,9 +52,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
-        # Whoever read our output has seen enough; Python must not complain about it once more at exit.
+        # The reader of our output closed it; without this, Python's flush at exit would fail once more.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+
+
+def _configure_streams() -> None:
+    for stream in (sys.stdin, sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            if sys.platform == "win32" and not stream.isatty():
+                # Pipes and files have the ANSI code page there, which cannot hold most of our texts.
+                stream.reconfigure(encoding="utf-8")
+            # A terminal that cannot show Korean gets escapes: the command has done its work by then.
+            stream.reconfigure(errors="backslashreplace")
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser whose errors, which quote the command line, stay on one line."""
+
+    def error(self, message: str) -> NoReturn:
+        super().error(one_line(message))
 
 
 # Each command imports what it needs when it runs: a client waits for the start of `madang mcp`, which needs none of it.
@@ -80,7 +96,7 @@ def _check(options: argparse.Namespace, settings: Settings) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    shared = argparse.ArgumentParser(add_help=False)
+    shared = _Parser(add_help=False)
     shared.add_argument("--data-dir", metavar="DIR", help="where everything is kept")
     shared.add_argument(
         "--database",
@@ -102,7 +118,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     shared.add_argument("--services", metavar="A,B", help="offer only these services (default: all)")
 
-    parser = argparse.ArgumentParser(prog="madang", description="A workbench that a person and an agent share.")
+    parser = _Parser(prog="madang", description="A workbench that a person and an agent share.")
     parser.add_argument("--version", action="version", version=f"madang {__version__}")
     parser.set_defaults(command=None, ui=None, ask=None)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")

@@ -1,4 +1,4 @@
-"""`madang doctor`: checks what the product needs, and says what to do about each finding."""
+"""`madang doctor`: checks what the product needs, and says how to mend each problem."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ import apsw
 from madang.app import open_madang
 from madang.core.calls import LOCALES
 from madang.core.errors import MadangError
+from madang.core.texts import one_line
 from madang.rendering import pages
 from madang.rendering.catalogue import translator
-from madang.services.workspace.engine.searching import find_ripgrep
 from madang.settings import Settings, prepare_data_dir
 from madang.storage.postgresql.address import parse_address
 from madang.storage.sqlite import MIN_SQLITE_VERSION
@@ -28,27 +28,27 @@ MIN_FREE_BYTES = 100 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What was looked at, what was seen, and what to do if it is not as it should be."""
+    """The result of one check; a `remedy` makes it a failure."""
 
-    what: str
-    seen: str
+    subject: str
+    result: str
     remedy: str = ""
 
 
 def check(_: argparse.Namespace, settings: Settings) -> int:
-    """Print the findings; the exit code tells whether all is well."""
+    """Print the findings; the exit code is 1 if a check failed."""
     return asyncio.run(_check(settings))
 
 
 async def _check(settings: Settings) -> int:
-    sick = 0
+    failures = 0
     async for finding in _findings(settings):
-        sick += bool(finding.remedy)
-        print(f"{'FAIL' if finding.remedy else 'ok  '}  {finding.what}: {finding.seen}")
+        failures += bool(finding.remedy)
+        print(f"{'FAIL' if finding.remedy else 'ok  '}  {finding.subject}: {one_line(finding.result)}")
         if finding.remedy:
-            print(f"      {finding.remedy}")
-    print("All is well." if not sick else f"{sick} thing(s) to mend.")
-    return 1 if sick else 0
+            print(f"      {one_line(finding.remedy)}")
+    print(f"{failures} check(s) failed." if failures else "All checks passed.")
+    return 1 if failures else 0
 
 
 async def _findings(settings: Settings) -> AsyncIterator[Finding]:
@@ -64,10 +64,9 @@ async def _findings(settings: Settings) -> AsyncIterator[Finding]:
     async with open_madang(settings) as madang:
         await madang.provider.available_tools(madang.call("command"))
         for name, status in madang.provider.status.items():
-            broken = (
-                "" if status.state == "ready" else "See the reason; 'madang call' with one of its tools tells more."
-            )
-            yield Finding(f"Service {name}", f"{status.state} {status.reason}".strip(), broken)
+            is_ready = status.state == "ready"
+            remedy = "" if is_ready else "See the reason; 'madang call' with one of its tools tells more."
+            yield Finding(f"Service {name}", f"{status.state} {status.reason}".strip(), remedy)
     if settings.database:
         yield await _server(settings)
     else:
@@ -81,15 +80,16 @@ async def _findings(settings: Settings) -> AsyncIterator[Finding]:
 
 def _sqlite() -> Finding:
     version = apsw.sqlite_lib_version()
-    new_enough = tuple(map(int, version.split("."))) >= MIN_SQLITE_VERSION
-    return Finding("SQLite", version, "" if new_enough else "Install a newer apsw: pip install -U apsw")
+    is_new_enough = tuple(map(int, version.split("."))) >= MIN_SQLITE_VERSION
+    return Finding("SQLite", version, "" if is_new_enough else "Install a newer apsw: pip install -U apsw")
 
 
-def _privacy(what: str, path: Path, mode: int) -> Finding:
-    found = stat.S_IMODE(path.stat().st_mode)
-    if sys.platform != "win32" and found & 0o077:
-        return Finding(what, f"{path} can be read by others (mode {found:o})", f"chmod {mode:o} '{path}'")
-    return Finding(what, str(path))
+def _privacy(subject: str, path: Path, private_mode: int) -> Finding:
+    mode = stat.S_IMODE(path.stat().st_mode)
+    # Windows has access control lists instead: a profile's folders are private to their user by default.
+    if sys.platform != "win32" and mode & 0o077:
+        return Finding(subject, f"{path} can be read by others (mode {mode:o})", f"chmod {private_mode:o} '{path}'")
+    return Finding(subject, str(path))
 
 
 def _disk(settings: Settings) -> Finding:
@@ -111,16 +111,18 @@ def _database(settings: Settings) -> Finding:
     try:
         connection = apsw.Connection(str(settings.database_path), flags=apsw.SQLITE_OPEN_READWRITE)
         try:
-            answer = str(connection.execute("PRAGMA quick_check(1)").get)
+            result = str(connection.execute("PRAGMA quick_check(1)").get)
         finally:
             connection.close()
     except apsw.Error as error:
-        answer = str(error)
+        result = str(error)
     remedy = f"Stop all Madang processes and restore {settings.database_path} from a backup."
-    return Finding("Database", answer, "" if answer == "ok" else remedy)
+    return Finding("Database", result, "" if result == "ok" else remedy)
 
 
 def _ripgrep() -> Finding:
+    from madang.services.workspace.engine.searching import find_ripgrep
+
     try:
         return Finding("ripgrep", find_ripgrep())
     except MadangError as error:

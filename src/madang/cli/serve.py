@@ -6,7 +6,6 @@ import argparse
 import asyncio
 import gc
 import json
-import logging
 import os
 import secrets
 import signal
@@ -15,8 +14,10 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
+from madang.cli.logs import configure_logging
 from madang.core.errors import SetupError
 from madang.core.phrases import say
+from madang.core.texts import one_line
 from madang.settings import Settings
 
 DEFAULT_ADDRESS = "127.0.0.1:8321"
@@ -24,17 +25,10 @@ LOCAL_HOSTS = ("127.0.0.1", "localhost", "::1")
 
 
 def mcp(options: argparse.Namespace, settings: Settings) -> int:
-    """Serve until the client goes away or the person stops us."""
-    # Standard output belongs to the protocol; everything else is said on standard error.
-    logging.basicConfig(
-        level=logging.INFO if options.verbose else logging.WARNING,
-        stream=sys.stderr,
-        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
-    )
-    # The SDK logs the ids of sessions, which are handles: not even the person's own log needs them.
-    logging.getLogger("mcp").setLevel(logging.WARNING)
-    # Being told to end is like Ctrl-C: what is open is closed in order. By itself the signal would end us at once, and
-    # so would the HTTP server, which sends it again when it has finished.
+    """Serve until the client disconnects or the person stops the process."""
+    configure_logging(is_verbose=options.verbose)
+    # SIGTERM shuts down in order, as Ctrl-C does. By default it would end the process at once, and so would uvicorn,
+    # which raises it again when it has finished.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     if options.http is None:
         try:
@@ -50,7 +44,7 @@ def parse_address(text: str) -> tuple[str, int]:
     """Return host and port of HOST:PORT.
 
     Raises:
-        SetupError: it is none, or not of this machine.
+        SetupError: the text is not HOST:PORT, or the host is not this machine.
     """
     host, _, port = text.rpartition(":")
     host = host.strip("[]")
@@ -64,16 +58,12 @@ def parse_address(text: str) -> tuple[str, int]:
     return host, int(port)
 
 
-# What a server needs is imported by the one that serves: a client waits for our start, and the other commands do not
-# need any of it.
+# Imported by the function that serves: a client waits for the start, and the other commands need none of it.
 
 
 @contextmanager
-def _loading() -> Iterator[None]:
-    """Collect no garbage while modules load: what they make stays, and looking through it again and again takes time.
-
-    Afterwards it is set aside, so that no later collection looks at it either.
-    """
+def _gc_paused() -> Iterator[None]:
+    """Pause the garbage collector while modules load, then freeze their objects: they live as long as the process."""
     gc.disable()
     try:
         yield
@@ -83,14 +73,15 @@ def _loading() -> Iterator[None]:
 
 
 async def _serve_stdio(settings: Settings) -> None:
-    with _loading():
+    with _gc_paused():
         from madang.app import open_madang
         from madang.server.mcp import McpServer
 
     task = asyncio.current_task()
     assert task is not None
-    with suppress(NotImplementedError):  # Windows has no such signals
-        # An exit that is raised in the middle of whatever task runs just then can leave others that never end.
+    # Windows' event loops take no signal handlers; there SIGTERM ends the process anyway.
+    with suppress(NotImplementedError):
+        # Cancelling is orderly: SystemExit raised inside an arbitrary task can leave others that never end.
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
     async with open_madang(settings) as madang:
         server = McpServer(
@@ -100,7 +91,7 @@ async def _serve_stdio(settings: Settings) -> None:
 
 
 async def _serve_http(settings: Settings, host: str, port: int) -> None:
-    with _loading():
+    with _gc_paused():
         import uvicorn
 
         from madang.app import open_madang
@@ -129,20 +120,20 @@ def base_url(host: str, port: int) -> str:
 
 
 def own_command() -> str:
-    """Return how a client can start us: by a path that holds wherever the client is."""
+    """Return the command that starts this program: by its absolute path, because clients run in other folders."""
     return str(Path(sys.argv[0]).absolute()) if os.sep in sys.argv[0] else sys.argv[0]
 
 
 def how_to_connect(settings: Settings, host: str, port: int, token: str) -> str:
-    """Return what the person who started the server needs to connect to it."""
+    """Return how to connect clients to the server, for the person who started it."""
     url = f"{base_url(host, port)}/mcp"
     authorization = f"Bearer {token}"
     entry = {"type": "http", "url": url, "headers": {"Authorization": authorization}}
-    kept = "" if settings.token else " (new at each start; set MADANG_TOKEN to keep one)"
+    token_note = "" if settings.token else " (new at each start; set MADANG_TOKEN to keep one)"
     return f"""\
 Madang serves MCP at {url}
-Data folder: {settings.data_dir}
-Token{kept}: {token}
+Data folder: {one_line(str(settings.data_dir))}
+Token{token_note}: {token}
 
 Clients that connect over HTTP, for example VS Code (.vscode/mcp.json):
 {json.dumps({"servers": {"madang": entry}}, indent=2)}
@@ -150,5 +141,5 @@ Clients that connect over HTTP, for example VS Code (.vscode/mcp.json):
 The MCP Inspector:
 npx @modelcontextprotocol/inspector --transport http --server-url {url} --header 'Authorization: {authorization}'
 
-Clients that start their servers themselves (Claude Desktop, Goose) run: {own_command()} mcp
+Clients that start their servers themselves (Claude Desktop, Goose) run: {one_line(own_command())} mcp
 Stop with Ctrl-C."""

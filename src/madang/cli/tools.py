@@ -31,7 +31,7 @@ def listing(_: argparse.Namespace, settings: Settings) -> int:
 async def _call(settings: Settings, tool: str, arguments: dict[str, Any], *, as_json: bool) -> int:
     async with open_madang(settings) as madang:
         reply = await madang.provider.execute_tool(madang.call("command"), tool, arguments)
-    print(json.dumps(reply.data, ensure_ascii=False, indent=2) if as_json else reply.text)
+    print(_printable_json(reply.data) if as_json else reply.text)
     return 1 if reply.is_error else 0
 
 
@@ -48,9 +48,20 @@ async def _listing(settings: Settings) -> int:
 
 
 def token_estimate(tool: Tool) -> int:
-    """Return about how many tokens a model's context pays for knowing this tool."""
-    known = {"name": tool.name, "description": tool.description, "input_schema": tool.input_schema}
-    return len(json.dumps(known, ensure_ascii=False, separators=(",", ":")).encode()) // BYTES_PER_TOKEN
+    """Return about how many tokens this tool takes in a model's context."""
+    definition = {"name": tool.name, "description": tool.description, "input_schema": tool.input_schema}
+    return len(json.dumps(definition, ensure_ascii=False, separators=(",", ":")).encode()) // BYTES_PER_TOKEN
+
+
+def _printable_json(data: dict[str, Any]) -> str:
+    """Return `data` as JSON that a terminal can print: controls and direction marks are JSON escapes."""
+    text = json.dumps(data, ensure_ascii=False, indent=2)
+    lines = [line if line.isprintable() else "".join(map(_escaped, line)) for line in text.split("\n")]
+    return "\n".join(lines)
+
+
+def _escaped(character: str) -> str:
+    return character if character.isprintable() else json.dumps(character)[1:-1]
 
 
 def _json_object(text: str) -> dict[str, Any]:

@@ -8,6 +8,7 @@ import logging
 from madang.core.errors import MadangError, Unavailable
 from madang.core.phrases import say
 from madang.core.service import Loads, Service, ServiceStatus, Unloads
+from madang.core.texts import one_line
 
 logger = logging.getLogger(__name__)
 
@@ -45,17 +46,13 @@ class Lifecycle:
                 if isinstance(service, Loads):
                     await service.load()
             except Exception as error:
-                self._status[name] = ServiceStatus("error", str(error) or type(error).__name__)
+                reason = one_line(str(error)) or type(error).__name__
+                self._status[name] = ServiceStatus("error", reason)
                 # Its tools are missing from every list now; only this line says why.
-                logger.error(
-                    "Service %s cannot be opened: %s", name, error, exc_info=not isinstance(error, MadangError)
-                )
+                is_expected = isinstance(error, MadangError)
+                logger.error("Service %s cannot be opened: %s", name, reason, exc_info=not is_expected)
                 raise Unavailable(
-                    say(
-                        "The service '{name}' cannot be opened: {reason}",
-                        name=name,
-                        reason=self._status[name].reason,
-                    ),
+                    say("The service '{name}' cannot be opened: {reason}", name=name, reason=reason),
                     hint=error.hint if isinstance(error, MadangError) else None,
                 ) from error
             self._status[name] = ServiceStatus("ready", "since its first use")

@@ -29,6 +29,7 @@ from madang.core.service import (
     TellsChanges,
     TellsContext,
 )
+from madang.core.texts import one_line
 from madang.core.tools import Tool, ToolSchemas
 from madang.provider.lifecycle import Lifecycle
 from madang.provider.streams import ValueT, merge_streams
@@ -261,7 +262,8 @@ class Provider:
         elapsed_ms: float = 0.0,
     ) -> None:
         """Record a call and its outcome: one line in the log, one row in the audit log."""
-        logger.info("%s %s %.1f ms (%s, %s)", tool, outcome, elapsed_ms, call.door, call.session_id)
+        session = one_line(call.session_id or "")
+        logger.info("%s %s %.1f ms (%s, %s)", one_line(tool), outcome, elapsed_ms, call.door, session)
         self._audit.record(AuditEntry(call, tool, effect, arguments, outcome, size_bytes, elapsed_ms))
 
     async def _answer(self, call: Call, service: Service, tool: Tool, arguments: Mapping[str, Any]) -> Reply:
@@ -300,7 +302,7 @@ async def _watched(
             yield change
     except Exception as error:
         exc_info = not isinstance(error, MadangError)
-        logger.error("%s cannot be watched: %s", service.metadata.name, error, exc_info=exc_info)
+        logger.error("%s cannot be watched: %s", service.metadata.name, one_line(str(error)), exc_info=exc_info)
 
 
 async def _context(service: TellsContext, call: Call) -> ServiceContext:
