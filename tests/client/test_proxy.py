@@ -261,7 +261,7 @@ async def test_an_argument_of_a_wrong_name_is_answered_by_the_tool(asker: Asker)
 
 async def test_what_cannot_be_connected_to_is_refused_with_the_reason(asker: Asker) -> None:
     for target, options, reason in [
-        ("madang mcp", {}, "a command is given as a list"),
+        ("madang mcp", {}, "pass a command as a list"),
         (["madang", "mcp"], {"token": "t"}, "over HTTP"),
         (asker.provider, {"session": "s"}, "takes a Call"),
         (foreign_server(), {"call": Call()}, "for a provider in this process"),

@@ -53,7 +53,7 @@ def parse_address(text: str) -> tuple[str, int]:
     if host not in LOCAL_HOSTS:
         raise SetupError(
             say("Madang serves HTTP only to this machine, not on '{host}'.", host=host),
-            hint=say("Other machines need TLS and accounts, which are not there yet. Use 127.0.0.1."),
+            hint=say("Other machines need TLS and accounts, which Madang does not have yet. Use 127.0.0.1."),
         )
     return host, int(port)
 

@@ -98,7 +98,7 @@ async def _opened(server: Any, token: str, timeout_s: float, opened: AsyncExitSt
         return server
     if isinstance(server, str):
         if not server.startswith(("http://", "https://")):
-            raise ValueError(f"{server!r} is no address of a server over HTTP; a command is given as a list.")
+            raise ValueError(f"{server!r} is not the URL of a server; pass a command as a list.")
         server = await _http(server, token, timeout_s, opened)
     elif token:
         raise TypeError("A token is for a server over HTTP.")

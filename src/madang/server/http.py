@@ -6,6 +6,7 @@ import hmac
 import json
 import re
 import socket
+import sys
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
@@ -61,9 +62,21 @@ def listening_socket(host: str, port: int) -> socket.socket:
         SetupError: the port is taken.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    # With its protocol: asyncio sets TCP_NODELAY only on a socket that says it is TCP. Without it the second part of an
+    # answer waits for the acknowledgement of the first, which a client may delay by 40 ms.
+    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
-        listening = socket.create_server((host, port), family=family)
+        if sys.platform == "win32":
+            # There, another process could otherwise take over the port, with the tokens that clients send to it.
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_EXCLUSIVEADDRUSE, 1)
+        else:
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if family == socket.AF_INET6:
+            listening.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        listening.bind((host, port))
+        listening.listen()
     except OSError as error:
+        listening.close()
         raise SetupError(
             say(
                 "Cannot listen on {host} port {port}: {reason}.",
@@ -73,9 +86,7 @@ def listening_socket(host: str, port: int) -> socket.socket:
             ),
             hint=say("Use another port: --http 127.0.0.1:0 takes a free one."),
         ) from None
-    # With its protocol: asyncio sets TCP_NODELAY only on a socket that says it is TCP. Without it the second part of an
-    # answer waits for the acknowledgement of the first, which a client may delay by 40 ms.
-    return socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP, listening.detach())
+    return listening
 
 
 def loopback_sockets(port: int) -> list[socket.socket]:

@@ -31,7 +31,7 @@ from madang.server.stdio import stdio_streams
 ASSISTANT_KEY = "madang/assistantId"
 SESSION_KEY = "madang/sessionId"
 
-INTRODUCTION = "Madang keeps what its tools are given through restarts."
+INTRODUCTION = "Madang keeps its state through restarts."
 
 
 class McpServer:
@@ -61,7 +61,7 @@ class McpServer:
             on_unsubscribe_resource=self._changes.unsubscribe,
             on_subscriptions_listen=self._listen,
         )
-        # Added rather than given above: these return the dicts of the wire, which cost less than the SDK's models.
+        # Added rather than passed above: these return the dicts of the wire, which cost less than the SDK's models.
         add = self.server.add_request_handler
         add("tools/list", types.PaginatedRequestParams, self._list_tools)
         add("tools/call", types.CallToolRequestParams, self._call_tool)
