@@ -1,4 +1,4 @@
-"""System calls that Python has no words for: opening beneath a directory, and renaming without replacing."""
+"""System calls that Python does not have: open beneath a directory, rename without replacing, path of a descriptor."""
 
 from __future__ import annotations
 
@@ -80,3 +80,12 @@ def _openat2(folder_fd: int, path: str, flags: int) -> int | None:
         if number in _NOT_THERE:
             return None
         raise OSError(number, os.strerror(number), path)
+
+
+def descriptor_path(fd: int) -> str:
+    """Return a path that leads to a directory by its descriptor, whatever its name is by then."""
+    if sys.platform == "linux":
+        return f"/proc/self/fd/{fd}"
+    import fcntl
+
+    return fcntl.fcntl(fd, 50, b"\0" * 1024).rstrip(b"\0").decode()  # F_GETPATH of macOS

@@ -25,7 +25,7 @@ def is_gone(pid: int) -> bool:
         return True
 
 
-async def fenced(pid: int) -> None:
+async def confined(pid: int) -> None:
     """Wait until the process is about to read its document."""
     while "Max open files            3 " not in Path(f"/proc/{pid}/limits").read_text():
         await checkpoint()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import AsyncIterator
@@ -18,7 +17,7 @@ from madang.core.errors import InvalidArguments, LimitExceeded, Unavailable
 from madang.services.content.engine.parsing import Parsed, Parser, children
 from tests.documents import docx, pdf_of_pages
 from tests.services.content.parsing.processes import children as readers
-from tests.services.content.parsing.processes import fenced, is_gone
+from tests.services.content.parsing.processes import confined, is_gone
 
 LONG = pdf_of_pages(15_000)
 DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
@@ -38,7 +37,7 @@ async def reading(count: int = 1) -> set[int]:
     while len(pids := readers()) < count:
         await checkpoint()
     for pid in pids:
-        await fenced(pid)
+        await confined(pid)
     return pids
 
 
@@ -211,7 +210,7 @@ async def test_when_madang_is_killed_its_children_die_with_it() -> None:
 import asyncio, sys
 from madang.services.content.engine.parsing import Parser
 from tests.documents import docx, pdf_of_pages
-from tests.services.content.parsing.processes import children, fenced
+from tests.services.content.parsing.processes import children, confined
 
 async def main():
     parser = Parser()
@@ -220,7 +219,7 @@ async def main():
     while len(pids := children()) < 2:
         await asyncio.sleep(0)
     for pid in pids:
-        await fenced(pid)
+        await confined(pid)
     print(*pids, flush=True)
     await asyncio.Event().wait()
 
@@ -235,39 +234,3 @@ asyncio.run(main())
             os.kill(pid, signal.SIGSTOP)
         madang.kill()
     await gone(pids)
-
-
-FENCE = """
-import ctypes, os, socket, sys
-sys.path.insert(0, sys.argv[1])
-from child.fence import enclose
-enclose(64 << 20, 5)
-# As code would that a document brought along: with the numbers of the standard three at its disposal.
-os.close(0)
-def fails(do):
-    try:
-        do()
-    except (OSError, MemoryError) as error:
-        return type(error).__name__
-    return "possible"
-print(*(fails(do) for do in (
-    lambda: os.open("/etc/passwd", os.O_RDONLY),
-    lambda: os.listdir("/"),
-    lambda: os.open("/tmp/planted", os.O_WRONLY | os.O_CREAT),
-    lambda: os.execv("/bin/sh", ["sh", "-c", "echo possible"]),
-    lambda: socket.create_connection(("127.0.0.1", int(sys.argv[2])), 1),
-    lambda: bytearray(80 << 20),
-)))
-"""
-
-
-async def test_behind_the_fence_nothing_can_be_opened_run_or_reached() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        folder = children._FOLDER
-        done = subprocess.run(
-            [sys.executable, "-I", "-c", FENCE, folder, str(server.getsockname()[1])],
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-    assert done.stdout.split() == ["PermissionError"] * 5 + ["MemoryError"]

@@ -6,7 +6,6 @@ by a link or a race leaves the folder, whatever it printed.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
 import selectors
@@ -25,14 +24,19 @@ from madang.core.errors import InvalidArguments, NotRegular, Unavailable
 from madang.core.phrases import say
 from madang.services.workspace.domain.files import GIT, MAX_MATCH_CHARS, Hit, Search, StopReason
 from madang.services.workspace.engine.checking import Place, checked
-from madang.services.workspace.engine.confinement import start_confined
 from madang.services.workspace.engine.patterns import in_both_encodings
+from madang.storage.confinement import start_confined
 from madang.storage.folders import Folder, Folders, parse_path
+from madang.storage.folders.kernel import descriptor_path
 
 DEADLINE_S = 4.8
 """With what comes before and after it, five seconds."""
 CHECKING_S = 0.5
 """What was found is still looked up for so long, after the time to search is over."""
+MAX_MEMORY_BYTES = 400 << 20
+"""ripgrep holds a whole line, twice, in each of its threads; a line may be as long as a file."""
+MAX_CPU_S = 30
+"""More than all of its threads use before the deadline: for a ripgrep whose Madang was killed."""
 LOOK_S = 0.05
 """How often a search that finds nothing looks whether it should stop."""
 KEPT_ERROR = 4_000
@@ -110,7 +114,7 @@ class Searcher:
                 arguments += [f"--glob={wanted.glob}"] if wanted.glob else []
                 arguments.append(f"--glob=!{GIT}/")
             arguments += ["-e", in_both_encodings(wanted.pattern), "--", where]
-            process = _started(arguments, folder.fd, stdin_fd, _path_of(cwd_fd))
+            process = _started(arguments, folder.fd, stdin_fd, descriptor_path(cwd_fd))
             collected = _Collected(wanted.limit, top if kind == "file" else None, top)
             _collect(process, collected, until, stop)
             return self._told(folder, wanted, top, collected, until)
@@ -173,7 +177,7 @@ class _Collected:
 
 def _started(arguments: list[str], folder_fd: int, stdin_fd: int, cwd: str) -> subprocess.Popen[bytes]:
     try:
-        return start_confined(arguments, folder_fd, stdin_fd, cwd=cwd)
+        return start_confined(arguments, folder_fd, stdin_fd, cwd=cwd, memory_bytes=MAX_MEMORY_BYTES, cpu_s=MAX_CPU_S)
     except OSError as error:
         raise Unavailable(
             say("The program 'rg' (ripgrep) cannot be started: {reason}.", reason=error.strerror or str(error)),
@@ -253,10 +257,3 @@ def find_ripgrep() -> str:
             hint=say("Ask the person to install it: pip install ripgrep. 'search_files' and 'read_file' work without."),
         )
     return found
-
-
-def _path_of(fd: int) -> str:
-    """Return a path that leads to a folder by its descriptor, whatever its name is by then."""
-    if sys.platform == "linux":
-        return f"/proc/self/fd/{fd}"
-    return fcntl.fcntl(fd, 50, b"\0" * 1024).rstrip(b"\0").decode()  # F_GETPATH of macOS

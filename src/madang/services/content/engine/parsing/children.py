@@ -18,6 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
+import madang
 from madang.core.errors import ToolError
 from madang.services.content.engine.parsing.child.document import MAX_DOCUMENT_PAGES, MAX_EXTRACTED_BYTES
 from madang.services.content.engine.parsing.detection import DocumentKind
@@ -28,26 +29,28 @@ MEMORY_MB = 512
 
 logger = logging.getLogger(__name__)
 
-# `-m` would import all of Madang on the way to the package: this imports it alone.
-_START = "import sys; sys.path.insert(0, sys.argv.pop(1)); from child.process import main; del sys.path[0]; main()"
-_FOLDER = str(Path(__file__).parent)
+# `-m` would import all of Madang on the way to the package: this imports it alone, and of Madang only the modules that
+# it asks for. The two folders are on the path for that long.
+_START = (
+    "import sys; sys.path[:0] = sys.argv[1:3]; del sys.argv[1:3]; "
+    "from child.process import main; del sys.path[:2]; main()"
+)
+_FOLDERS = (str(Path(__file__).parent), str(Path(madang.__file__).parents[1]))
 _LENGTH = struct.Struct(">I")
 _MAX_HEADER_BYTES = 1 << 20
-# What libraries do when an allocation fails that they did not expect to.
-_GAVE_UP = {-signal.SIGABRT, -signal.SIGTRAP, -signal.SIGILL}
 
 
 class Child:
     """A process that reads one document. Start it in a thread that lives as long as the process should.
 
-    Whoever starts one either gets an `answer` or calls `end`; both leave no process behind.
+    Its owner either asks for an `answer` or calls `end`; both leave no process behind.
     """
 
     def __init__(self, *, cpu_s: int, is_spare: bool = False) -> None:
         self._cpu_s = cpu_s
         limits = (os.getpid(), MEMORY_MB << 20, cpu_s, int(is_spare))
         self._process = subprocess.Popen(
-            [sys.executable, "-I", "-c", _START, _FOLDER, *map(str, limits)],
+            [sys.executable, "-I", "-c", _START, *_FOLDERS, *map(str, limits)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -134,7 +137,9 @@ class Child:
             return stopped(filename)
         if code == -signal.SIGXCPU:
             return took_too_long(filename, self._cpu_s)
-        return refusal("memory" if code in _GAVE_UP else "broken", filename, memory_mb=MEMORY_MB)
+        # What libraries do when an allocation fails that they did not expect to.
+        aborted = code in (-signal.SIGABRT, -signal.SIGTRAP, -signal.SIGILL)
+        return refusal("memory" if aborted else "broken", filename, memory_mb=MEMORY_MB)
 
 
 def _exactly(stream: IO[bytes], size: int) -> bytes:

@@ -19,7 +19,7 @@ MAX_EXPANDED_BYTES = 256 << 20
 MAX_COMPRESSION_RATIO = 100
 MAX_ENTRY_NAME_CHARS = 255
 
-# zipfile decodes names by it, and behind the fence nothing can be imported.
+# zipfile decodes names by it, and a confined process can import nothing.
 codecs.lookup("cp437")
 
 _CHUNK = 1 << 16

@@ -10,7 +10,7 @@ from pypdfium2 import raw
 from .document import MAX_DOCUMENT_PAGES, Document
 from .refused import Refused
 
-# Texts come out of PDFium in it, and behind the fence nothing can be imported.
+# Texts come out of PDFium in it, and a confined process can import nothing.
 codecs.lookup("utf-16-le")
 
 # How PDFium marks a word that was divided at the end of its line.

@@ -1,4 +1,4 @@
-"""Start, fence, one question, one answer, end.
+"""Start, confinement, one question, one answer, end.
 
 Frames both ways: the length of a header in four bytes, the header as JSON, then as many bytes as its `size` says.
 """
@@ -14,8 +14,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, BinaryIO
 
+from madang.storage.confinement import confine_process, end_with_parent
+
 from .document import Document
-from .fence import die_with, enclose
 from .refused import Refused
 
 _LENGTH = struct.Struct(">I")
@@ -25,7 +26,7 @@ _M_TRIM_THRESHOLD, _M_TOP_PAD = -1, -2
 def main() -> None:
     """Answer the one question that comes in, and end. With `ready` every parser is loaded before it comes."""
     parent, memory_bytes, cpu_s, ready = (int(argument) for argument in sys.argv[1:5])
-    die_with(parent)
+    end_with_parent(parent)
     _keep_freed_memory()
     if ready:
         for kind in ("html", "archive", "pdf"):
@@ -33,7 +34,7 @@ def main() -> None:
     questions, answers = sys.stdin.buffer, sys.stdout.buffer
     header = _header(questions)
     read = _reader(header["kind"])
-    enclose(memory_bytes, cpu_s)
+    confine_process(memory_bytes, cpu_s)
     _answer(answers, read, questions.read(header["size"]))
     answers.flush()
     # Skips the tidying up of libraries, in which a broken document could still go wrong.
