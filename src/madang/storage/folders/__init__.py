@@ -1,6 +1,6 @@
 """Folders of files, each held by a descriptor: no path, link or race leads out of one."""
 
-from madang.storage.folders.folder import Entry, Folder, WriteMode, somebody_writes
+from madang.storage.folders.folder import Entry, Folder, WriteMode, workspace_busy
 from madang.storage.folders.paths import parse_path
 from madang.storage.folders.sessions import Folders, SessionFolders
 
@@ -11,5 +11,5 @@ __all__ = [
     "SessionFolders",
     "WriteMode",
     "parse_path",
-    "somebody_writes",
+    "workspace_busy",
 ]

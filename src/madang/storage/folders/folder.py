@@ -6,11 +6,9 @@ also after a crash: it is made under a name in a folder beside this one and rena
 
 from __future__ import annotations
 
-import fcntl
 import os
 import stat
 import sys
-import time
 import unicodedata
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -24,6 +22,7 @@ from madang.core.phrases import say
 from madang.storage.folders.failures import translated
 from madang.storage.folders.kernel import open_beneath, rename_new
 from madang.storage.folders.paths import MAX_NAME_BYTES, parse_path
+from madang.storage.locks import lock_within, try_lock
 
 Kind = Literal["file", "folder", "link", "other"]
 WriteMode = Literal["overwrite", "create", "append"]
@@ -173,7 +172,8 @@ class Folder:
         with translated("lock"):  # a disk may have no place for one more file, however small
             fd = os.open("lock", flags, 0o600, dir_fd=self._temporary_fd)
         try:
-            _lock(fd)
+            if not lock_within(fd, MAX_LOCK_WAIT_S):
+                raise workspace_busy()
             yield
         finally:
             os.close(fd)
@@ -243,9 +243,8 @@ class Folder:
         while True:
             name = f"draft-{new_id()}"
             fd = os.open(name, flags, 0o600, dir_fd=temporary_fd)
-            fcntl.flock(fd, fcntl.LOCK_EX)
-            # Somebody who sweeps may have come between the two lines above; then the name is gone.
-            if os.fstat(fd).st_nlink:
+            # A sweep may come between the two lines; then it has the lock, or the name is gone.
+            if try_lock(fd) and os.fstat(fd).st_nlink:
                 return name, fd
             os.close(fd)
 
@@ -281,30 +280,18 @@ def sweep(temporary_fd: int) -> None:
         with suppress(OSError):
             fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=temporary_fd)
             try:
-                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                os.unlink(name, dir_fd=temporary_fd)
+                if try_lock(fd):
+                    os.unlink(name, dir_fd=temporary_fd)
             finally:
                 os.close(fd)
 
 
-def somebody_writes() -> Unavailable:
-    """Return why a writer did not get its turn."""
+def workspace_busy() -> Unavailable:
+    """Return the error for a writer that timed out waiting for the lock."""
     return Unavailable(
-        say("Somebody else has been writing in this workspace for {seconds} s.", seconds=MAX_LOCK_WAIT_S),
+        say("Another write has kept this workspace locked for {seconds} s.", seconds=MAX_LOCK_WAIT_S),
         hint=say("Nothing was changed. Call again in a moment."),
     )
-
-
-def _lock(fd: int) -> None:
-    until = time.monotonic() + MAX_LOCK_WAIT_S
-    while True:
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return
-        except BlockingIOError:
-            if time.monotonic() > until:
-                raise somebody_writes() from None
-            time.sleep(0.002)
 
 
 def _walk(fd: int, top: str, depth: int, leave_out: str, with_status: range, places: Iterator[int]) -> Generator[Entry]:

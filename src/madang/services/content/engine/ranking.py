@@ -20,7 +20,7 @@ from madang.core.phrases import say
 from madang.services.content.domain import Hit, IndexedRows, StoreKey
 from madang.services.content.engine.index import BrokenIndex, StoreIndex
 from madang.services.content.engine.tokens import Tokenizer
-from madang.services.content.engine.turns import Turn
+from madang.storage.locks import FairFileLock
 
 LINGER_S = 2.0
 LOOK_S = 0.05
@@ -35,7 +35,7 @@ class _Opened:
     """A store's index in this process: one task at a time writes to it, any number search."""
 
     index: StoreIndex
-    turn: Turn | None
+    lock: FairFileLock | None
     writing: asyncio.Lock = field(default_factory=asyncio.Lock)
     used_at: float = 0.0
     closer: asyncio.Task[None] | None = None
@@ -154,23 +154,23 @@ class IndexRanking:
         """Hold the turn at a store's index. It is given back a moment after the last use: opening it has its price."""
         opened = self._of(store)
         async with opened.writing:
-            if opened.turn is not None:
+            if opened.lock is not None:
                 try:
-                    await opened.turn.take()
+                    await opened.lock.acquire()
                 except OSError as error:
                     raise _unusable() from error
             try:
                 yield opened
             finally:
                 opened.used_at = asyncio.get_running_loop().time()
-                if opened.turn is not None and opened.closer is None:
+                if opened.lock is not None and opened.closer is None:
                     opened.closer = asyncio.create_task(self._let_go(opened))
 
     async def _let_go(self, opened: _Opened) -> None:
         """Give the turn back when nobody here has used it for a while, or another process wants it."""
         loop = asyncio.get_running_loop()
-        assert opened.turn is not None
-        while loop.time() - opened.used_at < LINGER_S and not opened.turn.is_wanted() and not opened.is_over.is_set():
+        assert opened.lock is not None
+        while loop.time() - opened.used_at < LINGER_S and not opened.lock.has_waiter() and not opened.is_over.is_set():
             with suppress(TimeoutError):
                 await asyncio.wait_for(opened.is_over.wait(), LOOK_S)
         async with opened.writing:
@@ -183,8 +183,8 @@ class IndexRanking:
         except BrokenIndex as error:
             logger.warning("A merge of a search index failed: %s", error)
         finally:
-            if opened.turn is not None:
-                opened.turn.give_back()
+            if opened.lock is not None:
+                opened.lock.release()
 
     async def _drop(self, store: StoreKey) -> None:
         opened = self._of(store)
@@ -207,7 +207,7 @@ class IndexRanking:
         opened = self._opened.pop(store, None)
         if opened is None:
             folder = self._folder / store.id if self._folder else None
-            opened = _Opened(StoreIndex(folder, self._tokenizer), Turn(folder) if folder else None)
+            opened = _Opened(StoreIndex(folder, self._tokenizer), FairFileLock(folder) if folder else None)
             self._close_some()
         self._opened[store] = opened  # at the end: the one used last
         return opened

@@ -29,7 +29,7 @@ from madang.services.workspace.engine.searching import Grep, Searcher
 from madang.services.workspace.store import FileNotices
 from madang.services.workspace.views import files as views
 from madang.services.workspace.views import searches
-from madang.storage.folders import WriteMode, somebody_writes
+from madang.storage.folders import WriteMode, workspace_busy
 
 Content = Annotated[str, Field(max_length=MAX_CONTENT_CHARS)]
 Pattern = Annotated[str, Field(min_length=1, max_length=2_000)]
@@ -159,7 +159,7 @@ class FileTools:
             async with asyncio.timeout(IN_LINE_S):
                 await turn.acquire()
         except TimeoutError:
-            raise somebody_writes() from None
+            raise workspace_busy() from None
         work = asyncio.ensure_future(asyncio.to_thread(change, call, *args, **kwargs))
 
         def end(done: asyncio.Future[ChangedT]) -> None:

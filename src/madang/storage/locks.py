@@ -1,0 +1,102 @@
+"""Locks between processes, on files (`flock`). The operating system releases those of a killed process.
+
+Waiting is polling: a thread that sleeps in the kernel's lock could not be called back when its caller is cancelled.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from pathlib import Path
+
+RETRY_S = 0.005
+
+
+def try_lock(fd: int) -> bool:
+    """Take the exclusive lock of an open file, unless another descriptor holds it. Closing the file releases it."""
+    import fcntl  # not at the top: Windows has none
+
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def lock_within(fd: int, timeout_s: float) -> bool:
+    """Do the same, and wait for the lock for as long as `timeout_s`. It blocks."""
+    until = time.monotonic() + timeout_s
+    while not try_lock(fd):
+        if time.monotonic() > until:
+            return False
+        time.sleep(RETRY_S)
+    return True
+
+
+class FairFileLock:
+    """A fair inter-process lock (two flocks): a waiter gets the lock before its previous holder can take it again.
+
+    `queue` is held while waiting, `lock` while working, both files in `folder`. So the holder can see that another
+    process waits, and has to queue behind it.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._held_fd: int | None = None
+
+    async def acquire(self) -> None:
+        """Wait for the lock. Acquiring a lock that is held here already does nothing."""
+        if self._held_fd is not None:
+            return
+        while True:
+            queue_fd = await self._wait_for("queue")
+            try:
+                lock_fd = await self._wait_for("lock")
+            finally:
+                os.close(queue_fd)
+            # The folder may have been removed meanwhile: a lock on a file that is gone keeps no process out.
+            if _is_at(lock_fd, self._folder / "lock"):
+                self._held_fd = lock_fd
+                return
+            os.close(lock_fd)
+
+    def has_waiter(self) -> bool:
+        """Tell whether another process waits."""
+        try:
+            queue_fd = os.open(self._folder / "queue", os.O_RDWR)
+        except OSError:
+            return False
+        try:
+            return not try_lock(queue_fd)
+        finally:
+            os.close(queue_fd)
+
+    def release(self) -> None:
+        """Release the lock, if it is held."""
+        held_fd, self._held_fd = self._held_fd, None
+        if held_fd is not None:
+            os.close(held_fd)
+
+    async def _wait_for(self, name: str) -> int:
+        # One by one: with `parents`, the mode would be that of the last alone.
+        for folder in (self._folder.parent, self._folder):
+            folder.mkdir(mode=0o700, exist_ok=True)
+        fd = os.open(self._folder / name, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            while True:
+                if try_lock(fd):
+                    return fd
+                await asyncio.sleep(RETRY_S)
+        except BaseException:
+            os.close(fd)
+            raise
+
+
+def _is_at(fd: int, path: Path) -> bool:
+    try:
+        expected = path.stat()
+    except OSError:
+        return False
+    actual = os.fstat(fd)
+    return (expected.st_dev, expected.st_ino) == (actual.st_dev, actual.st_ino)
