@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from anyio import Event
 from playwright.async_api import Browser, expect
 
 from madang.core.calls import Locale
-from madang.services.ui import store
+from madang.storage import clock
 from tests.browser.embedding import EmbeddingHost
 from tests.browser.serving import APPS, ServedMadang, open_served
 from tests.browser.test_look import fits
@@ -179,7 +180,7 @@ async def test_a_stale_form_gives_way_to_what_became_of_the_question(
 ) -> None:
     async with asking(madang, COLOURS) as (host, id):
         if became == "expired":
-            monkeypatch.setattr(store, "_now", lambda: "2999-01-01T00:00:00.000Z")
+            monkeypatch.setattr(clock, "now", lambda: datetime(2999, 1, 1, tzinfo=UTC))
         else:
             async with madang.another_door() as door:
                 given = {"answer": "Green"} if became == "answered" else {"cancelled": True}

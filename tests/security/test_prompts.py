@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import AsyncExitStack
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +17,11 @@ from mcp.shared.exceptions import MCPError
 from madang.app import Madang, open_madang
 from madang.core.ids import SessionId, UserId
 from madang.core.results import Reply
-from madang.services.ui import store
 from madang.settings import Settings
+from madang.storage import clock
 from tests.flows.test_elicitation import SELECT, asking
 
-LATER = "2999-01-01T00:00:00.000Z"
+LATER = datetime(2999, 1, 1, tzinfo=UTC)
 RACES = 1000
 
 
@@ -89,7 +90,7 @@ async def test_t28_after_cancelling_or_expiry_no_answer_is_taken(
         await call(madang, "reply_prompt", {"messageId": gone, "cancelled": True})
     async with open_madang(Settings(tmp_path)) as madang:
         after_cancel = await call(madang, "reply_prompt", {"messageId": gone, "answer": "부산"})
-        monkeypatch.setattr(store, "_now", lambda: LATER)
+        monkeypatch.setattr(clock, "now", lambda: LATER)
         expired = [
             await call(madang, "reply_prompt", {"messageId": late, **given})
             for given in ({"answer": "부산"}, {"cancelled": True}, {"answer": "부산"})
@@ -150,7 +151,7 @@ async def test_t34_a_state_whose_question_is_over_is_refused(tmp_path: Path, mon
         asked = await client.call_tool("prompt_user", SELECT)
         assert asked.structured_content is not None
         state = asked.structured_content["messageId"]
-        monkeypatch.setattr(store, "_now", lambda: LATER)
+        monkeypatch.setattr(clock, "now", lambda: LATER)
         answer = {"answer": types.ElicitResult(action="accept", content={"answer": "부산"})}
         late = await resume(client, "prompt_user", state, answer)
 

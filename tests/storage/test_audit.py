@@ -61,7 +61,7 @@ async def test_a_call_becomes_one_row(database: SqliteDatabase) -> None:
         12,
         3.142,
     )
-    assert row[1].endswith("+00:00")
+    assert row[1].endswith("Z")
 
 
 async def test_rows_are_on_disk_a_moment_after_the_call_without_closing(database: SqliteDatabase) -> None:

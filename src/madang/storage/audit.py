@@ -10,11 +10,10 @@ import asyncio
 import hashlib
 import json
 import logging
-import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from itertools import islice
 from math import isfinite
 from typing import Any
@@ -22,6 +21,7 @@ from typing import Any
 from madang.core.calls import Call
 from madang.core.errors import LimitExceeded, MadangError
 from madang.core.ids import UserId
+from madang.storage.clock import format_timestamp, now
 from madang.storage.database import Database, MigrationSet, Row, Transaction, private_rows
 
 FLUSH_S = 0.25
@@ -76,13 +76,13 @@ class AuditLog:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._noted: list[tuple[float, AuditEntry]] = []
+        self._noted: list[tuple[datetime, AuditEntry]] = []
         self._flusher: asyncio.Task[None] | None = None
         self._writing = asyncio.Lock()
 
     def record(self, entry: AuditEntry) -> None:
         """Note a call; it is on disk a moment later."""
-        self._noted.append((time.time(), entry))
+        self._noted.append((now(), entry))
         if self._flusher is None:
             self._flusher = asyncio.create_task(self._flush_soon())
 
@@ -106,13 +106,13 @@ class AuditLog:
     async def _flush(self) -> None:
         async with self._writing:  # closing waits here for rows that are on their way
             noted, self._noted = self._noted, []
-            by_user: dict[UserId, list[tuple[float, AuditEntry]]] = {}
+            by_user: dict[UserId, list[tuple[datetime, AuditEntry]]] = {}
             for at, entry in noted:
                 by_user.setdefault(entry.call.user_id, []).append((at, entry))
             for user_id, theirs in by_user.items():
                 await self._write(user_id, theirs)
 
-    async def _write(self, user_id: UserId, noted: list[tuple[float, AuditEntry]]) -> None:
+    async def _write(self, user_id: UserId, noted: list[tuple[datetime, AuditEntry]]) -> None:
         async def write(tx: Transaction) -> None:
             # Rows are made here, all together and in the writer's thread, so that no call waits for it.
             await tx.run_many(_INSERT, [_row(at, entry) for at, entry in noted])
@@ -136,10 +136,10 @@ INSERT INTO audit (at, user_id, assistant_id, session_id, door, tool, effect, ar
 """
 
 
-def _row(at: float, entry: AuditEntry) -> Row:
+def _row(at: datetime, entry: AuditEntry) -> Row:
     call = entry.call
     return (
-        datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds"),
+        format_timestamp(at),
         call.user_id,
         call.assistant_id,
         call.session_id,

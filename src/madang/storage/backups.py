@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import time
 from contextlib import suppress
-from datetime import UTC, datetime
 from pathlib import Path
 
 import apsw
+
+from madang.storage.clock import now
 
 MAX_BACKUP_S = 3600
 
@@ -16,7 +17,7 @@ MAX_BACKUP_S = 3600
 def back_up(source: apsw.Connection, path: Path) -> None:
     """Copy the database at `path`, which `source` has open, to a file beside it that is named after the moment."""
     _clear_left_overs(path)
-    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%f")
+    stamp = now().strftime("%Y%m%dT%H%M%S%f")
     part = path.with_name(f"{path.name}.part-{stamp}")
     os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
     try:

@@ -14,7 +14,6 @@ import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +23,7 @@ from madang.core.errors import SetupError, Unavailable
 from madang.core.ids import UserId
 from madang.core.phrases import say
 from madang.storage.backups import back_up
+from madang.storage.clock import timestamp
 from madang.storage.database import MigrationSet, ResultT, Row, Work
 from madang.storage.notices import NOTICE_MIGRATIONS, Watchers
 from madang.storage.sqlite_errors import translated
@@ -313,8 +313,7 @@ class SqliteDatabase:
                 if await applied(tx) >= number:
                     return
                 await tx.run(migrations.sqlite[number - 1])
-                now = datetime.now(UTC).isoformat(timespec="seconds")
-                await tx.run("INSERT INTO migration VALUES (?1, ?2, ?3)", migrations.name, number, now)
+                await tx.run("INSERT INTO migration VALUES (?1, ?2, ?3)", migrations.name, number, timestamp())
 
             await self.write(step)
         self._prepared.add(migrations.name)

@@ -19,6 +19,7 @@ from madang.core.ids import AssistantId, SessionId, UserId
 from madang.services.ui import store as store_module
 from madang.services.ui.domain import MAX_TIMEOUT_S, AnswerValue, Question, Refusal
 from madang.services.ui.store import MAX_DELETED_ROWS, MAX_LISTED_QUESTIONS, UiStore
+from madang.storage import clock
 from madang.storage.database import Database, Transaction
 from tests.storage.backends import BACK_ENDS
 
@@ -51,11 +52,11 @@ async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
 
 @pytest.fixture
 def set_clock(monkeypatch: pytest.MonkeyPatch) -> SetClock:
-    """Set the store's clock so much later than it is, or earlier."""
+    """Set the clock so much later than it is, or earlier."""
 
     def set(**later: float) -> None:
-        stamp = store_module._stamp(datetime.now(UTC) + timedelta(**later))
-        monkeypatch.setattr(store_module, "_now", lambda: stamp)
+        moment = datetime.now(UTC) + timedelta(**later)
+        monkeypatch.setattr(clock, "now", lambda: moment)
 
     return set
 
@@ -196,7 +197,7 @@ async def test_a_question_that_expires_while_it_is_answered_is_expired(store: Ui
     set_clock(seconds=61)
 
     async def settle_late(tx: Transaction) -> None:
-        await store_module._settle(tx, CALL, "prompt", asked.message_id, store_module._now(), status="answered")
+        await store_module._settle(tx, CALL, "prompt", asked.message_id, clock.timestamp(), status="answered")
 
     await store._database.write(settle_late, user_id=CALL.user_id)
 

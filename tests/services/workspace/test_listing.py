@@ -32,9 +32,9 @@ async def test_a_folder_is_listed_with_kinds_sizes_and_times(asker: Asker) -> No
 
     assert flat.text == snapshot("""\
 [list_directory] The workspace: 3 entries.
-  a.txt  1 B  1970-01-01T00:00:00Z
-  b/  1970-01-01T00:00:00Z
-  link@  1970-01-01T00:00:00Z
+  a.txt  1 B  1970-01-01T00:00:00.000Z
+  b/  1970-01-01T00:00:00.000Z
+  link@  1970-01-01T00:00:00.000Z
 
 Note: Use 'read_file' to read a file, 'search_files' or 'grep' to find one.\
 """)
@@ -43,7 +43,7 @@ Note: Use 'read_file' to read a file, 'search_files' or 'grep' to find one.\
         "path": "b/c.txt",
         "kind": "file",
         "size": 5,
-        "modified": "1970-01-01T00:00:00Z",
+        "modified": "1970-01-01T00:00:00.000Z",
     }
 
 
@@ -243,7 +243,7 @@ async def test_the_newest_files_are_told_each_turn(asker: Asker) -> None:
 
     prompt = await asker.provider.build_tool_prompt(asker.call)
 
-    assert "# Workspace: 12 file(s), changed last:\n  11.txt  1 B  1970-01-01T00:00:11Z\n  10.txt" in prompt
+    assert "# Workspace: 12 file(s), changed last:\n  11.txt  1 B  1970-01-01T00:00:11.000Z\n  10.txt" in prompt
     assert "01.txt" not in prompt
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Literal
 
 from madang.core.calls import Call
@@ -26,6 +26,7 @@ from madang.services.ui.domain import (
     check_answer,
     check_settled,
 )
+from madang.storage.clock import format_timestamp, parse_timestamp, timestamp
 from madang.storage.database import Database, MigrationSet, Row, Transaction, private_rows
 from madang.storage.watchers import topic
 
@@ -81,7 +82,7 @@ class UiStore:
         self, call: Call, type: QuestionType, text: str, options: Sequence[str], placeholder: str, timeout_s: int
     ) -> Question:
         """Keep a new question, pending."""
-        now = _now()
+        now = timestamp()
         question = Question(
             message_id=new_id(),
             type=type,
@@ -118,11 +119,11 @@ class UiStore:
             NotFound: this session has not asked it.
         """
         rows = await self._database.find(_QUESTION_BY_ID, id, *_owner(call), user_id=call.user_id)
-        return _question(id, rows[0] if rows else None, _now())
+        return _question(id, rows[0] if rows else None, timestamp())
 
     async def list_questions(self, call: Call, status: QuestionStatus) -> tuple[list[Question], int]:
         """Return the session's newest questions with this status, newest first, and how many there are in all."""
-        now = _now()
+        now = timestamp()
         stored_status = "pending" if status == "expired" else status
         time = {"pending": "AND expires_at > ?4", "expired": "AND expires_at <= ?4"}.get(status, "AND ?4 = ?4")
         condition = f"FROM prompt WHERE user_id = ?1 AND session_id = ?2 AND status = ?3 {time}"
@@ -147,7 +148,7 @@ class UiStore:
         """
 
         async def work(tx: Transaction) -> tuple[Question, Refusal | None]:
-            now = _now()
+            now = timestamp()
             question = await _get(tx, call, id, now)
             if question.status == "pending":
                 refusal = None if cancelled else check_answer(question, answer)
@@ -164,7 +165,7 @@ class UiStore:
 
     async def wait(self, call: Call, message: str, resume_instruction: str) -> Wait:
         """Keep a new wait."""
-        wait = Wait(wait_id=new_id(), message=message, resume_instruction=resume_instruction, created_at=_now())
+        wait = Wait(wait_id=new_id(), message=message, resume_instruction=resume_instruction, created_at=timestamp())
 
         async def work(tx: Transaction) -> None:
             await _insert(
@@ -188,7 +189,7 @@ class UiStore:
         """
 
         async def work(tx: Transaction) -> Row | None:
-            await _settle(tx, call, "wait", id, _now())
+            await _settle(tx, call, "wait", id, timestamp())
             return await tx.one(_WAIT_BY_ID, id, *_owner(call))
 
         row = await self._database.write(work, user_id=call.user_id)
@@ -242,7 +243,7 @@ async def _delete_old_rows(tx: Transaction, call: Call) -> None:
     Up to `MAX_DELETED_ROWS` of each kind: more than one new row, so that they never pile up, and too few to be noticed.
     An expired question counts from its expiry.
     """
-    before = _later(_now(), -timedelta(days=RETENTION_DAYS))
+    before = _later(timestamp(), -timedelta(days=RETENTION_DAYS))
     for table, is_old in (
         ("prompt", "settled_at > '' AND settled_at < ?2"),
         ("prompt", "settled_at = '' AND expires_at < ?2"),
@@ -286,7 +287,7 @@ def _parse_question(row: Row, now: str) -> Question:
 
 def _parse_wait(id: str, row: Row) -> Wait:
     message, resume_instruction, created_at, resumed_at = row
-    elapsed = datetime.fromisoformat(resumed_at) - datetime.fromisoformat(created_at)
+    elapsed = parse_timestamp(resumed_at) - parse_timestamp(created_at)
     return Wait(
         wait_id=id,
         message=message,
@@ -299,13 +300,5 @@ def _parse_wait(id: str, row: Row) -> Wait:
     )
 
 
-def _now() -> str:
-    return _stamp(datetime.now(UTC))
-
-
 def _later(stamp: str, delta: timedelta) -> str:
-    return _stamp(datetime.fromisoformat(stamp) + delta)
-
-
-def _stamp(moment: datetime) -> str:
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return format_timestamp(parse_timestamp(stamp) + delta)

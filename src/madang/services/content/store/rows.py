@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from datetime import UTC, datetime
 
 from madang.core.calls import Call
 from madang.core.errors import LimitExceeded
@@ -27,6 +26,7 @@ from madang.services.content.domain import (
 )
 from madang.services.content.store.ranking import words_of
 from madang.services.content.store.tables import MIGRATIONS
+from madang.storage.clock import timestamp
 from madang.storage.database import Database, Row, Transaction
 from madang.storage.watchers import topic
 
@@ -59,7 +59,7 @@ class ContentRows:
         Raises:
             LimitExceeded: the session has as many as it may.
         """
-        owner, id, now = _owner(call), new_id(), _now()
+        owner, id, now = _owner(call), new_id(), timestamp()
 
         async def work(tx: Transaction) -> int:
             counted = await tx.one("SELECT count(*) FROM content_store WHERE user_id = ?1 AND session_id = ?2", *owner)
@@ -117,7 +117,7 @@ class ContentRows:
         Raises:
             NotFound, LimitExceeded: nothing is kept.
         """
-        owner, id, now, embedded = _owner(call), new_id(), _now(), not self._database.is_remote
+        owner, id, now, embedded = _owner(call), new_id(), timestamp(), not self._database.is_remote
 
         async def work(tx: Transaction) -> tuple[StoreKey, Row, bool]:
             if not store_id:
@@ -388,7 +388,3 @@ def _content(row: Row) -> Content:
     no, id, filename, mime_type, size, lines, chunks, preview, uploaded_at, page_lines = row
     pages = tuple(json.loads(page_lines))
     return Content(no, id, filename, mime_type, size, lines, chunks, preview, uploaded_at, pages)
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

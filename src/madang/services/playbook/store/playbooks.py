@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
-from datetime import UTC, datetime
 
 from pydantic import TypeAdapter
 
@@ -29,6 +28,7 @@ from madang.services.playbook.domain import (
 )
 from madang.services.playbook.store.pages import PageRequest, find_near_page, find_page, summaries
 from madang.services.playbook.store.tables import MIGRATIONS
+from madang.storage.clock import timestamp
 from madang.storage.database import Database, Row, Transaction
 from madang.storage.watchers import topic
 
@@ -166,7 +166,7 @@ class PlaybookStore:
                     "initial_command": content.initial_command,
                     "workflow": with_step_ids(id, content.workflow),
                     "success_criteria": content.success_criteria,
-                    "updated_at": _now(),
+                    "updated_at": timestamp(),
                     "version": playbook.version + 1,
                 }
             )
@@ -208,7 +208,7 @@ class PlaybookStore:
                 playbook.goal,
                 playbook.version,
                 call.session_id or "",
-                _now(),
+                timestamp(),
             )
             await tx.notify(playbook_topic(call, id))
             return playbook
@@ -314,7 +314,7 @@ def _playbook(id: str, agent_id: str, row: Row) -> Playbook:
 
 
 def _new(call: Call, content: PlaybookContent) -> Playbook:
-    id, now = new_id(), _now()
+    id, now = new_id(), timestamp()
     return Playbook(
         id=id,
         agent_id=call.assistant,
@@ -338,7 +338,3 @@ def _columns(playbook: Playbook, content: PlaybookContent) -> tuple[str | int, .
         _STEPS.dump_json(playbook.workflow).decode(),
         playbook.success_criteria.model_dump_json(),
     )
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

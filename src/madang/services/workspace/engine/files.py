@@ -37,6 +37,7 @@ from madang.services.workspace.engine import texts
 from madang.services.workspace.engine.edits import too_large
 from madang.services.workspace.engine.globs import Glob
 from madang.services.workspace.engine.lines import COUNT_FOR_S, LineIndexes, read_lines
+from madang.storage.clock import format_timestamp
 from madang.storage.files import encodings
 from madang.storage.files.encodings import EncodingName
 from madang.storage.files.kinds import file_kind
@@ -318,8 +319,8 @@ def _walk(folder: Folder, path: str, depth: int, with_status: range = EVERY) -> 
 
 
 def _row(entry: Entry) -> Row:
-    modified = datetime.fromtimestamp(entry.modified_ns // 10**9, UTC)
-    return Row(entry.path, entry.kind, entry.size, modified.isoformat(timespec="seconds").replace("+00:00", "Z"))
+    modified = datetime.fromtimestamp(entry.modified_ns / 10**9, UTC)
+    return Row(entry.path, entry.kind, entry.size, format_timestamp(modified))
 
 
 def _latest(entries: list[Entry], most: int) -> list[Entry]:

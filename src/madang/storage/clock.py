@@ -1,0 +1,28 @@
+"""The clock, and the one spelling of a moment: ISO 8601 in UTC, with milliseconds and `Z`.
+
+Rows of earlier versions have other spellings of UTC, which `parse_timestamp` reads as well.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+
+def now() -> datetime:
+    """Return the moment, aware, in UTC."""
+    return datetime.now(UTC)
+
+
+def timestamp() -> str:
+    """Return this moment as it is stored and sent."""
+    return format_timestamp(now())
+
+
+def format_timestamp(moment: datetime) -> str:
+    """Return a moment as it is stored and sent. Timestamps sort as their moments do."""
+    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def parse_timestamp(text: str) -> datetime:
+    """Return the moment of a timestamp."""
+    return datetime.fromisoformat(text)
