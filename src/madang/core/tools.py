@@ -23,6 +23,9 @@ Effect = Literal["read", "write", "destroy"]
 Audience = Literal["model", "person"]
 """Whom a tool is for. `person`: for buttons on pages; kept from the model wherever the page can be shown."""
 
+DEFAULT_TIME_LIMIT_S = 30.0
+"""How long a call may take. A tool that waits gives up earlier, so that it can say what it waited for."""
+
 Handler = Callable[..., Awaitable[ToolResult[Any]]]
 MethodT = TypeVar("MethodT", bound=Callable[..., Awaitable[ToolResult[Any]]])
 

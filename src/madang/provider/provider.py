@@ -30,14 +30,13 @@ from madang.core.service import (
     TellsContext,
 )
 from madang.core.texts import one_line
-from madang.core.tools import Tool, ToolSchemas
+from madang.core.tools import DEFAULT_TIME_LIMIT_S, Tool, ToolSchemas
 from madang.provider.lifecycle import Lifecycle
 from madang.provider.streams import ValueT, merge_streams
 from madang.rendering.catalogue import translator
 from madang.rendering.replies import error_reply, render_text, reply
 from madang.storage.audit import AuditEntry, AuditLog
 
-TIME_LIMIT_S = 30.0
 MAX_LISTED_RESOURCES = 50
 MAX_TOOL_NAME_CHARS = 100
 
@@ -59,7 +58,7 @@ class Provider:
         *,
         grants: Mapping[str, Sequence[str]] | None = None,
         schemas: Mapping[str, ToolSchemas] | None = None,
-        time_limit_s: float = TIME_LIMIT_S,
+        time_limit_s: float = DEFAULT_TIME_LIMIT_S,
     ) -> None:
         """`grants` names the services each listed assistant may use; an assistant that is not listed may use all.
 
