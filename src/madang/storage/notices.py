@@ -7,7 +7,8 @@ from collections.abc import AsyncIterator
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from madang.core.errors import Unavailable
+from madang.core.errors import ToolError, Unavailable
+from madang.core.ids import UserId
 from madang.storage.database import MigrationSet, Row, Transaction
 from madang.storage.watchers import Watcher
 
@@ -103,3 +104,29 @@ class Watchers:
             return await tx.all("SELECT seq, topic FROM notice WHERE seq > ?1 ORDER BY seq", seen)
 
         return await self._database.read(since)
+
+
+class Notices:
+    """Publishes changes of what is not in the database, such as files, through it. Stores notify in their own units."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def open(self) -> None:
+        await self._database.prepare(NOTICE_MIGRATIONS)
+
+    async def publish(self, topic: str, *, user_id: UserId) -> None:
+        """Notify the subscribers of a topic, in every process.
+
+        Best effort: the change has been made, and a database that is away must not make it look as if it had failed.
+        """
+
+        async def notify(tx: Transaction) -> None:
+            await tx.notify(topic)
+
+        with suppress(ToolError):
+            await self._database.write(notify, user_id=user_id)
+
+    def changes(self, topic: str) -> AsyncIterator[frozenset[str]]:
+        """Yield an empty set once the subscription has begun, then what changed at or below `topic`."""
+        return self._database.changes(topic)
