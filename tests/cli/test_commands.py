@@ -28,7 +28,7 @@ def test_a_tool_that_says_no_is_exit_code_one(tmp_path: Path, capsys: pytest.Cap
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "error"),
     [
         (["call", "nothing"], "madang: There is no tool 'nothing'."),
         (["call", "add_todo", "{"], "madang: The arguments are not JSON: "),
@@ -42,12 +42,12 @@ def test_a_tool_that_says_no_is_exit_code_one(tmp_path: Path, capsys: pytest.Cap
     ],
 )
 def test_wrong_use_is_one_line_and_exit_code_two(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], said: str
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], error: str
 ) -> None:
     assert main([*arguments, "--data-dir", str(tmp_path)]) == 2
 
     captured = capsys.readouterr()
-    assert captured.err.startswith(said)
+    assert captured.err.startswith(error)
     assert captured.err.count("\n") == 1
     assert captured.out == ""
 
@@ -61,8 +61,8 @@ def test_a_data_folder_that_is_a_file_is_one_line(tmp_path: Path, capsys: pytest
 
 def test_errors_are_told_in_korean_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["call", "nothing", "--locale", "ko", "--data-dir", str(tmp_path)]) == 2
-    assert "'nothing'" in (said := capsys.readouterr().err)
-    assert "There is no tool" not in said
+    assert "'nothing'" in (output := capsys.readouterr().err)
+    assert "There is no tool" not in output
 
 
 def test_the_tools_are_listed_with_their_cost(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -88,11 +88,11 @@ def test_a_healthy_data_folder_passes_the_doctor(tmp_path: Path, capsys: pytest.
 
     assert main(["doctor", "--data-dir", str(folder)]) == 0
 
-    said = capsys.readouterr().out
-    assert said.endswith("All checks passed.\n")
-    assert "FAIL" not in said
-    assert "Service playbook: ready" in said
-    assert "ok    ripgrep: " in said
+    output = capsys.readouterr().out
+    assert output.endswith("All checks passed.\n")
+    assert "FAIL" not in output
+    assert "Service playbook: ready" in output
+    assert "ok    ripgrep: " in output
 
 
 def test_the_doctor_finds_a_folder_that_others_can_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -112,9 +112,9 @@ def test_the_doctor_finds_a_broken_database(tmp_path: Path, capsys: pytest.Captu
 
     assert main(["doctor", "--data-dir", str(folder)]) == 1
 
-    said = capsys.readouterr().out
-    assert "FAIL  Service playbook: error " in said
-    assert "FAIL  Database: " in said
+    output = capsys.readouterr().out
+    assert "FAIL  Service playbook: error " in output
+    assert "FAIL  Database: " in output
 
 
 # Allowed folders

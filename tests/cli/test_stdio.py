@@ -27,7 +27,7 @@ class Server:
         self.errors = folder / "stderr.txt"
         with self.errors.open("wb") as errors:
             self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=errors)
-        self.said: list[dict[str, Any]] = []
+        self.messages: list[dict[str, Any]] = []
         self.ask(json.dumps(INITIALIZE).encode(), 1)
         self.tell(b'{"jsonrpc":"2.0","method":"notifications/initialized"}')
 
@@ -43,7 +43,7 @@ class Server:
         for answer in self.process.stdout:
             message: dict[str, Any] = json.loads(answer)
             assert message["jsonrpc"] == "2.0"
-            self.said.append(message)
+            self.messages.append(message)
             if message.get("id") == id:
                 return message
         raise AssertionError(f"the server ended: {self.errors.read_text()[-2000:]}")
@@ -119,7 +119,7 @@ def test_t37_a_hostile_line_is_survived_and_changes_nothing(server: Server, kind
     state = server.ask(call(number, "get_current_state", {}), number)
 
     assert state["result"]["structuredContent"]["todos"] == []
-    for message in server.said:
+    for message in server.messages:
         assert "Traceback" not in json.dumps(message)
         assert "Internal error" not in json.dumps(message)
 

@@ -26,12 +26,12 @@ def answer() -> Answer:
 
 
 def test_fields_are_attributes_and_items_in_both_spellings() -> None:
-    found = answer()
+    view = answer()
 
-    assert (found.store_id, found.storeId, found["storeId"], found["store_id"]) == ("s", "s", "s", "s")
-    assert (found.http_status, found.httpStatus) == (200, 200)
-    assert [item.created_at for item in found.page.items] == ["now", "then"]
-    assert found["page"]["items"][1].createdAt == "then"
+    assert (view.store_id, view.storeId, view["storeId"], view["store_id"]) == ("s", "s", "s", "s")
+    assert (view.http_status, view.httpStatus) == (200, 200)
+    assert [item.created_at for item in view.page.items] == ["now", "then"]
+    assert view["page"]["items"][1].createdAt == "then"
 
 
 def test_the_text_is_what_a_model_reads_and_a_field_of_that_name_is_an_item() -> None:
@@ -53,9 +53,9 @@ def test_a_field_that_is_not_there_names_near_ones() -> None:
 
 
 def test_of_two_fields_that_differ_in_spelling_alone_each_has_its_own_name() -> None:
-    found = Answer("", {"pageSize": 1, "page_size": 2})
+    view = Answer("", {"pageSize": 1, "page_size": 2})
 
-    assert (found.pageSize, found.page_size) == (1, 2)
+    assert (view.pageSize, view.page_size) == (1, 2)
 
 
 def test_a_list_and_a_text_are_answers_too() -> None:

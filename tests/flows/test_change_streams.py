@@ -123,12 +123,12 @@ async def test_a_client_of_the_older_era_is_told_without_asking_and_subscribes_t
     heard: asyncio.Queue[Any] = asyncio.Queue()
     async with asyncio.timeout(20), Doors(DoorKind(way, "legacy"), tmp_path).open(on_message=heard.put) as door:
         assert isinstance(door, McpDoor)
-        kept, other = await _keep(door), await _keep(door)
+        subscribed, other = await _keep(door), await _keep(door)
         with pytest.warns(MCPDeprecationWarning):
-            await door.client.session.subscribe_resource(TEMPLATE.format(id=kept))
+            await door.client.session.subscribe_resource(TEMPLATE.format(id=subscribed))
         await _elsewhere(tmp_path, "delete_playbook", f'{{"id": "{other}"}}')
-        await _elsewhere(tmp_path, "delete_playbook", f'{{"id": "{kept}"}}')
-        updated = [TEMPLATE.format(id=kept)]
+        await _elsewhere(tmp_path, "delete_playbook", f'{{"id": "{subscribed}"}}')
+        updated = [TEMPLATE.format(id=subscribed)]
         is_told_of_the_list = False
         while updated or not is_told_of_the_list:
             match await heard.get():

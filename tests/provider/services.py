@@ -128,15 +128,15 @@ class Changing(Telling):
     def __init__(self, name: str) -> None:
         super().__init__(name, lambda _: f"{name}: {self.count}")
         self.count = 0
-        self.told: asyncio.Queue[bool] = asyncio.Queue()
+        self.has_changed: asyncio.Queue[bool] = asyncio.Queue()
 
     def change(self) -> None:
         self.count += 1
-        self.told.put_nowait(True)
+        self.has_changed.put_nowait(True)
 
     async def changes(self, call: Call) -> AsyncIterator[object]:
         yield None
-        while await self.told.get():
+        while await self.has_changed.get():
             yield None
 
 

@@ -121,9 +121,9 @@ async def test_an_internal_error_is_told_without_its_insides_and_found_in_the_lo
         "Hint: Ask the person to look for this reference in the log."
     )
     assert reply.error_code == "internal"
-    for told in (reply.text, str(reply.data)):
-        assert "Traceback" not in told
-        assert "secret detail" not in told
+    for text in (reply.text, str(reply.data)):
+        assert "Traceback" not in text
+        assert "secret detail" not in text
     assert reference in caplog.text
     assert "secret detail" in caplog.text
 

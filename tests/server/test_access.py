@@ -37,7 +37,9 @@ class Inside:
         await send({"type": "http.response.body", "body": b""})
 
 
-async def knock(parts: list[bytes], headers: dict[str, str] | None = None, **changes: Any) -> tuple[int, list[bytes]]:
+async def send_body(
+    parts: list[bytes], headers: dict[str, str] | None = None, **changes: Any
+) -> tuple[int, list[bytes]]:
     """Send a request through access control; return its status (0: none at all) and the bodies that got inside."""
     inside = Inside()
     lines = [(name.encode(), value.encode()) for name, value in (HEADERS if headers is None else headers).items()]
@@ -84,7 +86,7 @@ async def test_t37_json_gets_in_unchanged_unless_it_is_too_deep(value: Any, wrap
     edges = sorted({0, len(body), *(cut for cut in cuts if cut < len(body))})
     parts = [body[start:end] for start, end in pairwise(edges)]
 
-    status, inside = await knock(parts)
+    status, inside = await send_body(parts)
 
     if depth(value) > MAX_BODY_DEPTH:
         assert (status, inside) == (400, [])
@@ -95,7 +97,7 @@ async def test_t37_json_gets_in_unchanged_unless_it_is_too_deep(value: Any, wrap
 @given(body=st.binary(max_size=200) | st.text(st.sampled_from('[]{}",:\\1 '), max_size=200).map(str.encode))
 @settings(max_examples=200, deadline=None)
 async def test_t37_any_bytes_are_answered(body: bytes) -> None:
-    status, inside = await knock([body])
+    status, inside = await send_body([body])
 
     assert status in (200, 400)
     assert inside == ([body] if status == 200 else [])
@@ -115,7 +117,7 @@ async def test_t37_any_bytes_are_answered(body: bytes) -> None:
 async def test_t37_the_limits_are_where_they_are_said_to_be(body: bytes, status: int) -> None:
     parts = [body[start : start + 65536] for start in range(0, len(body), 65536)]
 
-    assert await knock(parts) == (status, [body] if status == 200 else [])
+    assert await send_body(parts) == (status, [body] if status == 200 else [])
 
 
 async def test_t37_a_body_has_room_for_the_deepest_arguments() -> None:
@@ -126,16 +128,16 @@ async def test_t37_a_body_has_room_for_the_deepest_arguments() -> None:
     request = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "x", "arguments": arguments}}
     body = json.dumps(request).encode()
 
-    assert await knock([body]) == (200, [body])
+    assert await send_body([body]) == (200, [body])
 
 
 @pytest.mark.parametrize("kind", ["websocket", "webtransport", "unknown"])
 async def test_t40_a_connection_of_another_kind_does_not_get_in(kind: str) -> None:
-    assert await knock([b"{}"], type=kind) == (0, [])
+    assert await send_body([b"{}"], type=kind) == (0, [])
 
 
 async def test_a_client_that_goes_away_in_its_body_does_not_get_in() -> None:
-    status, inside = await knock([])
+    status, inside = await send_body([])
 
     assert (status, inside) == (400, [])
 

@@ -14,7 +14,7 @@ from madang.server.stdio import MAX_QUEUED_MESSAGES, PendingRequests, StdinReade
 
 
 def _notification(number: int) -> SessionMessage:
-    return SessionMessage(JSONRPCNotification(jsonrpc="2.0", method=f"told/{number}"))
+    return SessionMessage(JSONRPCNotification(jsonrpc="2.0", method=f"changed/{number}"))
 
 
 async def test_a_line_that_is_no_message_comes_as_an_error_and_the_next_one_still_arrives() -> None:
@@ -55,7 +55,7 @@ async def test_closing_waits_until_everything_is_written() -> None:
         await writer.aclose()
 
     lines = os.read(client, 65536).splitlines()
-    assert [json.loads(line)["method"] for line in lines] == [f"told/{number}" for number in range(10)]
+    assert [json.loads(line)["method"] for line in lines] == [f"changed/{number}" for number in range(10)]
     with pytest.raises(anyio.ClosedResourceError):
         await writer.send(_notification(10))
     os.close(client)
