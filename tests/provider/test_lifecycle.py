@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sys
+from dataclasses import replace
 
 import pytest
 from anyio import fail_after
@@ -173,3 +175,21 @@ async def test_opening_counts_into_the_time_limit(provider: Provider, caplog: py
         reply = await quick.execute_tool(CALL, "echo", {"text": "hi"})
 
     assert reply.error_code == "timed_out"
+
+
+async def test_a_service_that_needs_posix_says_on_windows_that_it_is_not_available_yet(
+    provider: Provider, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(sys, "platform", "win32")
+    service = Echo("files")
+    service.metadata = replace(service.metadata, needs_posix=True, instructions="Use echo.")
+    provider.register(service)
+
+    reply = await provider.execute_tool(CALL, "echo", {"text": "hi"})
+
+    reason = "The service 'files' is not available on Windows yet."
+    assert (reply.text, reply.error_code) == (f"[echo] Error: {reason}", "unavailable")
+    assert provider.status["files"] == ServiceStatus("error", reason)
+    assert await provider.available_tools(CALL) == []
+    assert provider.instructions(CALL) == ""
+    assert caplog.records == []

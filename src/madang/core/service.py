@@ -23,6 +23,8 @@ class ServiceMetadata:
     version: str
     instructions: str = ""
     """For models that connect: when to use which of its tools. In English, as the descriptions of tools are."""
+    needs_posix: bool = False
+    """It uses descriptors of folders, `flock` or process groups, which Windows does not have."""
     former_names: tuple[str, ...] = ()
     """Services that had these tools before. A grant, a setting or a qualified tool name (`ui__visualize_data`) that
     was written for one of them holds for this service too."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sys
 
 from madang.core.errors import MadangError, Unavailable
 from madang.core.phrases import say
@@ -26,8 +27,12 @@ class Lifecycle:
         return dict(self._status)
 
     def add(self, service: Service) -> None:
-        self._status[service.metadata.name] = ServiceStatus("loading", "waits for its first use")
-        self._locks[service.metadata.name] = asyncio.Lock()
+        name = service.metadata.name
+        self._locks[name] = asyncio.Lock()
+        if _is_supported(service):
+            self._status[name] = ServiceStatus("loading", "waits for its first use")
+        else:
+            self._status[name] = ServiceStatus("error", str(_unsupported(name)))
 
     async def open(self, service: Service) -> None:
         """Make sure that `service` is open.
@@ -36,6 +41,8 @@ class Lifecycle:
             Unavailable: it cannot be opened; its status has the reason.
         """
         name = service.metadata.name
+        if not _is_supported(service):
+            raise _unsupported(name)
         if self._status[name].state == "ready":
             return
         async with self._locks[name]:
@@ -78,3 +85,11 @@ class Lifecycle:
                 await service.unload()
             except Exception:
                 logger.exception("Service %s failed to close", service.metadata.name)
+
+
+def _is_supported(service: Service) -> bool:
+    return not (service.metadata.needs_posix and sys.platform == "win32")
+
+
+def _unsupported(name: str) -> Unavailable:
+    return Unavailable(say("The service '{name}' is not available on Windows yet.", name=name))

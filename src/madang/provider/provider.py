@@ -111,9 +111,11 @@ class Provider:
         return service.metadata if service else None
 
     def instructions(self, call: Call) -> str:
-        """Return how models use the services that the call's assistant may use."""
-        usable = [service.metadata for service in self._services.values() if self._may_use(call, service)]
-        return " ".join(metadata.instructions for metadata in usable if metadata.instructions)
+        """Return how models use the services that the call's assistant may use, without those that cannot be opened."""
+        status = self._lifecycle.status
+        usable = [service for service in self._services.values() if self._may_use(call, service)]
+        texts = [one.metadata.instructions for one in usable if status[one.metadata.name].state != "error"]
+        return " ".join(filter(None, texts))
 
     def find_tool(self, name: str) -> Tool | None:
         """Return a tool by its bare or qualified name (`playbook__get_playbook`)."""

@@ -33,6 +33,7 @@ class ContentService:
         description=say("Texts and files that a session keeps, reads by lines and searches."),
         version="1",
         instructions="add_content keeps texts and documents, and keyword_similarity_search finds passages in them.",
+        needs_posix=True,
     )
 
     def __init__(

@@ -34,6 +34,7 @@ class WorkspaceService:
             "Each session has a folder of files: list_directory, read_file, write_file, edit_file and grep work in "
             "it, and export_file hands one to the person."
         ),
+        needs_posix=True,
     )
     resource_templates = (views.EXPORT_TEMPLATE,)
 
