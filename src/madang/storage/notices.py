@@ -106,6 +106,10 @@ class Watchers:
         return await self._database.read(since)
 
 
+_NO_TABLES = MigrationSet("notices", sqlite=())
+"""Opens the database and makes nothing: each back end has its own means to notify."""
+
+
 class Notices:
     """Publishes changes of what is not in the database, such as files, through it. Stores notify in their own units."""
 
@@ -113,7 +117,7 @@ class Notices:
         self._database = database
 
     async def open(self) -> None:
-        await self._database.prepare(NOTICE_MIGRATIONS)
+        await self._database.prepare(_NO_TABLES)
 
     async def publish(self, topic: str, *, user_id: UserId) -> None:
         """Notify the subscribers of a topic, in every process.
