@@ -14,7 +14,7 @@ from benchmarks.harness import Effort, Finding, Goal, Sample, Side, compare, int
 from madang.core.calls import Call
 from madang.core.ids import AssistantId, SessionId
 from madang.services.workspace.engine.files import FileEngine
-from madang.services.workspace.engine.searching import Grep, Searcher, find_ripgrep
+from madang.services.workspace.engine.searching import GrepQuery, Searcher, find_ripgrep
 from madang.storage.folders import Folders
 
 CALL = Call(AssistantId("bench"), SessionId("bench"))
@@ -41,13 +41,13 @@ async def _searches(folders: Folders, folder: Path, rounds: int) -> list[Finding
     searcher = Searcher(folders)
     findings = []
     for what, pattern in {"a rare literal": "needle in file 4[0-9]{4}", "a word in Hangul": "바늘"}.items():
-        wanted = Grep(pattern, "tree", limit=500)
+        wanted = GrepQuery(pattern, "tree", limit=500)
         command = [find_ripgrep(), "--no-config", "--no-ignore", "--hidden", "-n", "--null", "-e", pattern, "--", "./"]
 
-        async def ours(wanted: Grep = wanted) -> Sample:
+        async def ours(wanted: GrepQuery = wanted) -> Sample:
             begun = time.perf_counter()
             found = await asyncio.to_thread(searcher.grep, CALL, wanted, threading.Event())
-            assert found.hits
+            assert found.matches
             return {"wall": (time.perf_counter() - begun) * 1e3}
 
         async def alone(command: list[str] = command) -> Sample:

@@ -269,7 +269,7 @@ async def test_more_files_than_fit_the_old_format_are_packed(tmp_path: Path) -> 
         for number in range(65_600):
             (session.path / "files" / f"{number}").touch()
 
-    export = await Exports(folders).zip(CALL, ["."], "")
+    export = await Exports(folders).export_zip(CALL, ["."], "")
 
     with zipfile.ZipFile(export.path) as archive:
         assert len(archive.namelist()) == export.file_count == 65_600
@@ -283,7 +283,7 @@ class Held:
         self.first_is_taken = threading.Event()
         self.go_on = threading.Event()
 
-    def parts(self, file: object) -> Iterator[bytes]:
+    def chunks(self, file: object) -> Iterator[bytes]:
         yield b"first"
         self.first_is_taken.set()
         assert self.go_on.wait(5)
@@ -294,8 +294,8 @@ async def test_a_cancelled_export_stops_and_leaves_nothing(tmp_path: Path, monke
     folders, held = Folders(tmp_path), Held()
     with folders.of(CALL) as session:
         session.files.write("a.txt", [b"x"])
-    monkeypatch.setattr(engine, "_parts", held.parts)
-    exporting = asyncio.create_task(Exports(folders).file(CALL, "a.txt", ""))
+    monkeypatch.setattr(engine, "_chunks", held.chunks)
+    exporting = asyncio.create_task(Exports(folders).export_file(CALL, "a.txt", ""))
 
     with fail_after(5):
         await asyncio.to_thread(held.first_is_taken.wait)

@@ -13,9 +13,9 @@ from madang.services.workspace.domain.exports import (
     export_id,
     export_uri,
     file_name,
-    kept_name,
     package_name,
-    parse_kept_name,
+    parse_stored_name,
+    stored_name,
 )
 from madang.storage.folders import parse_path
 
@@ -61,12 +61,12 @@ def test_a_long_name_is_cut_before_its_extension() -> None:
 def test_any_text_becomes_a_name_that_can_be_kept(wanted: str, source: str) -> None:
     id = new_id()
     for name in (file_name(wanted, source), package_name(wanted)):
-        kept = kept_name(id, name)
+        kept = stored_name(id, name)
 
         assert len(name.encode()) <= MAX_EXPORT_NAME_BYTES
         assert clean_name(name) == name
         assert parse_path(kept) == (kept,)
-        assert parse_kept_name(kept) == (id, name)
+        assert parse_stored_name(kept) == (id, name)
         assert export_id(export_uri(id, name)) == id
 
 

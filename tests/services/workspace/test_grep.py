@@ -12,10 +12,10 @@ import pytest
 from anyio import create_task_group, fail_after, to_thread
 
 from madang.core.errors import Unavailable
-from madang.services.workspace.domain.files import Hit
+from madang.services.workspace.domain.files import LineMatch
 from madang.services.workspace.engine import searching
-from madang.services.workspace.engine.checking import Place, checked
-from madang.services.workspace.engine.searching import Grep, Searcher, find_ripgrep
+from madang.services.workspace.engine.checking import PrintedMatch, verify_matches
+from madang.services.workspace.engine.searching import GrepQuery, Searcher, find_ripgrep
 from tests.asking import Asker
 from tests.services.workspace.workspaces import folder_of
 
@@ -293,7 +293,7 @@ async def test_a_search_ends_at_its_deadline_and_leaves_no_process(
 ) -> None:
     slow = Slow(tmp_path, r"printf './a.txt\0001:1:0:needle\n'")
     monkeypatch.setattr(searching, "find_ripgrep", lambda: str(slow.program))
-    monkeypatch.setattr(searching, "DEADLINE_S", 0.5)
+    monkeypatch.setattr(searching, "MAX_SEARCH_S", 0.5)
     await asker.done("write_file", path="a.txt", content="needle\n")
 
     with fail_after(5):
@@ -309,7 +309,7 @@ async def test_a_cancelled_search_ends_its_process(
 ) -> None:
     slow = Slow(tmp_path, "echo begun > begun")
     monkeypatch.setattr(searching, "find_ripgrep", lambda: str(slow.program))
-    monkeypatch.setattr(searching, "DEADLINE_S", 60.0)
+    monkeypatch.setattr(searching, "MAX_SEARCH_S", 60.0)
     begun = folder_of(asker) / "begun"
 
     with fail_after(10):
@@ -328,7 +328,7 @@ async def test_a_flood_of_output_is_not_kept(
 ) -> None:
     slow = Slow(tmp_path, r"yes 'no hit at all' | head -c 50000000; yes error >&2 & printf './a.txt\0001:1:0:needle\n'")
     monkeypatch.setattr(searching, "find_ripgrep", lambda: str(slow.program))
-    monkeypatch.setattr(searching, "DEADLINE_S", 1.5)
+    monkeypatch.setattr(searching, "MAX_SEARCH_S", 1.5)
     await asker.done("write_file", path="a.txt", content="needle\n")
 
     with fail_after(10):
@@ -343,18 +343,18 @@ async def test_a_flood_of_output_is_not_kept(
 async def test_only_what_is_really_there_is_told(asker: Asker) -> None:
     folder_of(asker).joinpath("a.txt").write_bytes(b"one\ntwo\nthree\n")
     places = [
-        Place(1, 1, 0, b"one"),
-        Place(2, 1, 4, b"tw"),  # as much as was printed
-        Place(2, 1, 4, b"secret"),
-        Place(2, 1, 5, b"wo"),  # not the beginning of a line
-        Place(9, 1, 1000, b"secret"),
+        PrintedMatch(1, 1, 0, b"one"),
+        PrintedMatch(2, 1, 4, b"tw"),  # as much as was printed
+        PrintedMatch(2, 1, 4, b"secret"),
+        PrintedMatch(2, 1, 5, b"wo"),  # not the beginning of a line
+        PrintedMatch(9, 1, 1000, b"secret"),
     ]
 
     with asker.folders.of(asker.call) as session:
-        hits = checked(session.files, "a.txt", places, 0)
-        assert checked(session.files, "nothing", places, 0) == []
+        hits = verify_matches(session.files, "a.txt", places, 0)
+        assert verify_matches(session.files, "nothing", places, 0) == []
 
-    assert hits == [Hit("a.txt", 1, "one"), Hit("a.txt", 2, "two")]
+    assert hits == [LineMatch("a.txt", 1, "one"), LineMatch("a.txt", 2, "two")]
 
 
 async def test_searches_in_many_threads_do_not_disturb_each_other(asker: Asker) -> None:
@@ -365,7 +365,7 @@ async def test_searches_in_many_threads_do_not_disturb_each_other(asker: Asker) 
 
     def search() -> None:
         for _ in range(5):
-            results.append(len(searcher.grep(asker.call, Grep("needle"), threading.Event()).hits))
+            results.append(len(searcher.grep(asker.call, GrepQuery("needle"), threading.Event()).matches))
 
     threads = [threading.Thread(target=search) for _ in range(4)]
     for thread in threads:

@@ -125,7 +125,7 @@ def test_what_is_written_is_what_is_read(
     engine.write(CALL, "a.txt", added, "append")
     appended = (path / "a.txt").read_bytes()
     engine.write(CALL, "a.txt", other, "overwrite")
-    form = texts.form_of((path / "a.txt").read_bytes())
+    form = texts.format_of((path / "a.txt").read_bytes())
 
     assert appended.startswith(text.encode(codec))
     overwritten = encodings.decode((path / "a.txt").read_bytes(), form.encoding)
@@ -151,10 +151,10 @@ def test_each_line_is_found_at_its_number(
         index = LineIndex(len(data), codec)
         index.extend(fd, float("inf"))
         found = [
-            next(read_lines(fd, index, codec, number, number, room=9999, longest=9999)).text
+            next(read_lines(fd, index, codec, number, number, max_bytes=9999, max_chars=9999)).text
             for number in range(1, len(expected) + 1)
         ]
-        together = [line.text for line in read_lines(fd, index, codec, 1, None, room=10**6, longest=9999)]
+        together = [line.text for line in read_lines(fd, index, codec, 1, None, max_bytes=10**6, max_chars=9999)]
     finally:
         os.close(fd)
 
@@ -171,7 +171,7 @@ def test_lines_that_cross_the_blocks_of_the_index_are_found(tmp_path: Path) -> N
     try:
         index = LineIndex(len(data), "utf-8")
         index.extend(fd, float("inf"))
-        cut = list(read_lines(fd, index, "utf-8", 90, 110, room=10**7, longest=10_000))
+        cut = list(read_lines(fd, index, "utf-8", 90, 110, max_bytes=10**7, max_chars=10_000))
     finally:
         os.close(fd)
 

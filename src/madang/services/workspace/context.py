@@ -14,13 +14,13 @@ MAX_NAMED_FILES = 10
 
 
 async def workspace_context(engine: FileEngine, call: Call) -> ServiceContext:
-    """Tell which files changed last. Dates, not ages: the same state must give the same text."""
-    rows, files, is_complete = await asyncio.to_thread(engine.newest, call, MAX_NAMED_FILES)
-    state = {"files": files, "newest": [entry_row(row).model_dump(mode="json") for row in rows]}
-    if not rows:
+    """Return the files that changed last. Dates, not ages: the same state must give the same text."""
+    newest, files, is_complete = await asyncio.to_thread(engine.newest, call, MAX_NAMED_FILES)
+    state = {"files": files, "newest": [entry_row(entry).model_dump(mode="json") for entry in newest]}
+    if not newest:
         return ServiceContext("", state)
     heading = say("# Workspace: {count} file(s), changed last:", count=files)
     if not is_complete:
         heading = say("# Workspace: more than {count} files, changed last among these:", count=files)
-    text: list[Line | Rows] = [heading, Rows([row_text(row) for row in rows], say("  … {left_out} more."))]
+    text: list[Line | Rows] = [heading, Rows([row_text(entry) for entry in newest], say("  … {left_out} more."))]
     return ServiceContext(text, state)

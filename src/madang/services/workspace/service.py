@@ -10,16 +10,17 @@ from madang.core.resources import Resource, ResourceList
 from madang.core.service import ServiceContext, ServiceMetadata
 from madang.core.tools import tools_of
 from madang.services.workspace.context import workspace_context
+from madang.services.workspace.domain.topics import files_topic
 from madang.services.workspace.engine.exports import Exports
 from madang.services.workspace.engine.files import FileEngine
 from madang.services.workspace.engine.searching import Searcher
-from madang.services.workspace.store import FileNotices
-from madang.services.workspace.tools.exports import ExportResources, ExportTools
+from madang.services.workspace.resources import ExportResources
+from madang.services.workspace.tools.exports import ExportTools
 from madang.services.workspace.tools.files import FileTools
-from madang.services.workspace.views import exports as views
 from madang.storage.database import Database
 from madang.storage.downloads import Downloads
 from madang.storage.folders import Folders
+from madang.storage.notices import Notices
 
 
 class WorkspaceService:
@@ -36,16 +37,16 @@ class WorkspaceService:
         ),
         needs_posix=True,
     )
-    resource_templates = (views.EXPORT_TEMPLATE,)
+    resource_templates = ExportResources.templates
 
     def __init__(self, database: Database, folders: Folders, downloads: Downloads | None = None) -> None:
-        self._notices = FileNotices(database)
+        self._notices = Notices(database)
         self._files = FileEngine(folders)
-        exports = Exports(folders)
-        self._export_resources = ExportResources(exports, self._notices, downloads)
+        exports = Exports(folders, downloads)
+        self._resources = ExportResources(exports, self._notices)
         self.tools = (
             *tools_of(FileTools(self._files, Searcher(folders), self._notices)),
-            *tools_of(ExportTools(exports, self._notices, downloads)),
+            *tools_of(ExportTools(exports, self._notices)),
         )
 
     async def load(self) -> None:
@@ -58,13 +59,13 @@ class WorkspaceService:
         return await workspace_context(self._files, call)
 
     def changes(self, call: Call) -> AsyncIterator[object]:
-        return self._notices.changes(call)
+        return self._notices.changes(files_topic(call))
 
     async def list_resources(self, call: Call, after: str, limit: int) -> ResourceList:
-        return await self._export_resources.list(call, after, limit)
+        return await self._resources.list_page(call, after, limit)
 
     async def read_resource(self, call: Call, uri: str) -> Resource | None:
-        return await self._export_resources.read(call, uri)
+        return await self._resources.read(call, uri)
 
     def resource_changes(self, call: Call) -> AsyncIterator[frozenset[str]]:
-        return self._export_resources.changes(call)
+        return self._resources.changes(call)

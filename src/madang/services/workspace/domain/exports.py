@@ -1,4 +1,4 @@
-"""An export: a copy of a file, or a package of several, made for the person. Its name and its address."""
+"""An export: a copy of a file, or a package of several, made for the person; its name and address. Pure."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from madang.core.documents import DOCUMENT_CONFIG
 
 MAX_EXPORT_NAME_BYTES = 150
 MAX_EXPORT_READ_BYTES = 16 * 1024 * 1024
-"""How many bytes one message carries; what is larger is fetched over HTTP, or taken from the disk."""
+"""Bytes of an export that one message carries; a larger one is fetched over HTTP, or taken from the disk."""
 MAX_EXPORT_BYTES = 4 * 1024**3
-"""How many bytes one export takes in: a sparse file costs nothing until it is copied."""
+"""Bytes of all files of one export. A sparse file takes no space until it is copied."""
 
 MAX_LISTED_FILES = 5_000
-"""How many files of an export are named; a package may hold more, and then says how many."""
+"""Files of an export that are named; the others of a package are counted."""
 
 ExportKind = Literal["file", "zip"]
 SkipReason = Literal["missing", "link", "not_regular", "name", "unreadable", "too_deep", "duplicate"]
 
 _ID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _URI = re.compile(rf"madang://exports/({_ID})(?:/[^/]*)?")
-_KEPT_NAME = re.compile(rf"({_ID})_(.+)", re.DOTALL)
+_STORED_NAME = re.compile(rf"({_ID})_(.+)", re.DOTALL)
 
-# Not what Windows refuses in a name, nor what a path or an address would be taken apart at.
+# What Windows refuses in a name, and what separates the parts of a path or an address.
 _UNSAFE = re.compile(r'[/\\:*?"<>|]|%(?=[0-9A-Fa-f]{2})')
 _JOINERS = "\u200c\u200d"  # some scripts and emoji are not written without them
 _EXTENSION = re.compile(r"\.(?=[0-9]*[A-Za-z])[A-Za-z0-9]{1,10}")
@@ -37,7 +37,7 @@ _DEVICES = re.compile(r"(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\..*)?", re.IGNO
 
 @dataclass(frozen=True, slots=True)
 class PackedFile:
-    """A file that went into an export, and how much of it."""
+    """A file that went into an export, and how many bytes of it."""
 
     __pydantic_config__: ClassVar[ConfigDict] = DOCUMENT_CONFIG
 
@@ -47,7 +47,7 @@ class PackedFile:
 
 @dataclass(frozen=True, slots=True)
 class SkippedFile:
-    """Something that was asked for, or lies in a folder that was, and did not go in."""
+    """What was asked for, or is in a folder that was, and did not go in."""
 
     __pydantic_config__: ClassVar[ConfigDict] = DOCUMENT_CONFIG
 
@@ -72,68 +72,68 @@ class Export:
 
 
 @dataclass(frozen=True, slots=True)
-class KeptExport:
-    """An export as its folder lists it."""
+class StoredExport:
+    """An export as it is found in its folder."""
 
     id: str
     name: str
     size: int
 
     @property
-    def kept_name(self) -> str:
-        return kept_name(self.id, self.name)
+    def stored_name(self) -> str:
+        return stored_name(self.id, self.name)
 
 
-def file_name(wanted: str, source: str) -> str:
-    """Return the name of an exported file: the one that is wanted, else its own; it keeps its extension."""
+def file_name(requested: str, source: str) -> str:
+    """Return the name of an exported file: `requested`, else its own; it keeps its extension."""
     own = source.rstrip("/").rsplit("/", 1)[-1]
-    name = clean_name(wanted) or clean_name(own) or "export"
+    name = clean_name(requested) or clean_name(own) or "export"
     if not _extension(name):
         name += _extension(own)
-    return _cut(name)
+    return _truncate(name)
 
 
-def package_name(wanted: str) -> str:
+def package_name(requested: str) -> str:
     """Return the name of a package, which always ends in .zip."""
-    name = clean_name(wanted) or "export"
-    return _cut(name if name.lower().endswith(".zip") else f"{name}.zip")
+    name = clean_name(requested) or "export"
+    return _truncate(name if name.lower().endswith(".zip") else f"{name}.zip")
 
 
 def clean_name(text: str) -> str:
     """Return a text as a name that every file system takes and that looks like what it is, or nothing.
 
-    What cannot be seen goes: controls split headers, and a sign that turns the direction of writing makes `gpj.exe`
-    look like `exe.jpg`. A dot in front would hide the file.
+    Invisible characters are dropped: controls split headers, and a direction mark makes `gpj.exe` look like `exe.jpg`.
+    A leading dot would hide the file.
     """
     visible = "".join(
-        character
-        for character in unicodedata.normalize("NFC", text)
-        if character in _JOINERS or unicodedata.category(character) not in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
+        char
+        for char in unicodedata.normalize("NFC", text)
+        if char in _JOINERS or unicodedata.category(char) not in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
     )
     name = " ".join(_UNSAFE.sub("_", visible).split()).strip(". ")
     return f"_{name}" if _DEVICES.fullmatch(name) else name
 
 
-def kept_name(id: str, name: str) -> str:
+def stored_name(id: str, name: str) -> str:
     """Return the name of an export in its folder."""
     return f"{id}_{name}"
 
 
-def parse_kept_name(text: str) -> tuple[str, str] | None:
-    """Return id and name of an export in its folder, or None for what is no export."""
-    found = _KEPT_NAME.fullmatch(text)
-    return (found[1], found[2]) if found else None
+def parse_stored_name(text: str) -> tuple[str, str] | None:
+    """Return id and name of an export from its name in the folder, or None for another file."""
+    match = _STORED_NAME.fullmatch(text)
+    return (match[1], match[2]) if match else None
 
 
 def export_uri(id: str, name: str) -> str:
-    """Return the address of an export; its name is there for people, and for clients that save it under it."""
+    """Return the address of an export. The name in it is for people, and for clients that save the file."""
     return f"madang://exports/{id}/{quote(name, safe='')}"
 
 
 def export_id(uri: str) -> str:
-    """Return the id in an address, or nothing when it is none of an export."""
-    found = _URI.fullmatch(uri)
-    return found[1] if found else ""
+    """Return the id in the address of an export, or nothing for another address."""
+    match = _URI.fullmatch(uri)
+    return match[1] if match else ""
 
 
 def _extension(name: str) -> str:
@@ -141,8 +141,8 @@ def _extension(name: str) -> str:
     return dot + end if stem and _EXTENSION.fullmatch(dot + end) else ""
 
 
-def _cut(name: str) -> str:
-    """Cut a name to its bytes at the end of its stem."""
+def _truncate(name: str) -> str:
+    """Truncate the stem of a name, so that its extension stays."""
     if len(name.encode()) <= MAX_EXPORT_NAME_BYTES:
         return name
     extension = _extension(name)

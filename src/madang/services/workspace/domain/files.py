@@ -1,4 +1,4 @@
-"""What the workspace is about: texts and their encodings, entries, edits and hits, and the limits of each. Pure."""
+"""What the workspace is about: files and their texts, edits, listings and matches, with their limits. Pure."""
 
 from __future__ import annotations
 
@@ -9,50 +9,50 @@ from pydantic import Field
 
 from madang.core.documents import Document
 from madang.storage.files.encodings import EncodingName
+from madang.storage.folders.folder import Kind
 
 MAX_CONTENT_CHARS = 4_000_000
-"""Characters that one call writes: what a request may hold."""
+"""Characters of one `write_file`, within what a request may hold."""
 
 MAX_EDITED_BYTES = 16 * 1024 * 1024
-"""Bytes of a file that is edited: it is decoded as a whole."""
+"""Bytes of a file that can be edited: it is decoded as a whole."""
 
-MAX_FILE_BYTES = 256 * 1024 * 1024
-"""Bytes of a file that is imported or appended to: it is copied as a whole."""
+MAX_COPIED_FILE_BYTES = 256 * 1024 * 1024
+"""Bytes of a file that can be imported or appended to: it is copied as a whole."""
 
 MAX_EDITS = 100
 MAX_LISTED_ENTRIES = 1_000
 MAX_MATCHES = 500
 MAX_FOUND_FILES = 1_000
 MAX_LINE_CHARS = 1_000
-"""Characters of one line that a model is shown among others."""
+"""Characters of a line that is read together with others."""
 
 MAX_MATCH_CHARS = 500
-"""Characters of one line of a search."""
+"""Characters of a matching line, and of each line around it."""
 
-CONTENT_BYTES = 7_000
+MAX_READ_BYTES = 7_000
 """Of a file, in one answer: with the words around it about 8 KB."""
 
 GIT = ".git"
-"""A folder of this name is told and not entered: what Git keeps in it is nobody's text."""
+"""Folders of this name are listed and not entered: what Git stores in them is of no interest."""
 
 PathText = Annotated[str, Field(max_length=20_000)]
-"""Which texts are paths is for the folder to say: one answer for all that are none."""
+"""Length only; `parse_path` decides what a valid path is, so that every bad one gets the same error."""
 LineNumber = Annotated[int, Field(ge=1, le=10**12)]
 
 LineEnding = Literal["lf", "crlf", "mixed", "none"]
-Kind = Literal["file", "folder", "link", "other"]
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
-    """How a text is written in its file."""
+class TextFormat:
+    """How a text is stored in its file."""
 
     encoding: EncodingName
     line_ending: LineEnding
 
 
 class Edit(Document):
-    """One replacement: a piece of text that is there exactly once, or every one of it."""
+    """One replacement: of a text that occurs exactly once, or of each occurrence."""
 
     old_text: Annotated[str, Field(min_length=1, max_length=200_000)]
     new_text: Annotated[str, Field(max_length=200_000)]
@@ -61,7 +61,7 @@ class Edit(Document):
 
 @dataclass(frozen=True, slots=True)
 class TextLine:
-    """One line as it is shown; `left_out` counts the bytes that were cut from it."""
+    """One line as it is shown; `left_out` counts the bytes that were truncated."""
 
     number: int
     text: str
@@ -69,7 +69,7 @@ class TextLine:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class FileExcerpt:
     """What was read of a file: some of its lines, or of a binary file its first bytes.
 
     `total` is None when there was no time to count all lines; then `counted` of them are known.
@@ -77,9 +77,9 @@ class Reading:
 
     path: str
     size: int
-    form: Form
+    format: TextFormat
     lines: tuple[TextLine, ...] = ()
-    wanted: tuple[int, int | None] = (1, None)
+    requested: tuple[int, int | None] = (1, None)
     total: int | None = 0
     counted: int = 0
     first_bytes: bytes = b""
@@ -87,33 +87,33 @@ class Reading:
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WrittenFile:
     """A file after it was written."""
 
     path: str
     size: int
-    form: Form
+    format: TextFormat
     lines: int
     created: bool
     fell_back_from: EncodingName | None = None
-    """The encoding that could not carry the new text, which is UTF-8 therefore."""
+    """The encoding that lacked a character of the new text, which is UTF-8 therefore."""
 
 
 @dataclass(frozen=True, slots=True)
-class Edited:
-    """A file after its edits, with what changed."""
+class EditedFile:
+    """A file after its edits, with the difference."""
 
     path: str
     size: int
-    form: Form
-    changed: tuple[tuple[int, int], ...]
-    """For each edit the line of its first place, and the number of places."""
+    format: TextFormat
+    replacements: tuple[tuple[int, int], ...]
+    """For each edit the line of its first replacement, and how many it made."""
     diff: str
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """One thing in a folder."""
+class DirectoryEntry:
+    """A file, folder or link as a listing has it."""
 
     path: str
     kind: Kind
@@ -122,34 +122,34 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
-    """Some of what is in a folder. `total` is None when there was no time to count."""
+class DirectoryListing:
+    """A page of what is in a folder. `total` is None when there was no time to count; then `counted` are known."""
 
     path: str
     depth: int
     offset: int
-    rows: tuple[Row, ...]
+    entries: tuple[DirectoryEntry, ...]
     total: int | None
     counted: int
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """The files whose paths fit a pattern, in order."""
+class FileMatches:
+    """The files whose paths match a pattern, in order."""
 
     pattern: str
     path: str
-    rows: tuple[Row, ...]
+    files: tuple[DirectoryEntry, ...]
     total: int
     searched: int
     is_complete: bool
     too_deep: int
-    """How many folders were so deep that they were not entered."""
+    """How many folders were too deep to be entered."""
 
 
 @dataclass(frozen=True, slots=True)
-class Hit:
-    """One line that a search found, with the lines around it."""
+class LineMatch:
+    """A line that matches a pattern, with the lines around it."""
 
     path: str
     line: int
@@ -162,10 +162,10 @@ StopReason = Literal["", "limit", "time", "memory"]
 
 
 @dataclass(frozen=True, slots=True)
-class Search:
-    """What a search in the files found, and why it stopped before its end, if it did."""
+class LineMatches:
+    """The lines that match a pattern, and why the search stopped before its end, if it did."""
 
     pattern: str
     path: str
-    hits: tuple[Hit, ...]
+    matches: tuple[LineMatch, ...]
     stopped: StopReason

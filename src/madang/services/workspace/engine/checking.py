@@ -1,4 +1,4 @@
-"""What a search program found, looked up again through the folder: only what is really there is told."""
+"""Verifies what ripgrep printed: each line is read again through the folder, and told only if it is there."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from dataclasses import dataclass
 from typing import IO
 
 from madang.core.errors import ToolError
-from madang.services.workspace.domain.files import MAX_MATCH_CHARS, Hit
+from madang.services.workspace.domain.files import MAX_MATCH_CHARS, LineMatch
 from madang.storage.files import encodings
 from madang.storage.files.encodings import EncodingName
 from madang.storage.folders import Folder
 
 MAX_DECODED_BYTES = 16 * 1024 * 1024
-AROUND = 16 * 1024
-"""Bytes that are read before and behind a line, for the lines around it."""
+CONTEXT_WINDOW_BYTES = 16 * 1024
+"""How many bytes are read before and after a line, for the lines around it."""
 _OMITTED = b" [... "
-_INSIDE_CHARACTER = bytes(range(0x80, 0xC0))
-"""What no character of UTF-8 begins with."""
+_CONTINUATION_BYTES = bytes(range(0x80, 0xC0))
+"""The bytes of UTF-8 with which no character begins."""
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """A line as the program printed it: its number, the column of the match, its offset, and its first characters."""
+class PrintedMatch:
+    """A line as ripgrep printed it: its number, the column of the match, its offset, and its first characters."""
 
     line: int
     column: int
@@ -31,36 +31,38 @@ class Place:
     text: bytes
 
 
-def checked(folder: Folder, path: str, places: Sequence[Place], context: int) -> list[Hit]:
-    """Return those places of a file that hold what the program said, with the lines around them."""
+def verify_matches(folder: Folder, path: str, printed: Sequence[PrintedMatch], context: int) -> list[LineMatch]:
+    """Return those matches that are in the file as they were printed, with the lines around them."""
     try:
         with folder.open_file(path) as file:
             start = os.pread(file.fileno(), 65536, 0)
             encoding = encodings.detect_encoding(start, is_whole=False)
             if encoding in ("utf-16-le", "utf-16-be"):
-                return _checked_decoded(file, path, encoding, places, context)
-            skipped = len(encodings.byte_order_mark(encoding))  # the program does not count the mark
-            hits = (_checked(file.fileno(), path, encoding, place, skipped, context) for place in places)
-            return [hit for hit in hits if hit is not None]
+                return _verify_decoded(file, path, encoding, printed, context)
+            mark_bytes = len(encodings.byte_order_mark(encoding))  # ripgrep does not count the mark
+            matches = (_verify(file.fileno(), path, encoding, match, mark_bytes, context) for match in printed)
+            return [match for match in matches if match is not None]
     except (ToolError, OSError):
         return []
 
 
-def _checked(fd: int, path: str, encoding: EncodingName, place: Place, skipped: int, context: int) -> Hit | None:
-    said = _said(place.text)
-    at = place.offset + skipped
-    around = AROUND if context else 1
-    start = max(at - around, skipped)
-    head = os.pread(fd, at - start + len(said), start)
+def _verify(
+    fd: int, path: str, encoding: EncodingName, printed: PrintedMatch, mark_bytes: int, context: int
+) -> LineMatch | None:
+    line_start = _without_remark(printed.text)
+    at = printed.offset + mark_bytes
+    around = CONTEXT_WINDOW_BYTES if context else 1
+    start = max(at - around, mark_bytes)
+    head = os.pread(fd, at - start + len(line_start), start)
     before = head[: at - start]
-    if head[at - start :] != said or (before and not before.endswith(b"\n")):
+    if head[at - start :] != line_start or (before and not before.endswith(b"\n")):
         return None
     # Of a line of a hundred megabytes only what is near the match is read.
-    far = max(place.column - 1 - AROUND, 0)
-    column = place.column - 1 - far
-    data = os.pread(fd, column + len(said) + max(around, 4 * MAX_MATCH_CHARS), at + far)
+    far = max(printed.column - 1 - CONTEXT_WINDOW_BYTES, 0)
+    column = printed.column - 1 - far
+    data = os.pread(fd, column + len(line_start) + max(around, 4 * MAX_MATCH_CHARS), at + far)
     if far and encoding.startswith("utf-8"):
-        whole = data.lstrip(_INSIDE_CHARACTER)
+        whole = data.lstrip(_CONTINUATION_BYTES)
         data, column = whole, column - (len(data) - len(whole))
     line, _, after = data.partition(b"\n")
     decode = encodings.decode_piece
@@ -68,41 +70,41 @@ def _checked(fd: int, path: str, encoding: EncodingName, place: Place, skipped: 
     column = len(decode(line[:column], encoding))
     lines_before = _split(before)[-context:] if context else []
     lines_after = _split(after)[:context] if context else []
-    return Hit(
+    return LineMatch(
         path,
-        place.line,
-        _cut(text, column),
-        tuple(_cut(decode(one, encoding), 0) for one in lines_before),
-        tuple(_cut(decode(one, encoding), 0) for one in lines_after),
+        printed.line,
+        _around(text, column),
+        tuple(_around(decode(other, encoding), 0) for other in lines_before),
+        tuple(_around(decode(other, encoding), 0) for other in lines_after),
     )
 
 
-def _checked_decoded(
-    file: IO[bytes], path: str, encoding: EncodingName, places: Sequence[Place], context: int
-) -> list[Hit]:
-    """Do the same for a file that the program had to decode: its offsets are not those of the file."""
+def _verify_decoded(
+    file: IO[bytes], path: str, encoding: EncodingName, printed: Sequence[PrintedMatch], context: int
+) -> list[LineMatch]:
+    """Verify matches in a file that ripgrep had to decode: its offsets are not those of the file."""
     data = file.read(MAX_DECODED_BYTES)
     lines = encodings.replace_surrogates(encodings.decode(data[: len(data) // 2 * 2], encoding)).split("\n")
-    hits = []
-    for place in places:
-        if place.line > len(lines) or not lines[place.line - 1].encode().startswith(_said(place.text)):
+    matches = []
+    for match in printed:
+        if match.line > len(lines) or not lines[match.line - 1].encode().startswith(_without_remark(match.text)):
             continue
-        number = place.line - 1
-        column = len(lines[number].encode()[: place.column - 1].decode(errors="ignore"))
-        hits.append(
-            Hit(
+        number = match.line - 1
+        column = len(lines[number].encode()[: match.column - 1].decode(errors="ignore"))
+        matches.append(
+            LineMatch(
                 path,
-                place.line,
-                _cut(lines[number].rstrip("\r"), column),
-                tuple(_cut(one.rstrip("\r"), 0) for one in lines[max(number - context, 0) : number]),
-                tuple(_cut(one.rstrip("\r"), 0) for one in lines[number + 1 : number + 1 + context]),
+                match.line,
+                _around(lines[number].rstrip("\r"), column),
+                tuple(_around(other.rstrip("\r"), 0) for other in lines[max(number - context, 0) : number]),
+                tuple(_around(other.rstrip("\r"), 0) for other in lines[number + 1 : number + 1 + context]),
             )
         )
-    return hits
+    return matches
 
 
-def _said(text: bytes) -> bytes:
-    """Return what was printed of a line, without the remark that the rest was left out."""
+def _without_remark(text: bytes) -> bytes:
+    """Return what was printed of a line, without the remark that the rest was omitted."""
     if len(text) >= MAX_MATCH_CHARS and text.endswith(b"]") and _OMITTED in text:
         return text[: text.rindex(_OMITTED)]
     return text
@@ -113,8 +115,8 @@ def _split(data: bytes) -> list[bytes]:
     return lines if lines[-1] else lines[:-1]
 
 
-def _cut(text: str, column: int) -> str:
-    """Return a line, or of a long one the part around a column."""
+def _around(text: str, column: int) -> str:
+    """Return a line; a long one is truncated to the part around a column."""
     if len(text) <= MAX_MATCH_CHARS:
         return text
     start = max(0, min(column - MAX_MATCH_CHARS // 4, len(text) - MAX_MATCH_CHARS))

@@ -1,7 +1,7 @@
-"""Makes exports: a file's copy, or a package of several files, whole or not at all.
+"""Makes exports: a copy of a file, or a package of several, whole or not at all.
 
-Exports are files alone, in a folder beside the workspace. What goes in is read through the workspace's folder, so no
-path, link or race leads out of it.
+Exports are plain files, in a folder beside the workspace. Sources are read through the workspace's folder, so no path,
+symlink or race leads out of it.
 """
 
 from __future__ import annotations
@@ -17,164 +17,174 @@ from typing import IO
 from madang.core.calls import Call
 from madang.core.errors import NotFound
 from madang.core.ids import new_id
-from madang.core.phrases import say
 from madang.services.workspace.domain.exports import (
     Export,
-    KeptExport,
     PackedFile,
+    StoredExport,
     file_name,
-    kept_name,
     package_name,
-    parse_kept_name,
+    parse_stored_name,
+    stored_name,
 )
-from madang.services.workspace.engine.packing import CHUNK, Manifest, check_size, packed
-from madang.storage.folders import Folders
+from madang.services.workspace.engine.errors import export_not_found
+from madang.services.workspace.engine.packing import EXPORT_CHUNK_BYTES, Manifest, check_export_size, pack
+from madang.storage.downloads import Downloads
+from madang.storage.folders import Folders, parse_path
 
 MAX_RUNNING_EXPORTS = 2
 """How many exports are made at a time: each keeps a thread and a processor busy."""
 
 
-class Stopped(Exception):
-    """Nobody waits for this export any more."""
+class ExportCancelled(Exception):
+    """The call that asked for this export was cancelled."""
 
 
 class Exports:
-    """Makes, lists and reads the exports of sessions."""
+    """Makes, lists and reads the exports of sessions. Without `downloads` they have no address for browsers."""
 
-    def __init__(self, folders: Folders) -> None:
+    def __init__(self, folders: Folders, downloads: Downloads | None = None) -> None:
         self._folders = folders
+        self._downloads = downloads
         self._slots = asyncio.Semaphore(MAX_RUNNING_EXPORTS)
 
-    async def file(self, call: Call, path: str, name: str) -> Export:
+    async def export_file(self, call: Call, path: str, name: str) -> Export:
         """Copy a file of the workspace."""
 
-        def make(stop: threading.Event) -> Export:
-            with self._folders.of(call) as session, session.files.open_file(path) as file:
-                check_size(os.fstat(file.fileno()).st_size)
-                id, shown = new_id(), file_name(name, path)
-                digest = _Digest(stop)
-                target = kept_name(id, shown)
-                made = session.exports.write(target, digest.seen(_parts(file)), mode="create")
-                files = (PackedFile(path="/".join(_names(path)), size=made.size),)
-                where = str(session.path / "exports" / target)
-                return Export(id, "file", shown, where, made.size, digest.sha256, files, 1)
+        def make(cancelled: threading.Event) -> Export:
+            source = "/".join(parse_path(path))
+            with self._folders.of(call) as session, session.files.open_file(source) as file:
+                check_export_size(os.fstat(file.fileno()).st_size)
+                id, export_name = new_id(), file_name(name, source)
+                hasher = _Hasher(cancelled)
+                target = stored_name(id, export_name)
+                entry = session.exports.write(target, hasher.pass_through(_chunks(file)), mode="create")
+                return Export(
+                    id=id,
+                    kind="file",
+                    name=export_name,
+                    path=str(session.path / "exports" / target),
+                    size=entry.size,
+                    sha256=hasher.sha256,
+                    files=(PackedFile(path=source, size=entry.size),),
+                    file_count=1,
+                )
 
-        return await self._made(call, make)
+        return await self._run(call, make)
 
-    async def zip(self, call: Call, paths: Iterable[str], name: str) -> Export:
+    async def export_zip(self, call: Call, paths: Iterable[str], name: str) -> Export:
         """Pack files and folders of the workspace.
 
         Raises:
             ToolError: nothing could be packed, or too much.
         """
 
-        def make(stop: threading.Event) -> Export:
+        def make(cancelled: threading.Event) -> Export:
             with self._folders.of(call) as session:
-                id, shown = new_id(), package_name(name)
-                digest, manifest = _Digest(stop), Manifest()
-                target = kept_name(id, shown)
-                parts = packed(session.files, paths, manifest, digest.check)
-                made = session.exports.write(target, digest.seen(parts), mode="create")
-                where = str(session.path / "exports" / target)
+                id, export_name = new_id(), package_name(name)
+                hasher, manifest = _Hasher(cancelled), Manifest()
+                target = stored_name(id, export_name)
+                chunks = pack(session.files, paths, manifest, hasher.check_cancelled)
+                entry = session.exports.write(target, hasher.pass_through(chunks), mode="create")
                 return Export(
-                    id,
-                    "zip",
-                    shown,
-                    where,
-                    made.size,
-                    digest.sha256,
-                    tuple(manifest.files),
-                    manifest.file_count,
-                    tuple(manifest.skipped.values()),
-                    manifest.skipped_count,
+                    id=id,
+                    kind="zip",
+                    name=export_name,
+                    path=str(session.path / "exports" / target),
+                    size=entry.size,
+                    sha256=hasher.sha256,
+                    files=tuple(manifest.files),
+                    file_count=manifest.file_count,
+                    skipped=tuple(manifest.skipped.values()),
+                    skipped_count=manifest.skipped_count,
                 )
 
-        return await self._made(call, make)
+        return await self._run(call, make)
 
-    async def kept(self, call: Call) -> list[KeptExport]:
+    def download_url(self, call: Call, id: str, name: str) -> str:
+        """Return an address at which a browser can fetch an export for a while, or nothing without HTTP."""
+        return self._downloads.address(call, stored_name(id, name), name) if self._downloads else ""
+
+    async def list_stored(self, call: Call) -> list[StoredExport]:
         """Return the exports of a session, the newest first."""
         return await asyncio.to_thread(self._list, call)
 
-    async def read(self, call: Call, kept: KeptExport) -> bytes:
+    async def read(self, call: Call, export: StoredExport) -> bytes:
         """Return the bytes of an export."""
 
         def read() -> bytes:
-            with self._folders.of(call) as session, session.exports.open_file(kept.kept_name) as file:
-                return b"".join(_parts(file))
+            with self._folders.of(call) as session, session.exports.open_file(export.stored_name) as file:
+                return b"".join(_chunks(file))
 
         return await asyncio.to_thread(read)
 
-    async def find(self, call: Call, id: str) -> KeptExport:
+    async def find(self, call: Call, id: str) -> StoredExport:
         """Return one export of a session.
 
         Raises:
             NotFound: there is none with this id.
         """
-        for kept in await self.kept(call):
-            if kept.id == id:
-                return kept
-        raise NotFound(say("There is no export '{id}'.", id=id[:100]))
+        for export in await self.list_stored(call):
+            if export.id == id:
+                return export
+        raise export_not_found(id)
 
-    def _list(self, call: Call) -> list[KeptExport]:
+    def _list(self, call: Call) -> list[StoredExport]:
         with self._folders.of(call) as session:
-            found = []
+            exports = []
             for entry in session.exports.walk(depth=1):
-                parsed = parse_kept_name(entry.path)
-                if entry.kind == "file" and parsed:
-                    found.append(KeptExport(*parsed, entry.size))
-            return found[::-1]
+                id_and_name = parse_stored_name(entry.path)
+                if entry.kind == "file" and id_and_name:
+                    exports.append(StoredExport(*id_and_name, entry.size))
+            return exports[::-1]
 
-    async def _made(self, call: Call, make: Callable[[threading.Event], Export]) -> Export:
+    async def _run(self, call: Call, make: Callable[[threading.Event], Export]) -> Export:
         """Run `make` in a thread. When the caller is cancelled, it is told to stop, and nothing is left of it."""
         async with self._slots:
-            stop = threading.Event()
-            making = asyncio.ensure_future(asyncio.to_thread(make, stop))
-            making.add_done_callback(lambda made: made.cancelled() or made.exception())  # somebody has looked at it
+            cancelled = threading.Event()
+            making = asyncio.ensure_future(asyncio.to_thread(make, cancelled))
+            # Marks its exception as retrieved: asyncio would log one that only the thread saw.
+            making.add_done_callback(lambda future: future.cancelled() or future.exception())
             try:
                 return await asyncio.shield(making)
             except asyncio.CancelledError:
-                stop.set()
+                cancelled.set()
                 await asyncio.wait([making])
                 if not making.cancelled() and making.exception() is None:
-                    # It was finished in the same moment, and nobody will ever hear of it.
+                    # It was finished at the same moment, and no answer will ever name it.
                     await asyncio.to_thread(self._remove, call, making.result())
                 raise
 
     def _remove(self, call: Call, export: Export) -> None:
         with self._folders.of(call) as session, suppress(NotFound):
-            session.exports.delete(kept_name(export.id, export.name))
+            session.exports.delete(stored_name(export.id, export.name))
 
 
-class _Digest:
-    """Sees the parts of an export on their way to the disk."""
+class _Hasher:
+    """Hashes the chunks of an export on their way to the disk, until the call is cancelled."""
 
-    def __init__(self, stop: threading.Event) -> None:
+    def __init__(self, cancelled: threading.Event) -> None:
         self._hash = hashlib.sha256()
-        self._stop = stop
+        self._cancelled = cancelled
 
-    def seen(self, parts: Iterable[bytes]) -> Iterator[bytes]:
-        for part in parts:
-            self.check()
-            self._hash.update(part)
-            yield part
-        self.check()
+    def pass_through(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
+        for chunk in chunks:
+            self.check_cancelled()
+            self._hash.update(chunk)
+            yield chunk
+        self.check_cancelled()
 
-    def check(self) -> None:
-        if self._stop.is_set():
-            raise Stopped
+    def check_cancelled(self) -> None:
+        if self._cancelled.is_set():
+            raise ExportCancelled
 
     @property
     def sha256(self) -> str:
         return self._hash.hexdigest()
 
 
-def _parts(file: IO[bytes]) -> Iterator[bytes]:
+def _chunks(file: IO[bytes]) -> Iterator[bytes]:
     """Yield what is in a file now: one that grows faster than it is read would never end."""
     left = os.fstat(file.fileno()).st_size
-    while left and (part := file.read(min(left, CHUNK))):
-        left -= len(part)
-        yield part
-
-
-def _names(path: str) -> list[str]:
-    return [name for name in path.split("/") if name not in ("", ".")]
+    while left and (chunk := file.read(min(left, EXPORT_CHUNK_BYTES))):
+        left -= len(chunk)
+        yield chunk

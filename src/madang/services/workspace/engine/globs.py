@@ -1,7 +1,7 @@
-"""Patterns for paths: `*`, `?`, `[abc]`, `{a,b}` and `**` for any number of folders.
+"""Glob patterns for paths: `*`, `?`, `[abc]`, `{a,b}` and `**` for any number of folders.
 
-Matching is linear in the path: a pattern comes from a model and must not be able to keep a core busy, as a regular
-expression made from many stars can.
+Matching is linear in the path: a pattern comes from a model, and a regular expression made of many stars could
+backtrack for minutes (ReDoS).
 """
 
 from __future__ import annotations
@@ -10,12 +10,11 @@ import re
 import unicodedata
 from functools import lru_cache
 
-from madang.core.errors import InvalidArguments
-from madang.core.phrases import say
+from madang.services.workspace.engine.errors import bad_set, too_many_alternatives
 
 MAX_ALTERNATIVES = 64
-_ANY = None
-"""The part `**`: any number of folders."""
+_ANY_FOLDERS = None
+"""The part `**`."""
 
 
 class Glob:
@@ -23,11 +22,11 @@ class Glob:
 
     def __init__(self, pattern: str) -> None:
         self._alternatives: list[list[re.Pattern[str] | None]] = []
-        for one in _alternatives(unicodedata.normalize("NFC", pattern)):
-            parts = [part for part in one.removeprefix("./").split("/") if part]
-            if "/" not in one:
+        for alternative in _expand_braces(unicodedata.normalize("NFC", pattern)):
+            parts = [part for part in alternative.removeprefix("./").split("/") if part]
+            if "/" not in alternative:
                 parts = ["**", *parts]
-            self._alternatives.append([_ANY if part == "**" else _name_pattern(part) for part in parts])
+            self._alternatives.append([_ANY_FOLDERS if part == "**" else _name_pattern(part) for part in parts])
 
     def fits(self, path: str) -> bool:
         names = (path if path.isascii() else unicodedata.normalize("NFC", path)).split("/")
@@ -36,15 +35,15 @@ class Glob:
 
 @lru_cache(maxsize=128)
 def _name_pattern(pattern: str) -> re.Pattern[str]:
-    """Return what fits one name.
+    """Return the pattern for one name.
 
-    What stands between two stars is taken where it is first found, for good (an atomic group): to take it later could
-    never help, and to try that would take the square of the length of the name, or more.
+    A piece between two stars is matched at its first occurrence without backtracking (an atomic group): a later one
+    could never help, and to try it would be quadratic or worse.
     """
     first, *others = _between_stars(_tokens(pattern))
     *middle, last = others or [""]
-    found = first + "".join(f"(?>.*?{piece})" for piece in middle)
-    return re.compile(found + (f".*{last}" if others else ""), re.DOTALL)
+    regex = first + "".join(f"(?>.*?{piece})" for piece in middle)
+    return re.compile(regex + (f".*{last}" if others else ""), re.DOTALL)
 
 
 def _between_stars(tokens: list[str]) -> list[str]:
@@ -58,36 +57,36 @@ def _between_stars(tokens: list[str]) -> list[str]:
 
 
 def _fits(parts: list[re.Pattern[str] | None], names: list[str]) -> bool:
-    """Go through the names with all places in the pattern where we may be."""
-    places = _with_any(parts, {0})
+    """Simulate a nondeterministic automaton: its states are the positions in the pattern that are possible so far."""
+    states = _skip_any_folders(parts, {0})
     for name in names:
-        after = set()
-        known: dict[re.Pattern[str], bool] = {}
-        for place in places:
-            if place == len(parts):
+        next_states = set()
+        fits_by_part: dict[re.Pattern[str], bool] = {}
+        for state in states:
+            if state == len(parts):
                 continue
-            part = parts[place]
-            if part is _ANY:
-                after.add(place)
+            part = parts[state]
+            if part is _ANY_FOLDERS:
+                next_states.add(state)
                 continue
-            if part not in known:
-                known[part] = part.fullmatch(name) is not None
-            if known[part]:
-                after.add(place + 1)
-        if not after:
+            if part not in fits_by_part:
+                fits_by_part[part] = part.fullmatch(name) is not None
+            if fits_by_part[part]:
+                next_states.add(state + 1)
+        if not next_states:
             return False
-        places = _with_any(parts, after)
-    return len(parts) in places
+        states = _skip_any_folders(parts, next_states)
+    return len(parts) in states
 
 
-def _with_any(parts: list[re.Pattern[str] | None], places: set[int]) -> set[int]:
-    """Add the places behind a `**`, which may also stand for nothing."""
-    found = set(places)
-    for place in places:
-        while place < len(parts) and parts[place] is _ANY:
-            place += 1
-            found.add(place)
-    return found
+def _skip_any_folders(parts: list[re.Pattern[str] | None], states: set[int]) -> set[int]:
+    """Add the states behind a `**`, which may also stand for no folder."""
+    closure = set(states)
+    for state in states:
+        while state < len(parts) and parts[state] is _ANY_FOLDERS:
+            state += 1
+            closure.add(state)
+    return closure
 
 
 def _tokens(pattern: str) -> list[str]:
@@ -125,25 +124,19 @@ def _set(token: str) -> re.Pattern[str]:
     try:
         return re.compile(f"[{'^' if negated else ''}{escaped}]", re.DOTALL)
     except re.error as error:
-        raise InvalidArguments(
-            say("pattern: the set '{set}' cannot be used: {reason}.", set=token, reason=str(error)),
-            hint=say("Write sets like [abc] or [a-z]."),
-        ) from None
+        raise bad_set(token, str(error)) from None
 
 
-def _alternatives(pattern: str) -> list[str]:
-    """Write out the braces of a pattern."""
-    done, waiting = [], [pattern]
-    while waiting:
-        one = waiting.pop(0)
-        found = re.search(r"\{([^{}]*)\}", one)
-        if found is None:
-            done.append(one)
+def _expand_braces(pattern: str) -> list[str]:
+    expanded, pending = [], [pattern]
+    while pending:
+        alternative = pending.pop(0)
+        braces = re.search(r"\{([^{}]*)\}", alternative)
+        if braces is None:
+            expanded.append(alternative)
             continue
-        waiting += [one[: found.start()] + choice + one[found.end() :] for choice in found[1].split(",")]
-        if len(waiting) + len(done) > MAX_ALTERNATIVES:
-            raise InvalidArguments(
-                say("pattern: its braces stand for more than {most} patterns.", most=MAX_ALTERNATIVES),
-                hint=say("Use fewer alternatives in one call."),
-            )
-    return done
+        before, after = alternative[: braces.start()], alternative[braces.end() :]
+        pending += [before + choice + after for choice in braces[1].split(",")]
+        if len(pending) + len(expanded) > MAX_ALTERNATIVES:
+            raise too_many_alternatives(MAX_ALTERNATIVES)
+    return expanded

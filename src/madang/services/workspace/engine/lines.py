@@ -1,4 +1,4 @@
-"""Finding lines in files of any size: what was counted once is kept, so that the next look goes straight there."""
+"""Finding lines in files of any size, by an index of line ends that is cached for the next call."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from itertools import islice
 from madang.services.workspace.domain.files import TextLine
 from madang.storage.files.encodings import EncodingName, byte_order_mark, decode_piece
 
-BLOCK = 64 * 1024
-WINDOW = 64 * 1024
+BLOCK_BYTES = 64 * 1024
+WINDOW_BYTES = 64 * 1024
 MAX_LINE_INDEXES = 64
-COUNT_FOR_S = 2.0
+MAX_COUNT_S = 2.0
 
-Key = tuple[int, int, int, int]
+_FileVersion = tuple[int, int, int, int]
 
 
 class LineIndex:
-    """How many line ends there are before each block of a file; 8 bytes for each, so 128 KB for a gigabyte.
+    """The number of line ends before each block of a file: 8 bytes per block, so 128 KB for a gigabyte.
 
-    Counting can stop for lack of time and go on at the next call.
+    Counting can stop for lack of time and be resumed by the next call.
     """
 
     def __init__(self, size: int, encoding: EncodingName) -> None:
@@ -37,7 +37,7 @@ class LineIndex:
 
     @property
     def is_complete(self) -> bool:
-        return (len(self._before) - 1) * BLOCK >= self._size
+        return (len(self._before) - 1) * BLOCK_BYTES >= self._size
 
     @property
     def counted(self) -> int:
@@ -46,13 +46,13 @@ class LineIndex:
         return ends + 1 if self.is_complete and self._ends_open else ends
 
     def extend(self, fd: int, until: float) -> None:
-        """Count on, to the end of the file or of the time."""
+        """Count up to the end of the file, or until the time is over."""
         with self._lock:
-            buffer = bytearray(BLOCK)
+            buffer = bytearray(BLOCK_BYTES)
             while not self.is_complete and time.monotonic() < until:
-                offset = (len(self._before) - 1) * BLOCK
+                offset = (len(self._before) - 1) * BLOCK_BYTES
                 data = _read_into(fd, buffer, offset)
-                if data is None:  # shorter than it was; what is there is what counts
+                if data is None:  # the file has been truncated meanwhile
                     self._size = offset
                     return
                 ends = data.count(b"\n") if not self._is_wide else sum(1 for _ in self.ends(data))
@@ -62,19 +62,19 @@ class LineIndex:
                     self._ends_open = not (self._is_line_end(last) if self._is_wide else last.endswith(b"\n"))
 
     def offset_of(self, fd: int, line: int) -> int | None:
-        """Return where a line begins, counted from 1, or None if that is not known."""
+        """Return the offset of a line, counted from 1, or None if it is not known yet."""
         if line == 1:
             return len(byte_order_mark(self._encoding))
         if line - 1 > self._before[-1]:
             return None
         block = bisect_left(self._before, line - 1) - 1
         missing = line - 1 - self._before[block]
-        data = os.pread(fd, BLOCK, block * BLOCK)
+        data = os.pread(fd, BLOCK_BYTES, block * BLOCK_BYTES)
         if not self._is_wide:
             *skipped, rest = data.split(b"\n", missing)
-            return block * BLOCK + len(data) - len(rest) if len(skipped) == missing else None
+            return block * BLOCK_BYTES + len(data) - len(rest) if len(skipped) == missing else None
         end = next(islice(self.ends(data), missing - 1, None), None)
-        return None if end is None else block * BLOCK + end
+        return None if end is None else block * BLOCK_BYTES + end
 
     @property
     def _is_wide(self) -> bool:
@@ -84,7 +84,7 @@ class LineIndex:
         return pair == (b"\n\x00" if self._encoding == "utf-16-le" else b"\x00\n")
 
     def ends(self, data: bytes | bytearray) -> Iterator[int]:
-        """Yield the places after each line end. Blocks have an even size, so no wide character is cut."""
+        """Yield the offset after each line end. Blocks have an even size, so no wide character is split."""
         sign = b"\n"
         if is_wide := self._is_wide:
             sign = b"\n\x00" if self._encoding == "utf-16-le" else b"\x00\n"
@@ -98,40 +98,41 @@ class LineIndex:
 
 
 class LineIndexes:
-    """The indexes of the files that were read lately, by what changes when a file does."""
+    """A cache of the indexes of recently read files, by device, inode, size and time of change."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[Key, LineIndex] = OrderedDict()
+        self._cache: OrderedDict[_FileVersion, LineIndex] = OrderedDict()
         self._lock = threading.Lock()
 
     def of(self, status: os.stat_result, encoding: EncodingName) -> LineIndex:
         key = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
         with self._lock:
-            index = self._kept.pop(key, None) or LineIndex(status.st_size, encoding)
-            self._kept[key] = index
-            if len(self._kept) > MAX_LINE_INDEXES:
-                self._kept.popitem(last=False)
+            index = self._cache.pop(key, None) or LineIndex(status.st_size, encoding)
+            self._cache[key] = index
+            if len(self._cache) > MAX_LINE_INDEXES:
+                self._cache.popitem(last=False)
             return index
 
 
 def read_lines(
-    fd: int, index: LineIndex, encoding: EncodingName, first: int, last: int | None, *, room: int, longest: int
+    fd: int, index: LineIndex, encoding: EncodingName, first: int, last: int | None, *, max_bytes: int, max_chars: int
 ) -> Iterator[TextLine]:
-    """Yield lines from `first` to `last` as far as `room` bytes go, one at least; long ones are cut.
+    """Yield lines from `first` to `last`, up to `max_bytes` and at least one; long lines are truncated.
 
-    A line that alone was asked for may take all the room.
+    A line that alone was asked for may take all the bytes.
     """
     if first == last:
-        longest = room
+        max_chars = max_bytes
+    room = max_bytes
     number = first
     offset = index.offset_of(fd, number)
     while offset is not None:
-        window = os.pread(fd, WINDOW, offset)
+        window = os.pread(fd, WINDOW_BYTES, offset)
         if not window:
             return
         position = 0
         for end in index.ends(window):
-            line = _text_line(number, window[position:end], end - position, encoding, longest, ended=True)
+            line = _text_line(number, window[position:end], end - position, encoding, max_chars, ended=True)
             room -= len(line.text.encode()) + 8
             if room < 0 and number > first:
                 return
@@ -140,13 +141,13 @@ def read_lines(
                 return
             number += 1
             position = end
-        if position == 0 or len(window) < WINDOW:
-            # The rest of the window is one line that is longer than it, or the last one, which has no end.
+        if position == 0 or len(window) < WINDOW_BYTES:
+            # The rest of the window is a line longer than it, or the last line, which has no end.
             after = index.offset_of(fd, number + 1)
             size = os.fstat(fd).st_size
             length = (after if after is not None else size) - offset - position
             if length > 0 and len(window) > position:
-                line = _text_line(number, window[position:], length, encoding, longest, ended=after is not None)
+                line = _text_line(number, window[position:], length, encoding, max_chars, ended=after is not None)
                 room -= len(line.text.encode()) + 8
                 if room < 0 and number > first:
                     return
@@ -158,27 +159,30 @@ def read_lines(
             offset += position
 
 
-def _text_line(number: int, data: bytes, length: int, encoding: EncodingName, longest: int, *, ended: bool) -> TextLine:
-    """Return a line without its end, cut to `longest` characters; `length` is its whole length in the file."""
+def _text_line(
+    number: int, data: bytes, length: int, encoding: EncodingName, max_chars: int, *, ended: bool
+) -> TextLine:
+    """Return a line without its end, truncated to `max_chars`; `length` is its whole length in the file."""
     # Four bytes for each character and a little: more of a line of a hundred megabytes is never decoded.
-    piece = data[: longest * 4 + 16]
+    piece = data[: max_chars * 4 + 16]
     text = decode_piece(piece, encoding)
     if ended and len(piece) == length:
         text = text.removesuffix("\n").removesuffix("\r")
-    kept = _fitting(text, longest)
-    if len(kept) == len(text) and len(piece) == length:
+    fitting = _fitting(text, max_chars)
+    if len(fitting) == len(text) and len(piece) == length:
         return TextLine(number, text)
     width = {"utf-16-le": 2, "utf-16-be": 2}.get(encoding, 0)
-    taken = len(kept) * width if width else len(kept.encode("cp949" if encoding == "cp949" else "utf-8", "replace"))
-    return TextLine(number, kept, max(length - taken - (max(width, 1) if ended else 0), 1))
+    codec = "cp949" if encoding == "cp949" else "utf-8"
+    taken = len(fitting) * width if width else len(fitting.encode(codec, "replace"))
+    return TextLine(number, fitting, max(length - taken - (max(width, 1) if ended else 0), 1))
 
 
-def _fitting(text: str, longest: int) -> str:
-    """Return as much of a text as is within `longest` both in characters and in bytes."""
-    kept = text[:longest]
-    while len(kept.encode(errors="replace")) > longest:
-        kept = kept[: len(kept) - max(1, (len(kept.encode(errors="replace")) - longest) // 4)]
-    return kept
+def _fitting(text: str, limit: int) -> str:
+    """Return as much of a text as has at most `limit` characters and `limit` bytes."""
+    fitting = text[:limit]
+    while (excess := len(fitting.encode(errors="replace")) - limit) > 0:
+        fitting = fitting[: len(fitting) - max(1, excess // 4)]
+    return fitting
 
 
 def _read_into(fd: int, buffer: bytearray, offset: int) -> bytearray | None:

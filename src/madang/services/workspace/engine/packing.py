@@ -1,6 +1,6 @@
-"""Packs files of a folder into a ZIP archive, part by part, without ever holding a whole file.
+"""Packs files of a folder into a ZIP archive, chunk by chunk, without ever holding a whole file.
 
-Links are never followed nor packed; what is left out is written down with its reason.
+Symlinks are never followed nor packed; what is left out is recorded with its reason.
 """
 
 from __future__ import annotations
@@ -17,8 +17,6 @@ from functools import lru_cache
 from typing import IO, TYPE_CHECKING
 
 from madang.core.errors import InvalidPath, LimitExceeded, NotFound, NotRegular, ToolError
-from madang.core.phrases import say
-from madang.core.texts import visible_name
 from madang.services.workspace.domain.exports import (
     MAX_EXPORT_BYTES,
     MAX_LISTED_FILES,
@@ -26,13 +24,14 @@ from madang.services.workspace.domain.exports import (
     SkippedFile,
     SkipReason,
 )
+from madang.services.workspace.engine.errors import export_takes_too_much, nothing_to_export, too_many_files
 from madang.storage.folders import Entry, Folder, parse_path
 from madang.storage.folders.folder import MAX_TREE_DEPTH
 
 if TYPE_CHECKING:
     import zipfile
 
-CHUNK = 256 * 1024
+EXPORT_CHUNK_BYTES = 256 * 1024
 MAX_PACKED_FILES = 100_000
 
 _FIRST_DATE = (1980, 1, 1, 0, 0, 0)
@@ -41,10 +40,7 @@ _LAST_DATE = (2107, 12, 31, 23, 59, 58)
 
 @dataclass(slots=True)
 class Manifest:
-    """What went into an archive, with as many bytes as went in, and what did not.
-
-    The first of them are named and the others counted: an archive of a gigabyte may hold very many.
-    """
+    """What went into an archive, and what was skipped. The first are named, the rest counted."""
 
     files: list[PackedFile] = field(default_factory=list)
     skipped: dict[str, SkippedFile] = field(default_factory=dict)
@@ -52,7 +48,7 @@ class Manifest:
     file_count: int = 0
     skipped_count: int = 0
 
-    def take(self, path: str, size: int) -> None:
+    def add(self, path: str, size: int) -> None:
         self.bytes += size
         self.file_count += 1
         if self.file_count <= MAX_LISTED_FILES:
@@ -60,81 +56,78 @@ class Manifest:
 
     def skip(self, path: str, reason: SkipReason) -> None:
         if path in self.skipped:
-            return  # it was named twice
+            return  # the same path was given twice
         self.skipped_count += 1
         if self.skipped_count <= MAX_LISTED_FILES:
             self.skipped[path] = SkippedFile(path=path, reason=reason)
 
 
-def packed(folder: Folder, paths: Iterable[str], manifest: Manifest, check: Callable[[], None]) -> Iterator[bytes]:
-    """Yield the parts of the archive. `check` is called now and then, and raises when nobody waits any more.
+def pack(
+    folder: Folder, paths: Iterable[str], manifest: Manifest, check_cancelled: Callable[[], None]
+) -> Iterator[bytes]:
+    """Yield the chunks of the archive. `check_cancelled` is called regularly and raises once the call is cancelled.
 
     Raises:
-        InvalidPath: a path cannot be one, whatever is there.
-        NotFound, NotRegular: nothing of all this could be packed.
-        LimitExceeded: there are too many files.
+        InvalidPath: a text is no path.
+        NotFound, NotRegular: nothing could be packed.
+        LimitExceeded: there are too many files, or they are too large.
     """
-    import zipfile  # here, because a server that packs nothing should not start slower for it
+    import zipfile  # on use: it would slow every start down
 
-    wanted = ["/".join(parse_path(path, may_be_root=True)) for path in paths]
+    # All of them before the first is packed: a bad path is an error, not a skipped file.
+    sources = ["/".join(parse_path(path, may_be_root=True)) for path in paths]
     sink = _Sink()
-    # To a stream that cannot go back: sizes then come after the data, and a file may shrink while it is read.
+    # An unseekable stream: sizes then follow the data, so a file may shrink while it is read.
     with zipfile.ZipFile(sink, "w", zipfile.ZIP_DEFLATED) as archive:
-        for path in _files(folder, wanted, manifest):
-            check()
+        for path in _files(folder, sources, manifest):
+            check_cancelled()
             try:
                 with folder.open_file(path) as file:
-                    check_size(manifest.bytes + os.fstat(file.fileno()).st_size)
-                    size = yield from _pack(archive, sink, path, file, check)
+                    check_export_size(manifest.bytes + os.fstat(file.fileno()).st_size)
+                    size = yield from _pack_file(archive, sink, path, file, check_cancelled)
             except LimitExceeded:
                 raise
             except ToolError as error:
-                manifest.skip(path, _reason(error))
+                manifest.skip(path, _skip_reason(error))
                 continue
-            manifest.take(path, size)
+            manifest.add(path, size)
             if manifest.file_count > MAX_PACKED_FILES:
-                raise LimitExceeded(
-                    say("There are more than {most} files.", most=MAX_PACKED_FILES),
-                    hint=say("Pack some of the folders by themselves: call 'export_zip' once for each."),
-                )
+                raise too_many_files(MAX_PACKED_FILES)
         if not manifest.files:
-            raise _nothing(manifest)
+            raise nothing_to_export(list(manifest.skipped.values()))
     yield sink.take()
 
 
-def check_size(size: int) -> None:
-    """Refuse what would be too much for one export.
+def check_export_size(size: int) -> None:
+    """Check that `size` bytes fit into one export.
 
     Raises:
-        LimitExceeded: it is.
+        LimitExceeded: they do not.
     """
     if size > MAX_EXPORT_BYTES:
-        raise LimitExceeded(
-            say("An export takes in at most {most} bytes, and this is more.", most=MAX_EXPORT_BYTES),
-            hint=say("Export fewer files: call 'export_zip' once for each part."),
-        )
+        raise export_takes_too_much()
 
 
 class _Sink:
-    """Takes what the archive writes until it is taken away."""
+    """A write-only file for the archive: a buffer that is emptied chunk by chunk."""
 
     def __init__(self) -> None:
         self._buffer = bytearray()
 
     def write(self, data: bytes, /) -> int:
-        # One buffer: the directory at the end is written in two small parts for each file, all at once.
+        # One buffer, not a list: the central directory is written in two small pieces per file.
         self._buffer += data
         return len(data)
 
     def flush(self) -> None:
-        """Nothing waits here that is not taken anyway."""
+        """Nothing to do: the buffer is read directly."""
 
     def close(self) -> None:
         """Nothing to close."""
 
     @property
     def is_full(self) -> bool:
-        return len(self._buffer) >= CHUNK
+        return len(self._buffer) >= EXPORT_CHUNK_BYTES
 
     def take(self) -> bytes:
         data = bytes(self._buffer)
@@ -143,29 +136,29 @@ class _Sink:
 
 
 def _files(folder: Folder, paths: list[str], manifest: Manifest) -> Iterator[str]:
-    """Yield the files to pack, each once, whichever way it was named."""
-    taken: dict[str, str] = {}
+    """Yield the files to pack, each once, whatever paths lead to it."""
+    paths_by_nfc: dict[str, str] = {}
     for path in paths:
-        for found in _found(folder, path, manifest):
-            if found.kind == "folder":
-                _check_folder(folder, path, found, manifest)
+        for entry in _entries_at(folder, path, manifest):
+            if entry.kind == "folder":
+                _check_folder(folder, path, entry, manifest)
                 continue
-            if found.kind != "file":
-                manifest.skip(found.path, "link" if found.kind == "link" else "not_regular")
+            if entry.kind != "file":
+                manifest.skip(entry.path, "link" if entry.kind == "link" else "not_regular")
                 continue
-            # Two spellings of the same Hangul are one file to whoever unpacks it on a Mac.
-            key = unicodedata.normalize("NFC", found.path)
-            if key not in taken:
-                taken[key] = found.path
-                yield found.path
-            elif taken[key] != found.path:
-                manifest.skip(found.path, "duplicate")
-            elif "\N{REPLACEMENT CHARACTER}" in found.path:
-                manifest.skip(found.path, "name")  # two names that are not Unicode look the same
+            # macOS unpacks two spellings of the same Hangul (NFC, NFD) into one file.
+            key = unicodedata.normalize("NFC", entry.path)
+            if key not in paths_by_nfc:
+                paths_by_nfc[key] = entry.path
+                yield entry.path
+            elif paths_by_nfc[key] != entry.path:
+                manifest.skip(entry.path, "duplicate")
+            elif "\N{REPLACEMENT CHARACTER}" in entry.path:
+                manifest.skip(entry.path, "name")  # two names that are not Unicode look the same
 
 
-def _found(folder: Folder, path: str, manifest: Manifest) -> Iterator[Entry]:
-    """Yield what is at a path or below it; what is not there, or not any more, is written down."""
+def _entries_at(folder: Folder, path: str, manifest: Manifest) -> Iterator[Entry]:
+    """Yield what is at a path or below it; what is not there, or not any more, is recorded as skipped."""
     try:
         entry = folder.entry(path)
         if entry.kind == "folder":
@@ -173,11 +166,11 @@ def _found(folder: Folder, path: str, manifest: Manifest) -> Iterator[Entry]:
         else:
             yield entry
     except ToolError as error:
-        manifest.skip(path, "link" if _leads_through_link(folder, path) else _reason(error))
+        manifest.skip(path, "link" if _leads_through_link(folder, path) else _skip_reason(error))
 
 
 def _leads_through_link(folder: Folder, path: str) -> bool:
-    """Tell whether a link stands on the way to a path; for the system that may be the same as nothing there."""
+    """Tell whether a symlink is on the way to a path; the system may call that a missing file too."""
     names = path.split("/")
     with suppress(ToolError):
         for end in range(1, len(names)):
@@ -186,23 +179,23 @@ def _leads_through_link(folder: Folder, path: str) -> bool:
     return False
 
 
-def _check_folder(folder: Folder, top: str, found: Entry, manifest: Manifest) -> None:
-    """Write down a folder that the walk does not look into."""
-    below = found.path.removeprefix(f"{top}/" if top else "")
+def _check_folder(folder: Folder, top: str, entry: Entry, manifest: Manifest) -> None:
+    """Record a folder that the walk does not enter."""
+    below = entry.path.removeprefix(f"{top}/" if top else "")
     if below.count("/") + 1 >= MAX_TREE_DEPTH:
-        manifest.skip(found.path, "too_deep")
+        manifest.skip(entry.path, "too_deep")
         return
     try:
-        with folder.open_folder(found.path):
+        with folder.open_folder(entry.path):
             pass
     except ToolError as error:
-        manifest.skip(found.path, _reason(error))
+        manifest.skip(entry.path, _skip_reason(error))
 
 
-def _pack(
-    archive: zipfile.ZipFile, sink: _Sink, path: str, file: IO[bytes], check: Callable[[], None]
+def _pack_file(
+    archive: zipfile.ZipFile, sink: _Sink, path: str, file: IO[bytes], check_cancelled: Callable[[], None]
 ) -> Generator[bytes, None, int]:
-    """Put one file in, yield what is ready to be written, and return how many bytes of the file are in.
+    """Pack one file, yield the chunks that are ready, and return how many bytes of the file were read.
 
     It is read up to the size it had when it was opened: what is appended meanwhile does not belong to it yet.
     """
@@ -213,19 +206,19 @@ def _pack(
     info.compress_type = ZIP_DEFLATED
     info.external_attr = _attributes(status.st_mode)
     info.create_system = 3
-    info.file_size = status.st_size  # so that large ones get the headers of ZIP64
+    info.file_size = status.st_size  # large ones need the headers of ZIP64
     done = 0
     with archive.open(info, "w") as entry:
-        while done < status.st_size and (part := file.read(min(CHUNK, status.st_size - done))):
-            entry.write(part)
-            done += len(part)
-            check()
+        while done < status.st_size and (chunk := file.read(min(EXPORT_CHUNK_BYTES, status.st_size - done))):
+            entry.write(chunk)
+            done += len(chunk)
+            check_cancelled()
             if sink.is_full:
                 yield sink.take()
     return done
 
 
-# The archive keeps these of every file up to its end, and most files have them in common.
+# Cached: the archive holds these for every file until it is closed, and most files share them.
 
 
 @lru_cache(maxsize=256)
@@ -235,7 +228,7 @@ def _attributes(mode: int) -> int:
 
 @lru_cache(maxsize=1024)
 def _date(modified_s: int) -> tuple[int, int, int, int, int, int]:
-    """Return a time as archives have it: local, and between 1980 and 2107."""
+    """Return a time as ZIP has it: local, from 1980 to 2107."""
     try:
         date = time.localtime(modified_s)[:6]
     except (OverflowError, ValueError, OSError):
@@ -243,7 +236,7 @@ def _date(modified_s: int) -> tuple[int, int, int, int, int, int]:
     return min(max(date, _FIRST_DATE), _LAST_DATE)
 
 
-def _reason(error: ToolError) -> SkipReason:
+def _skip_reason(error: ToolError) -> SkipReason:
     cause = error.__cause__
     number = cause.errno if isinstance(cause, OSError) else None
     if number in (errno.ELOOP, errno.EXDEV):
@@ -253,15 +246,3 @@ def _reason(error: ToolError) -> SkipReason:
     if isinstance(error, NotRegular):
         return "not_regular"
     return "name" if isinstance(error, InvalidPath) else "unreadable"
-
-
-def _nothing(manifest: Manifest) -> ToolError:
-    names = ", ".join(f"'{visible_name(path)}'" for path in list(manifest.skipped)[:10])
-    look = say("Use 'list_directory' to see what there is.")
-    if all(skipped.reason == "missing" for skipped in manifest.skipped.values()):
-        if not manifest.skipped:
-            return NotFound(say("There are no files there. Nothing was exported."), hint=look)
-        return NotFound(say("None of the files is there: {names}. Nothing was exported.", names=names), hint=look)
-    return NotRegular(
-        say("Nothing there can be packed: {names}. Links and special files are never packed.", names=names), hint=look
-    )

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 
-from madang.services.workspace.domain.files import Form, LineEnding
+from madang.services.workspace.domain.files import LineEnding, TextFormat
 from madang.storage.files.encodings import EncodingName, decode, detect_encoding
 
 
-def form_of(data: bytes, *, is_whole: bool = True) -> Form:
+def format_of(data: bytes, *, is_whole: bool = True) -> TextFormat:
     """Return how a file is written, from its first bytes or from all of them."""
     encoding = detect_encoding(data, is_whole=is_whole)
-    return Form(encoding, line_ending(data, encoding))
+    return TextFormat(encoding, line_ending(data, encoding))
 
 
 def line_ending(data: bytes, encoding: EncodingName) -> LineEnding:

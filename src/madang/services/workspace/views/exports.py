@@ -1,8 +1,9 @@
-"""An export as a result: what the model says about it, and the card from which the person saves it. Pure."""
+"""An export as a result and as a resource: its text, and the card from which the person saves it. Pure."""
 
 from __future__ import annotations
 
 import mimetypes
+from typing import NamedTuple
 
 from madang.core.documents import Document
 from madang.core.errors import LimitExceeded
@@ -13,10 +14,10 @@ from madang.core.texts import visible_name
 from madang.services.workspace.domain.exports import (
     MAX_EXPORT_READ_BYTES,
     Export,
-    KeptExport,
     PackedFile,
     SkippedFile,
     SkipReason,
+    StoredExport,
     export_uri,
 )
 from madang.services.workspace.views.sizes import size_text
@@ -27,6 +28,20 @@ EXPORT_TEMPLATE = ResourceTemplate(
 )
 
 MAX_FILES_ON_PAGE = 100
+
+
+class PackedFileRow(NamedTuple):
+    """A packed file as it is shown in the text and on the page."""
+
+    path: str
+    size: str
+
+
+class SkippedFileRow(NamedTuple):
+    """A skipped file as it is shown in the text and on the page."""
+
+    path: str
+    reason: Phrase
 
 
 class Exported(Document):
@@ -59,23 +74,29 @@ def exported(export: Export, description: str, download_url: str) -> ToolResult[
         skipped_count=export.skipped_count,
         skipped=list(export.skipped),
     )
-    link = Link(uri, export.name, mime_type=mime_type, size=export.size, description=description)
-    return ToolResult(_text(export, data, description), data, page=_page(export, data, description), links=(link,))
+    files = [PackedFileRow(visible_name(file.path), size_text(file.size)) for file in export.files]
+    skipped = [SkippedFileRow(visible_name(file.path), _REASONS[file.reason]) for file in export.skipped]
+    return ToolResult(
+        _text(export, data, description, files, skipped),
+        data,
+        page=_page(export, data, description, files, skipped),
+        links=(Link(uri, export.name, mime_type=mime_type, size=export.size, description=description),),
+    )
 
 
-def export_resource(kept: KeptExport, body: bytes = b"") -> Resource:
-    """Return an export as a resource; lists do without its bytes."""
-    uri = export_uri(kept.id, kept.name)
-    return Resource(uri, kept.name, kept.name, body, mime_type_of(kept.name), size=kept.size)
+def export_resource(export: StoredExport, body: bytes = b"") -> Resource:
+    """Return an export as a resource, in lists without its bytes."""
+    uri = export_uri(export.id, export.name)
+    return Resource(uri, export.name, export.name, body, mime_type_of(export.name), size=export.size)
 
 
-def too_large(kept: KeptExport, most: int, download_url: str) -> LimitExceeded:
-    """Return why an export cannot be read as a resource, and where it can be had."""
+def export_too_large(export: StoredExport, download_url: str) -> LimitExceeded:
+    """Return the error for an export that cannot be read as a resource; its hint says where it can be had."""
     message = say(
         "'{name}' has {size}; a resource is read up to {most}.",
-        name=kept.name,
-        size=size_text(kept.size),
-        most=size_text(most),
+        name=export.name,
+        size=size_text(export.size),
+        most=size_text(MAX_EXPORT_READ_BYTES),
     )
     if download_url:
         return LimitExceeded(message, hint=say("It can be downloaded at {address}", address=download_url))
@@ -86,18 +107,20 @@ def mime_type_of(name: str) -> str:
     return mimetypes.guess_type(name)[0] or "application/octet-stream"
 
 
-def _text(export: Export, data: Exported, description: str) -> Text:
+def _text(
+    export: Export, data: Exported, description: str, files: list[PackedFileRow], skipped: list[SkippedFileRow]
+) -> Text:
     if export.kind == "zip":
-        done = say(
+        summary = say(
             "ZIP package '{name}' was created with {count} file(s). It can be downloaded from the link below.",
             name=export.name,
             count=data.file_count,
         )
     else:
-        done = say(
+        summary = say(
             "File '{name}' was exported successfully. It can be downloaded from the link below.", name=export.name
         )
-    text: list[Line | Rows] = [done]
+    text: list[Line | Rows] = [summary]
     if description:
         text.append(say("Description: {description}", description=description))
     text += [
@@ -110,17 +133,12 @@ def _text(export: Export, data: Exported, description: str) -> Text:
         text.append(say("Download (for an hour): {address}", address=data.download_url))
     if export.kind == "zip":
         rest = say("  … {left_out} more. They are all in the archive.")
-        rows = [
-            layout("  {path} ({size})", path=visible_name(file.path), size=size_text(file.size))
-            for file in export.files
-        ]
+        rows = [layout("  {path} ({size})", path=file.path, size=file.size) for file in files]
         text += ["", say("Files:"), Rows(rows, rest)]
-    if export.skipped:
+    if skipped:
         rest = say("  … {left_out} more. They are in the structured result.")
-        skipped = [
-            say("  {path}: {reason}", path=visible_name(one.path), reason=_WHY[one.reason]) for one in export.skipped
-        ]
-        text += ["", say("Skipped, and not in the package ({count}):", count=data.skipped_count), Rows(skipped, rest)]
+        rows = [say("  {path}: {reason}", path=file.path, reason=file.reason) for file in skipped]
+        text += ["", say("Skipped, and not in the package ({count}):", count=data.skipped_count), Rows(rows, rest)]
     if export.kind == "zip":
         note = say("Note: Tell the person what the package holds. Use 'export_file' to export one file by itself.")
     else:
@@ -128,7 +146,7 @@ def _text(export: Export, data: Exported, description: str) -> Text:
     return [*text, "", note]
 
 
-_WHY: dict[SkipReason, Phrase] = {
+_REASONS: dict[SkipReason, Phrase] = {
     "missing": say("there is no such file"),
     "link": say("it is or leads through a symbolic link, which is never followed"),
     "not_regular": say("it is not a regular file"),
@@ -139,16 +157,18 @@ _WHY: dict[SkipReason, Phrase] = {
 }
 
 
-def _page(export: Export, data: Exported, description: str) -> UiPage:
+def _page(
+    export: Export, data: Exported, description: str, files: list[PackedFileRow], skipped: list[SkippedFileRow]
+) -> UiPage:
     context = {
         "export": data,
         "kind": export.kind,
         "description": description,
         "size": size_text(export.size),
         "is_small": export.size <= MAX_EXPORT_READ_BYTES,
-        "files": [(visible_name(file.path), size_text(file.size)) for file in export.files[:MAX_FILES_ON_PAGE]],
+        "files": files[:MAX_FILES_ON_PAGE],
         "more_files": max(0, data.file_count - MAX_FILES_ON_PAGE),
-        "skipped": [(visible_name(one.path), _WHY[one.reason]) for one in export.skipped[:MAX_FILES_ON_PAGE]],
+        "skipped": skipped[:MAX_FILES_ON_PAGE],
         "more_skipped": max(0, data.skipped_count - MAX_FILES_ON_PAGE),
     }
     return UiPage(name=EXPORT_PAGE, title=say("Export"), template="workspace/export.html", context=context)

@@ -1,4 +1,4 @@
-"""Files as results: what was read, written and changed."""
+"""Files as results: what was read, written, edited, listed, moved and deleted."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from madang.core.phrases import Block, Line, Phrase, Rows, layout, say
 from madang.core.results import ToolResult
 from madang.core.texts import visible_name
 from madang.services.workspace.domain.files import (
-    Edited,
-    Kind,
+    DirectoryEntry,
+    DirectoryListing,
+    EditedFile,
+    FileExcerpt,
     LineEnding,
-    Listing,
-    Reading,
-    Row,
     TextLine,
-    Written,
+    WrittenFile,
 )
 from madang.services.workspace.views.sizes import size_text
 from madang.storage.files.encodings import EncodingName
+from madang.storage.folders.folder import Kind
 
 UNKNOWN = -1
-"""A count that there was no time for."""
+"""A total that there was no time to count."""
 
 
 class FileRead(Document):
@@ -93,58 +93,58 @@ class FileDeleted(Document):
     success: bool = True
 
 
-def read(reading: Reading) -> ToolResult[FileRead]:
-    """Tell what was read: numbered lines, what was cut, and the call that goes on."""
-    if reading.form.encoding == "binary":
-        return _binary(reading)
-    first, wanted_last = reading.wanted
-    last = reading.lines[-1].number if reading.lines else 0
-    cut = [line.number for line in reading.lines if line.left_out]
-    end = reading.total if wanted_last is None or reading.total is None else min(wanted_last, reading.total)
-    is_short = bool(cut) or reading.total is None or (end is not None and last < end)
+def read(excerpt: FileExcerpt) -> ToolResult[FileRead]:
+    """Return numbered lines, what was truncated, and the call that continues."""
+    if excerpt.format.encoding == "binary":
+        return _binary(excerpt)
+    first, requested_last = excerpt.requested
+    last = excerpt.lines[-1].number if excerpt.lines else 0
+    cut = [line.number for line in excerpt.lines if line.left_out]
+    end = excerpt.total if requested_last is None or excerpt.total is None else min(requested_last, excerpt.total)
+    is_truncated = bool(cut) or excerpt.total is None or (end is not None and last < end)
     data = FileRead(
-        path=reading.path,
-        content="\n".join(line.text for line in reading.lines),
-        start_line=first if reading.lines else 0,
+        path=excerpt.path,
+        content="\n".join(line.text for line in excerpt.lines),
+        start_line=first if excerpt.lines else 0,
         end_line=last,
-        total_lines=UNKNOWN if reading.total is None else reading.total,
-        size=reading.size,
-        encoding=reading.form.encoding,
-        line_ending=reading.form.line_ending,
-        truncated=is_short,
+        total_lines=UNKNOWN if excerpt.total is None else excerpt.total,
+        size=excerpt.size,
+        encoding=excerpt.format.encoding,
+        line_ending=excerpt.format.line_ending,
+        truncated=is_truncated,
         is_binary=False,
         cut_lines=cut,
     )
     about = say(
         "'{path}' ({size}, {encoding}, line ends: {ending})",
-        path=visible_name(reading.path),
-        size=size_text(reading.size),
-        encoding=reading.form.encoding,
-        ending=reading.form.line_ending,
+        path=visible_name(excerpt.path),
+        size=size_text(excerpt.size),
+        encoding=excerpt.format.encoding,
+        ending=excerpt.format.line_ending,
     )
-    if not reading.lines:
+    if not excerpt.lines:
         return ToolResult([say("{about} is empty.", about=about)], data)
-    if reading.total is None:
+    if excerpt.total is None:
         heading = say(
             "{about}, lines {first} to {last}; there are more than {counted}, which is how far counting came:",
             about=about,
             first=first,
             last=last,
-            counted=reading.counted,
+            counted=excerpt.counted,
         )
     else:
         heading = say(
-            "{about}, lines {first} to {last} of {total}:", about=about, first=first, last=last, total=reading.total
+            "{about}, lines {first} to {last} of {total}:", about=about, first=first, last=last, total=excerpt.total
         )
-    numbered = "\n".join(f"{line.number:>6}\t{_with_note(line)}" for line in reading.lines)
-    text: list[Line] = [heading, Block(numbered, margin="")]
-    text += _what_was_cut(reading, first, last, end, cut)
+    numbered_lines = "\n".join(f"{line.number:>6}\t{_with_note(line)}" for line in excerpt.lines)
+    text: list[Line] = [heading, Block(numbered_lines, margin="")]
+    text += _truncation_notes(excerpt, first, last, end, cut)
     return ToolResult(text, data)
 
 
-def _what_was_cut(reading: Reading, first: int, last: int, end: int | None, cut: list[int]) -> list[Line]:
+def _truncation_notes(excerpt: FileExcerpt, first: int, last: int, end: int | None, cut: list[int]) -> list[Line]:
     notes: list[Line] = []
-    name = visible_name(reading.path)
+    name = visible_name(excerpt.path)
     if cut and first != last:
         notes.append(
             say(
@@ -157,8 +157,8 @@ def _what_was_cut(reading: Reading, first: int, last: int, end: int | None, cut:
     elif cut:
         notes.append(say("Note: The rest of this line cannot be shown; 'grep' finds places in it."))
     if end is None or last < end:
-        wanted_last = reading.wanted[1]
-        bound = say(", endLine {line}", line=wanted_last) if wanted_last is not None else ""
+        requested_last = excerpt.requested[1]
+        bound = say(", endLine {line}", line=requested_last) if requested_last is not None else ""
         notes.append(
             say(
                 "Note: Not all of it is shown. To go on: 'read_file' with path '{path}', startLine {line}{bound}.",
@@ -175,41 +175,41 @@ def _with_note(line: TextLine) -> str:
     return f"{text}… [+{line.left_out} B]" if line.left_out else text
 
 
-def _binary(reading: Reading) -> ToolResult[FileRead]:
+def _binary(excerpt: FileExcerpt) -> ToolResult[FileRead]:
     data = FileRead(
-        path=reading.path,
+        path=excerpt.path,
         content="",
         start_line=0,
         end_line=0,
         total_lines=0,
-        size=reading.size,
+        size=excerpt.size,
         encoding="binary",
         line_ending="none",
-        truncated=reading.size > 0,
+        truncated=excerpt.size > 0,
         is_binary=True,
         cut_lines=[],
     )
-    said = say(
-        "'{path}' is a binary file ({size}), not a text.", path=visible_name(reading.path), size=size_text(reading.size)
+    summary = say(
+        "'{path}' is a binary file ({size}), not a text.", path=visible_name(excerpt.path), size=size_text(excerpt.size)
     )
-    text: list[Line] = [said]
-    if reading.kind:
-        text.append(say("It begins like a {kind}.", kind=reading.kind))
-    text.append(say("First bytes: {bytes}", bytes=reading.first_bytes.hex(" ")))
+    text: list[Line] = [summary]
+    if excerpt.kind:
+        text.append(say("It begins like a {kind}.", kind=excerpt.kind))
+    text.append(say("First bytes: {bytes}", bytes=excerpt.first_bytes.hex(" ")))
     return ToolResult(text, data)
 
 
-def written(result: Written, *, appended: bool) -> ToolResult[FileWritten]:
+def written(result: WrittenFile, *, appended: bool) -> ToolResult[FileWritten]:
     name = visible_name(result.path)
     facts = {"path": name, "size": size_text(result.size), "lines": result.lines}
     if appended and not result.created:
-        said = say("Added {lines} line(s) to the end of '{path}', which has {size} now.", **facts)
+        summary = say("Added {lines} line(s) to the end of '{path}', which has {size} now.", **facts)
     elif result.created:
-        said = say("Wrote the new file '{path}': {lines} line(s), {size}.", **facts)
+        summary = say("Wrote the new file '{path}': {lines} line(s), {size}.", **facts)
     else:
-        said = say("Wrote '{path}' over what was there: {lines} line(s), {size}.", **facts)
-    text: list[Line] = [said]
-    form = result.form
+        summary = say("Wrote '{path}' over what was there: {lines} line(s), {size}.", **facts)
+    text: list[Line] = [summary]
+    text_format = result.format
     if result.fell_back_from is not None:
         text.append(
             say(
@@ -217,119 +217,119 @@ def written(result: Written, *, appended: bool) -> ToolResult[FileWritten]:
                 old=result.fell_back_from,
             )
         )
-    elif form.encoding != "utf-8" or form.line_ending == "crlf":
+    elif text_format.encoding != "utf-8" or text_format.line_ending == "crlf":
         text.append(
             say(
                 "Encoding: {encoding}, line ends: {ending}, as the file has them.",
-                encoding=form.encoding,
-                ending=form.line_ending,
+                encoding=text_format.encoding,
+                ending=text_format.line_ending,
             )
         )
     text.append(say("Note: Use 'read_file' to see it, 'edit_file' to change parts of it."))
     return ToolResult(text, _written(result))
 
 
-def imported(result: Written, source: str) -> ToolResult[FileWritten]:
-    said = say(
+def imported(result: WrittenFile, source: str) -> ToolResult[FileWritten]:
+    summary = say(
         "Copied '{source}' into the workspace as '{path}' ({size}, {encoding}).",
         source=visible_name(source),
         path=visible_name(result.path),
         size=size_text(result.size),
-        encoding=result.form.encoding,
+        encoding=result.format.encoding,
     )
-    return ToolResult([said, say("Note: Use 'read_file' to read it.")], _written(result))
+    return ToolResult([summary, say("Note: Use 'read_file' to read it.")], _written(result))
 
 
-def _written(result: Written) -> FileWritten:
+def _written(result: WrittenFile) -> FileWritten:
     return FileWritten(
         path=result.path,
         size=result.size,
-        encoding=result.form.encoding,
-        line_ending=result.form.line_ending,
+        encoding=result.format.encoding,
+        line_ending=result.format.line_ending,
         created=result.created,
     )
 
 
-def edited(result: Edited) -> ToolResult[FileEdited]:
-    """Tell what changed as a diff."""
-    replacements = sum(count for _, count in result.changed)
-    said = say(
+def edited(result: EditedFile) -> ToolResult[FileEdited]:
+    """Return what changed as a diff."""
+    count = sum(count for _, count in result.replacements)
+    summary = say(
         "Changed '{path}' in {count} place(s); it has {size} now ({encoding}, line ends: {ending}).",
         path=visible_name(result.path),
-        count=replacements,
+        count=count,
         size=size_text(result.size),
-        encoding=result.form.encoding,
-        ending=result.form.line_ending,
+        encoding=result.format.encoding,
+        ending=result.format.line_ending,
     )
     data = FileEdited(
         path=result.path,
         size=result.size,
-        encoding=result.form.encoding,
-        line_ending=result.form.line_ending,
-        replacements=replacements,
-        edits=[EditPlace(line=line, count=count) for line, count in result.changed],
+        encoding=result.format.encoding,
+        line_ending=result.format.line_ending,
+        replacements=count,
+        edits=[EditPlace(line=line, count=count) for line, count in result.replacements],
         diff=result.diff,
     )
-    text: list[Line] = [said, Block(result.diff, margin="")]
+    text: list[Line] = [summary, Block(result.diff, margin="")]
     return ToolResult([*text, say("Note: Use 'read_file' to see the whole.")], data)
 
 
-def listed(listing: Listing) -> ToolResult[DirectoryListed]:
-    """Tell what is in a folder."""
+def listed(listing: DirectoryListing) -> ToolResult[DirectoryListed]:
+    """Return a page of a folder."""
     data = DirectoryListed(
         path=listing.path,
-        entries=[entry_row(row) for row in listing.rows],
+        entries=[entry_row(entry) for entry in listing.entries],
         offset=listing.offset,
         total=UNKNOWN if listing.total is None else listing.total,
-        has_more=listing.total is None or listing.offset + len(listing.rows) < listing.total,
-        truncated=listing.total is None or listing.offset + len(listing.rows) < listing.total,
+        has_more=listing.total is None or listing.offset + len(listing.entries) < listing.total,
+        truncated=listing.total is None or listing.offset + len(listing.entries) < listing.total,
     )
     name = f"'{visible_name(listing.path)}'" if listing.path else say("The workspace")
-    if not listing.rows:
-        return ToolResult([say("{folder} is empty.", folder=name), _how_to_begin(listing)], data)
+    if not listing.entries:
+        return ToolResult([say("{folder} is empty.", folder=name), _how_to_begin()], data)
     if listing.total is None:
         heading = say("{folder}: more than {count} entries (counting was stopped).", folder=name, count=listing.counted)
     else:
         heading = say("{folder}: {total} entries.", folder=name, total=listing.total)
     rest = say("… {left_out} more of these are in the structured result; or use a smaller limit and the next offset.")
-    text: list[Line | Rows] = [heading, Rows([row_text(row) for row in listing.rows], rest)]
+    text: list[Line | Rows] = [heading, Rows([row_text(entry) for entry in listing.entries], rest)]
     if data.has_more:
-        after = listing.offset + len(listing.rows)
+        after = listing.offset + len(listing.entries)
         text += ["", say("Note: There are more. To go on: 'list_directory' with offset {offset}.", offset=after)]
     else:
         text += ["", say("Note: Use 'read_file' to read a file, 'search_files' or 'grep' to find one.")]
     return ToolResult(text, data)
 
 
-def _how_to_begin(listing: Listing) -> Phrase:
+def _how_to_begin() -> Phrase:
     return say("Note: 'write_file' makes a file, 'import_file' copies one from a folder that the person allowed.")
 
 
-def entry_row(row: Row) -> EntryRow:
-    return EntryRow(path=row.path, kind=row.kind, size=row.size, modified=row.modified)
+def entry_row(entry: DirectoryEntry) -> EntryRow:
+    return EntryRow(path=entry.path, kind=entry.kind, size=entry.size, modified=entry.modified)
 
 
-def row_text(row: Row) -> Phrase:
+def row_text(entry: DirectoryEntry) -> Phrase:
     """Return an entry on one line. Folders end in a slash, links in an at sign, as `ls -F` has it."""
-    sign = {"file": "", "folder": "/", "link": "@", "other": "?"}[row.kind]
-    size = f"  {size_text(row.size)}" if row.kind == "file" else ""
+    sign = {"file": "", "folder": "/", "link": "@", "other": "?"}[entry.kind]
+    size = f"  {size_text(entry.size)}" if entry.kind == "file" else ""
     return layout(
-        "  {path}{sign}{size}  {modified}", path=visible_name(row.path), sign=sign, size=size, modified=row.modified
+        "  {path}{sign}{size}  {modified}", path=visible_name(entry.path), sign=sign, size=size, modified=entry.modified
     )
 
 
 def moved(source: str, path: str, kind: Kind) -> ToolResult[FileMoved]:
-    said = say("Moved '{source}' to '{path}'.", source=visible_name(source), path=visible_name(path))
+    summary = say("Moved '{source}' to '{path}'.", source=visible_name(source), path=visible_name(path))
     note = say("Note: Use 'list_directory' to see what is there.")
-    return ToolResult([said, note], FileMoved(source=source, path=path, kind=kind))
+    return ToolResult([summary, note], FileMoved(source=source, path=path, kind=kind))
 
 
 def deleted(path: str, kind: Kind) -> ToolResult[FileDeleted]:
-    said = {
+    summary = {
         "file": say("Deleted the file '{path}'.", path=visible_name(path)),
         "folder": say("Deleted the empty folder '{path}'.", path=visible_name(path)),
         "link": say("Deleted the link '{path}'; what it points to was not touched.", path=visible_name(path)),
         "other": say("Deleted '{path}', which was no regular file.", path=visible_name(path)),
     }[kind]
     note = say("Note: Use 'list_directory' to see what is left.")
-    return ToolResult([said, note], FileDeleted(path=path, kind=kind))
+    return ToolResult([summary, note], FileDeleted(path=path, kind=kind))

@@ -1,0 +1,261 @@
+"""What the engine refuses, in words: its only module with texts for readers. Nothing is decided here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from madang.core.errors import (
+    Conflict,
+    InvalidArguments,
+    InvalidPath,
+    LimitExceeded,
+    NotFound,
+    NotRegular,
+    OutOfRange,
+    ToolError,
+    Unavailable,
+)
+from madang.core.phrases import Phrase, say
+from madang.core.texts import visible_name
+from madang.services.workspace.domain.exports import MAX_EXPORT_BYTES, SkippedFile
+from madang.storage.files.encodings import EncodingName
+
+MAX_NAMED_SKIPPED = 10
+MAX_REASON_CHARS = 300
+
+
+def _list_directory_hint() -> Phrase:
+    return say("Use 'list_directory' to see what there is.")
+
+
+# Reading and writing
+
+
+def file_too_large(path: str, max_bytes: int) -> LimitExceeded:
+    return LimitExceeded(
+        say(
+            "'{path}' has more than {limit} MiB. Nothing was changed.",
+            path=visible_name(path),
+            limit=max_bytes // 1024**2,
+        ),
+        hint=say("Work on smaller files: 'read_file' reads a part of one of any size."),
+    )
+
+
+def line_out_of_range(path: str, line: int, total: int) -> OutOfRange:
+    return OutOfRange(
+        say("Line {line} does not exist: '{path}' has {total} lines.", line=line, path=visible_name(path), total=total),
+        hint=say("Use a startLine from 1 to {total}.", total=max(total, 1)),
+    )
+
+
+def line_not_counted(path: str, counted: int) -> LimitExceeded:
+    return LimitExceeded(
+        say("Time was up after the first {count} lines of '{path}'.", count=counted, path=visible_name(path)),
+        hint=say("Call again: counting goes on where it stopped. Or find the place with 'grep'."),
+    )
+
+
+def end_before_start(start_line: int) -> InvalidArguments:
+    return InvalidArguments(
+        say("endLine: must be at least startLine ({line}).", line=start_line),
+        hint=say("Leave endLine out to read on from startLine."),
+    )
+
+
+def cannot_append_to_binary(path: str) -> NotRegular:
+    return NotRegular(
+        say("'{path}' is a binary file: no text can be added to it.", path=visible_name(path)),
+        hint=say("Write to another path, or replace it with mode 'overwrite'."),
+    )
+
+
+def cannot_edit_binary(path: str) -> NotRegular:
+    return NotRegular(
+        say("'{path}' is a binary file, not a text.", path=visible_name(path)),
+        hint=say("Only texts can be edited; 'write_file' replaces a file."),
+    )
+
+
+def cannot_encode(path: str, error: UnicodeEncodeError, encoding: EncodingName) -> InvalidArguments:
+    char = error.object[error.start]
+    return InvalidArguments(
+        say(
+            "'{path}' is in {encoding}, which has no '{char}' (U+{code}). Nothing was changed.",
+            path=visible_name(path),
+            encoding=encoding,
+            char=char,
+            code=f"{ord(char):04X}",
+        ),
+        hint=say("Write it with characters that {encoding} has, or the whole file as UTF-8.", encoding=encoding),
+    )
+
+
+def offset_out_of_range(path: str, count: int) -> OutOfRange:
+    return OutOfRange(
+        say("There are only {count} entries in '{path}'.", count=count, path=visible_name(path) or "."),
+        hint=say("Use an offset from 0 to {most}.", most=max(count - 1, 0)),
+    )
+
+
+def not_outside(source: str) -> InvalidPath:
+    return InvalidPath(
+        say("'{path}' does not name a file outside of the workspace.", path=visible_name(source)),
+        hint=say("Give an absolute path in a folder that the person allowed; 'move_file' renames files here."),
+    )
+
+
+# Edits. `edit` is the number of the edit and how many there are.
+
+
+def edit_changes_nothing(edit: tuple[int, int]) -> InvalidArguments:
+    return InvalidArguments(
+        say("In {which} oldText and newText are the same. Nothing was changed.", which=_which(edit)),
+        hint=say("Leave this edit out, or write what it should become."),
+    )
+
+
+def edit_is_ambiguous(path: str, edit: tuple[int, int], count: int, lines: Sequence[int]) -> Conflict:
+    more = ", …" if count > len(lines) else ""
+    return Conflict(
+        say(
+            "The oldText of {which} is in '{path}' {count} times, on lines {lines}. Nothing was changed.",
+            which=_which(edit),
+            path=visible_name(path),
+            count=count,
+            lines=", ".join(map(str, lines)) + more,
+        ),
+        hint=say("Give more of the lines around the right one, or set replaceAll."),
+    )
+
+
+def edit_not_found(path: str, edit: tuple[int, int]) -> NotFound:
+    return NotFound(_not_found(path, edit), hint=say("Use 'read_file' to see the text as it is now."))
+
+
+def edit_nearly_found(path: str, edit: tuple[int, int], first: int, last: int, likeness: float, lines: str) -> NotFound:
+    if likeness == 1:
+        message = say(
+            "{message} Lines {first} to {last} differ from it only in white space: {piece}",
+            message=_not_found(path, edit),
+            first=first,
+            last=last,
+            piece=_quoted(lines),
+        )
+    else:
+        message = say(
+            "{message} The nearest are lines {first} to {last} ({percent} % alike): {piece}",
+            message=_not_found(path, edit),
+            first=first,
+            last=last,
+            percent=int(likeness * 100),
+            piece=_quoted(lines),
+        )
+    return NotFound(message, hint=say("Copy the lines exactly as they are, from 'read_file', and call again."))
+
+
+def _which(edit: tuple[int, int]) -> Phrase:
+    number, total = edit
+    return say("edit {number} of {total}", number=number, total=total)
+
+
+def _not_found(path: str, edit: tuple[int, int]) -> Phrase:
+    which = _which(edit)
+    return say("The oldText of {which} is not in '{path}'. Nothing was changed.", which=which, path=visible_name(path))
+
+
+def _quoted(lines: str) -> str:
+    """Return lines as one JSON-like string: an error is one line, and white space must be seen."""
+    escaped = lines.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t")
+    return f'"{escaped}"'
+
+
+# Exports
+
+
+def export_not_found(id: str) -> NotFound:
+    return NotFound(say("There is no export '{id}'.", id=id[:100]))
+
+
+def export_takes_too_much() -> LimitExceeded:
+    return LimitExceeded(
+        say("The export is larger than {limit} GiB.", limit=MAX_EXPORT_BYTES // 1024**3),
+        hint=say("Export fewer files: call 'export_zip' once for each part."),
+    )
+
+
+def too_many_files(max_files: int) -> LimitExceeded:
+    return LimitExceeded(
+        say("There are more than {most} files.", most=max_files),
+        hint=say("Pack some of the folders by themselves: call 'export_zip' once for each."),
+    )
+
+
+def nothing_to_export(skipped: Sequence[SkippedFile]) -> ToolError:
+    hint = _list_directory_hint()
+    if not skipped:
+        return NotFound(say("There are no files there. Nothing was exported."), hint=hint)
+    names = ", ".join(f"'{visible_name(file.path)}'" for file in skipped[:MAX_NAMED_SKIPPED])
+    if all(file.reason == "missing" for file in skipped):
+        return NotFound(say("None of the files is there: {names}. Nothing was exported.", names=names), hint=hint)
+    return NotRegular(
+        say("Nothing there can be packed: {names}. Links and special files are never packed.", names=names), hint=hint
+    )
+
+
+# Searching
+
+
+def cannot_search(path: str) -> NotRegular:
+    return NotRegular(
+        say("'{path}' is neither a file nor a folder: links are never followed.", path=visible_name(path)),
+        hint=_list_directory_hint(),
+    )
+
+
+def bad_pattern(reason: str) -> InvalidArguments:
+    return InvalidArguments(
+        say("pattern: {reason}.", reason=_brief(reason)),
+        hint=say(
+            "Patterns are Rust regular expressions, line by line: no look-around, no back-references. "
+            "Put a backslash before signs that are meant as they are."
+        ),
+    )
+
+
+def bad_glob(reason: str) -> InvalidArguments:
+    return InvalidArguments(
+        say("glob: {reason}.", reason=_brief(reason)), hint=say("A glob is like '*.py' or 'src/**/*.ts'.")
+    )
+
+
+def bad_set(set: str, reason: str) -> InvalidArguments:
+    return InvalidArguments(
+        say("pattern: the set '{set}' cannot be used: {reason}.", set=set, reason=reason),
+        hint=say("Write sets like [abc] or [a-z]."),
+    )
+
+
+def too_many_alternatives(max_alternatives: int) -> InvalidArguments:
+    return InvalidArguments(
+        say("pattern: its braces stand for more than {most} patterns.", most=max_alternatives),
+        hint=say("Use fewer alternatives in one call."),
+    )
+
+
+def ripgrep_missing() -> Unavailable:
+    return Unavailable(
+        say("The program 'rg' (ripgrep) is not there."),
+        hint=say("Ask the person to install it: pip install ripgrep. 'search_files' and 'read_file' work without."),
+    )
+
+
+def ripgrep_not_started(error: OSError) -> Unavailable:
+    return Unavailable(
+        say("The program 'rg' (ripgrep) cannot be started: {reason}.", reason=error.strerror or str(error)),
+        hint=say("Ask the person to install it anew: pip install --force-reinstall ripgrep."),
+    )
+
+
+def _brief(reason: str) -> str:
+    return " ".join(reason.split())[:MAX_REASON_CHARS].rstrip(".")
