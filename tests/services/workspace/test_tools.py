@@ -346,3 +346,24 @@ async def test_a_file_that_is_too_large_to_edit_says_so(asker: Asker) -> None:
     reply = await asker.ask("edit_file", path="big.txt", edits=[{"oldText": "a", "newText": "b"}])
 
     assert reply.error_code == "limit_exceeded"
+
+
+async def test_lines_full_of_controls_are_shown_as_far_as_the_answer_says(asker: Asker) -> None:
+    """A control is shown as six characters, and the answer must not be truncated for that."""
+    lines = ["\x1b[31m" * 10 for _ in range(120)]
+    await asker.done("write_file", path="colours.log", content="\n".join(lines))
+
+    reply = await asker.done("read_file", path="colours.log")
+
+    last = reply.data["endLine"]
+    assert last < len(lines)
+    assert f"\n{last:>6}\t" + "\\u001b[31m" * 10 in reply.text
+    assert f"startLine {last + 1}." in reply.text
+
+
+async def test_the_nearest_lines_are_quoted_with_every_white_space_visible(asker: Asker) -> None:
+    await asker.done("write_file", path="a.txt", content='say "one"\u2028two\tthree\x1b\\n\n')
+
+    reply = await asker.ask("edit_file", path="a.txt", edits=[{"oldText": 'say "one" two threes', "newText": "x"}])
+
+    assert ' % alike): "say \\"one\\"\\u2028two\\tthree\\u001b\\\\n"' in reply.text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 
 from madang.core.errors import (
@@ -22,6 +23,7 @@ from madang.storage.files.encodings import EncodingName
 
 MAX_NAMED_SKIPPED = 10
 MAX_REASON_CHARS = 300
+MAX_QUOTED_CHARS = 1_000
 
 
 def _list_directory_hint() -> Phrase:
@@ -130,14 +132,14 @@ def edit_is_ambiguous(path: str, edit: tuple[int, int], count: int, lines: Seque
 
 
 def edit_not_found(path: str, edit: tuple[int, int]) -> NotFound:
-    return NotFound(_not_found(path, edit), hint=say("Use 'read_file' to see the text as it is now."))
+    return NotFound(_missing_old_text(path, edit), hint=say("Use 'read_file' to see the text as it is now."))
 
 
 def edit_nearly_found(path: str, edit: tuple[int, int], first: int, last: int, likeness: float, lines: str) -> NotFound:
     if likeness == 1:
         message = say(
             "{message} Lines {first} to {last} differ from it only in white space: {piece}",
-            message=_not_found(path, edit),
+            message=_missing_old_text(path, edit),
             first=first,
             last=last,
             piece=_quoted(lines),
@@ -145,7 +147,7 @@ def edit_nearly_found(path: str, edit: tuple[int, int], first: int, last: int, l
     else:
         message = say(
             "{message} The nearest are lines {first} to {last} ({percent} % alike): {piece}",
-            message=_not_found(path, edit),
+            message=_missing_old_text(path, edit),
             first=first,
             last=last,
             percent=int(likeness * 100),
@@ -159,15 +161,14 @@ def _which(edit: tuple[int, int]) -> Phrase:
     return say("edit {number} of {total}", number=number, total=total)
 
 
-def _not_found(path: str, edit: tuple[int, int]) -> Phrase:
+def _missing_old_text(path: str, edit: tuple[int, int]) -> Phrase:
     which = _which(edit)
     return say("The oldText of {which} is not in '{path}'. Nothing was changed.", which=which, path=visible_name(path))
 
 
 def _quoted(lines: str) -> str:
-    """Return lines as one JSON-like string: an error is one line, and white space must be seen."""
-    escaped = lines.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t")
-    return f'"{escaped}"'
+    """Return lines as a JSON string: an error is one line, and white space must be seen, U+2028 too."""
+    return visible_name(json.dumps(lines, ensure_ascii=False), max_chars=MAX_QUOTED_CHARS)
 
 
 # Exports

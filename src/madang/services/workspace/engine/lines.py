@@ -11,6 +11,7 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from itertools import islice
 
+from madang.core.texts import block
 from madang.services.workspace.domain.files import TextLine
 from madang.storage.files.encodings import EncodingName, byte_order_mark, decode_piece
 
@@ -18,6 +19,10 @@ BLOCK_BYTES = 64 * 1024
 WINDOW_BYTES = 64 * 1024
 MAX_LINE_INDEXES = 64
 MAX_COUNT_S = 2.0
+MAX_SHOWN_CHAR_BYTES = 6
+"""An escape such as `\\u001b`."""
+LINE_NUMBER_BYTES = 8
+"""A number of six digits, a tab and the line feed."""
 
 _FileVersion = tuple[int, int, int, int]
 
@@ -133,7 +138,7 @@ def read_lines(
         position = 0
         for end in index.ends(window):
             line = _text_line(number, window[position:end], end - position, encoding, max_chars, ended=True)
-            room -= len(line.text.encode()) + 8
+            room -= _shown_bytes(line.text) + LINE_NUMBER_BYTES
             if room < 0 and number > first:
                 return
             yield line
@@ -148,7 +153,7 @@ def read_lines(
             length = (after if after is not None else size) - offset - position
             if length > 0 and len(window) > position:
                 line = _text_line(number, window[position:], length, encoding, max_chars, ended=after is not None)
-                room -= len(line.text.encode()) + 8
+                room -= _shown_bytes(line.text) + LINE_NUMBER_BYTES
                 if room < 0 and number > first:
                     return
                 yield line
@@ -178,11 +183,16 @@ def _text_line(
 
 
 def _fitting(text: str, limit: int) -> str:
-    """Return as much of a text as has at most `limit` characters and `limit` bytes."""
+    """Return as much of a text as has at most `limit` characters and, when it is shown, `limit` bytes."""
     fitting = text[:limit]
-    while (excess := len(fitting.encode(errors="replace")) - limit) > 0:
-        fitting = fitting[: len(fitting) - max(1, excess // 4)]
+    while (excess := _shown_bytes(fitting) - limit) > 0:
+        fitting = fitting[: len(fitting) - max(1, excess // MAX_SHOWN_CHAR_BYTES)]
     return fitting
+
+
+def _shown_bytes(text: str) -> int:
+    """Return how many bytes a text has in an answer, where its controls are escapes."""
+    return len(block(text, margin="").encode(errors="replace"))
 
 
 def _read_into(fd: int, buffer: bytearray, offset: int) -> bytearray | None:

@@ -42,7 +42,7 @@ MatchLimit = Annotated[int, Field(ge=1, le=MAX_MATCHES)]
 ContextLines = Annotated[int, Field(ge=0, le=10)]
 
 Rest = ParamSpec("Rest")
-ResultT = TypeVar("ResultT")
+ChangeT = TypeVar("ChangeT")
 
 MAX_RUNNING_SEARCHES = 3
 """Searches at a time: each may take seconds, and reading a file must still find a free thread."""
@@ -143,8 +143,8 @@ class FileTools:
         return views.imported(result, source)
 
     async def _change(
-        self, call: Call, change: Callable[Concatenate[Call, Rest], ResultT], *args: Rest.args, **kwargs: Rest.kwargs
-    ) -> ResultT:
+        self, call: Call, change: Callable[Concatenate[Call, Rest], ChangeT], *args: Rest.args, **kwargs: Rest.kwargs
+    ) -> ChangeT:
         """Run a change in a thread, one at a time in each session, and publish it.
 
         The queue is here and not at the folder's lock, which another process may hold: a thread that waits for the
@@ -159,7 +159,7 @@ class FileTools:
             raise workspace_busy() from None
         work = asyncio.ensure_future(asyncio.to_thread(change, call, *args, **kwargs))
 
-        def release(done: asyncio.Future[ResultT]) -> None:
+        def release(done: asyncio.Future[ChangeT]) -> None:
             lock.release()
             if not done.cancelled():
                 done.exception()  # marks it as retrieved, or asyncio logs it after a cancelled call

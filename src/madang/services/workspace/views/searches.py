@@ -12,6 +12,9 @@ from madang.core.texts import visible_name
 from madang.services.workspace.domain.files import FileMatches, LineMatch, LineMatches, StopReason
 from madang.services.workspace.views.files import EntryRow, entry_row, row_text
 
+ROW_MARGIN = "  "
+"""Before each line of a match, as in every list: a file's name must not begin a line of the answer."""
+
 
 class FilesFound(Document):
     pattern: str
@@ -147,5 +150,5 @@ def _match_rows(matches: Sequence[LineMatch]) -> list[Block]:
             if until is None or number < until:
                 lines.append(f"{name}-{number}- {text}")
                 last_line = number
-        rows.append(Block("\n".join(lines), margin=""))
+        rows.append(Block("\n".join(lines), ROW_MARGIN))
     return rows
