@@ -45,11 +45,11 @@ def packed(reply: Reply) -> dict[str, bytes]:
     path = Path(reply.data["path"])
     subprocess.run(["unzip", "-tqq", path], check=True, stdout=subprocess.DEVNULL)
     with zipfile.ZipFile(path) as archive:
-        found = {info.filename: archive.read(info) for info in archive.infolist()}
-    assert reply.data["files"] == [{"path": name, "size": len(data)} for name, data in found.items()]
+        contents = {info.filename: archive.read(info) for info in archive.infolist()}
+    assert reply.data["files"] == [{"path": name, "size": len(data)} for name, data in contents.items()]
     assert reply.data["sha256"] == hashlib.sha256(path.read_bytes()).hexdigest()
     assert reply.data["size"] == path.stat().st_size
-    return found
+    return contents
 
 
 @pytest.mark.parametrize("name", ["a", "notes.txt"])
@@ -83,7 +83,7 @@ async def test_t10_links_are_named_and_neither_followed_nor_packed(
 
     assert packed(whole) == packed(named) == {"own.txt": b"own"}
     for reply, more in ((whole, []), (named, ["folder/key", "root/etc/passwd"])):
-        reasons = {one["path"]: one["reason"] for one in reply.data["skipped"]}
+        reasons = {file["path"]: file["reason"] for file in reply.data["skipped"]}
         assert reasons == {**dict.fromkeys([*links, *more], "link"), "pipe": "not_regular"}
         assert all(f"  {name}: it is or leads through a symbolic link" in reply.text for name in links)
     for name in [*links, "folder/key", "root/etc/passwd", "pipe"]:
@@ -115,10 +115,10 @@ async def test_t10_files_that_grow_and_shrink_are_packed_as_the_manifest_says(as
     changing.start()
     try:
         for _ in range(15):
-            found = packed(await asker.done("export_zip", files=["."]))
+            contents = packed(await asker.done("export_zip", files=["."]))
 
-            assert set(found) == {"grows", "shrinks"}
-            assert found["grows"].startswith(b"x" * 3_000_000)
+            assert set(contents) == {"grows", "shrinks"}
+            assert contents["grows"].startswith(b"x" * 3_000_000)
             copy = await asker.done("export_file", path="grows")
             assert copy.data["sha256"] == hashlib.sha256(Path(copy.data["path"]).read_bytes()).hexdigest()
             assert copy.data["size"] == Path(copy.data["path"]).stat().st_size
@@ -149,8 +149,8 @@ async def test_t10_swapping_a_file_for_a_link_while_it_is_packed_leads_nowhere(
     swapping.start()
     try:
         for _ in range(60):
-            found = packed(await asker.done("export_zip", files=["own.txt", "folder", "folder/a.txt"]))
-            assert found in ({"own.txt": b"own"}, {"own.txt": b"own", "folder/a.txt": b"good"})
+            contents = packed(await asker.done("export_zip", files=["own.txt", "folder", "folder/a.txt"]))
+            assert contents in ({"own.txt": b"own"}, {"own.txt": b"own", "folder/a.txt": b"good"})
             reply = await asker.ask("export_file", path="folder/a.txt")
             assert reply.is_error or Path(reply.data["path"]).read_bytes() == b"good"
     finally:
@@ -344,8 +344,8 @@ def test_t55_an_export_that_is_killed_leaves_nothing(tmp_path: Path) -> None:
 
 
 def _drafts(path: Path) -> dict[str, int]:
-    found = {}
+    sizes = {}
     for draft in (path / "temporary").glob("draft-*"):
         with suppress(FileNotFoundError):
-            found[draft.name] = draft.stat().st_size
-    return found
+            sizes[draft.name] = draft.stat().st_size
+    return sizes

@@ -20,6 +20,9 @@ import pytest
 from anyio import fail_after
 
 from madang.core.ids import SessionId
+from madang.core.tools import DEFAULT_TIME_LIMIT_S
+from madang.services.workspace.tools import files
+from madang.storage.folders.folder import MAX_LOCK_WAIT_S
 from tests.asking import Asker, open_asker
 from tests.security.strolling import TOOLS, stroll
 from tests.services.workspace.workspaces import folder_of
@@ -38,7 +41,7 @@ async def test_t01_no_path_leads_out_of_the_folder_with_any_tool(tmp_path: Path)
 
     assert set(codes) == {*TOOLS, "move_file to"}
     assert codes.pop("move_file to") <= {"invalid_path", "not_found"}
-    assert all(found == {"invalid_path"} for found in codes.values()), codes
+    assert all(seen == {"invalid_path"} for seen in codes.values()), codes
     assert (tmp_path / "canary.txt").read_text() == "canary"
 
 
@@ -267,7 +270,7 @@ async def test_t07_huge_files_and_folders_are_paged_in_bounded_memory(roomy: Ask
         listed = await timely("list_directory", path="many")
         middle = await timely("list_directory", path="many", offset=150_000, limit=1000)
         down = await timely("list_directory", path="d", depth=64)
-        found = await timely("search_files", pattern="*9.never")
+        matches = await timely("search_files", pattern="*9.never")
         grepped = await timely("grep", pattern="last needle")
         edited = await asker.ask("edit_file", path="line.txt", edits=EDITS)
         written = await asker.ask("write_file", path="sparse.txt", content="x", mode="append")
@@ -283,7 +286,7 @@ async def test_t07_huge_files_and_folders_are_paged_in_bounded_memory(roomy: Ask
     assert listed["total"] in (200_000, -1), "-1 on a machine that is too busy to count them in time"
     assert middle["entries"][0]["path"] == "many/150000"
     assert len(down["entries"]) == 50
-    assert found["truncated"], "the folders are deeper than a search goes"
+    assert matches["truncated"], "the folders are deeper than a search goes"
     assert [hit["path"] for hit in grepped["matches"]] in ([], ["line.txt"])
     assert (edited.error_code, written.error_code) == ("limit_exceeded", "limit_exceeded")
     assert grown < 64 * 1024, f"{grown} KiB"
@@ -448,17 +451,17 @@ async def test_t39_other_calls_go_on_while_a_search_runs(asker: Asker) -> None:
 
 
 async def test_a_session_whose_folder_is_kept_by_another_process_takes_no_threads_from_others(asker: Asker) -> None:
-    """Forty writers wait for one that does not go on; somebody else reads meanwhile, and then all of them write."""
+    """Forty writers queue behind a lock; another session reads meanwhile, and then all of them write."""
     other = asker.with_call(session_id=SessionId("other"))
     await other.done("write_file", path="a.txt", content="text")
     lock = os.open(folder_of(asker).parent / "temporary/lock", os.O_RDWR | os.O_CREAT)
     fcntl.flock(lock, fcntl.LOCK_EX)
     try:
         writers = [asyncio.create_task(asker.ask("write_file", path=f"{n}.txt", content="x")) for n in range(40)]
-        given_up = [asyncio.create_task(asker.ask("delete_file", path="0.txt")) for _ in range(40)]
+        cancelled = [asyncio.create_task(asker.ask("delete_file", path="0.txt")) for _ in range(40)]
         await other.done("read_file", path="a.txt")  # by then they all have begun
-        for one in given_up:
-            one.cancel()
+        for delete in cancelled:
+            delete.cancel()
         await other.done("read_file", path="a.txt")
         was_first = not any(writer.done() for writer in writers)
     finally:
@@ -466,6 +469,24 @@ async def test_a_session_whose_folder_is_kept_by_another_process_takes_no_thread
 
     assert was_first
     assert [(await writer).error_code for writer in writers] == [""] * 40
+
+
+async def test_a_change_that_waited_too_long_in_its_session_says_so_before_the_call_times_out(
+    asker: Asker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert files.MAX_QUEUE_WAIT_S + MAX_LOCK_WAIT_S < DEFAULT_TIME_LIMIT_S
+    monkeypatch.setattr(files, "MAX_QUEUE_WAIT_S", 0.05)
+    lock = os.open(folder_of(asker).parent / "temporary/lock", os.O_RDWR | os.O_CREAT)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    try:
+        first = asyncio.create_task(asker.ask("write_file", path="a.txt", content="x"))
+        await asyncio.sleep(0)
+        second = await asker.ask("write_file", path="b.txt", content="x")
+    finally:
+        os.close(lock)
+
+    assert second.error_code == "unavailable"
+    assert (await first).error_code == ""
 
 
 APPEND = """

@@ -38,8 +38,8 @@ def workspace(asker: Asker) -> Path:
 def left_behind(folders: Folders) -> list[str]:
     """Return what there is beside the workspace."""
     with folders.of(CALL) as session:
-        found = [path.name for name in ("exports", "temporary") for path in (session.path / name).iterdir()]
-    return [name for name in found if name != "lock"]
+        names = [path.name for name in ("exports", "temporary") for path in (session.path / name).iterdir()]
+    return [name for name in names if name != "lock"]
 
 
 def archive_of(reply: Reply) -> zipfile.ZipFile:

@@ -58,15 +58,15 @@ def test_a_long_name_is_cut_before_its_extension() -> None:
 
 
 @given(st.text(max_size=300), st.text(max_size=300))
-def test_any_text_becomes_a_name_that_can_be_kept(wanted: str, source: str) -> None:
+def test_any_text_becomes_a_name_that_can_be_stored(wanted: str, source: str) -> None:
     id = new_id()
     for name in (file_name(wanted, source), package_name(wanted)):
-        kept = stored_name(id, name)
+        stored = stored_name(id, name)
 
         assert len(name.encode()) <= MAX_EXPORT_NAME_BYTES
         assert clean_name(name) == name
-        assert parse_path(kept) == (kept,)
-        assert parse_stored_name(kept) == (id, name)
+        assert parse_path(stored) == (stored,)
+        assert parse_stored_name(stored) == (id, name)
         assert export_id(export_uri(id, name)) == id
 
 

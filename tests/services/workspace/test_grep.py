@@ -20,7 +20,7 @@ from tests.asking import Asker
 from tests.services.workspace.workspaces import folder_of
 
 
-async def found(asker: Asker, pattern: str, **more: object) -> list[tuple[str, int, str]]:
+async def grep(asker: Asker, pattern: str, **more: object) -> list[tuple[str, int, str]]:
     reply = await asker.done("grep", pattern=pattern, **more)
     return [(hit["path"], hit["line"], hit["text"]) for hit in reply.data["matches"]]
 
@@ -34,11 +34,11 @@ async def test_lines_are_found_in_the_order_of_their_paths(asker: Asker) -> None
     assert reply.text.startswith(
         "[grep] 2 line(s) in 2 file(s) of the workspace fit 'needle':\n  a.txt:1: needle 1\n  b/two.txt:2: needle 2\n"
     )
-    assert len(await found(asker, "needle", ignoreCase=True)) == 3
-    assert await found(asker, r"needle \d", path="b") == [("b/two.txt", 2, "needle 2")]
-    assert await found(asker, "needle", path="a.txt") == [("a.txt", 1, "needle 1")]
-    assert await found(asker, "needle", glob="b/**") == [("b/two.txt", 2, "needle 2")]
-    assert await found(asker, "needle", glob="*.md") == []
+    assert len(await grep(asker, "needle", ignoreCase=True)) == 3
+    assert await grep(asker, r"needle \d", path="b") == [("b/two.txt", 2, "needle 2")]
+    assert await grep(asker, "needle", path="a.txt") == [("a.txt", 1, "needle 1")]
+    assert await grep(asker, "needle", glob="b/**") == [("b/two.txt", 2, "needle 2")]
+    assert await grep(asker, "needle", glob="*.md") == []
 
 
 async def test_the_lines_around_a_hit_come_with_it(asker: Asker) -> None:
@@ -95,7 +95,7 @@ async def test_texts_in_other_encodings_are_found_and_shown_as_text(asker: Asker
     mark = b"\xfe\xff" if codec == "utf-16-be" else b""
     (folder_of(asker) / "a.txt").write_bytes(mark + "첫째 줄\r\n둘째 line\r\n".encode(codec))
 
-    assert await found(asker, pattern) == [("a.txt", 2, "둘째 line")]
+    assert await grep(asker, pattern) == [("a.txt", 2, "둘째 line")]
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ async def test_hangul_is_found_in_cp949_too(asker: Asker, pattern: str, finds: b
     (folder_of(asker) / "a.csv").write_bytes("첫 줄\n홍길동!\n".encode("cp949"))
     (folder_of(asker) / "b.csv").write_text("홍길동!\n")
 
-    hits = {path for path, _, _ in await found(asker, pattern)}
+    hits = {path for path, _, _ in await grep(asker, pattern)}
 
     assert ("a.csv" in hits) is finds
 
@@ -130,8 +130,8 @@ async def test_hidden_and_ignored_files_are_searched_and_the_insides_of_git_are_
         await asker.done("write_file", path=path, content="ignored.txt\n")
     (folder_of(asker) / "binary").write_bytes(b"needle\n\x00\x00")
 
-    assert [path for path, _, _ in await found(asker, "needle")] == [".env", "ignored.txt"]
-    assert [path for path, _, _ in await found(asker, "needle", path=".git")] == [".git/config"]
+    assert [path for path, _, _ in await grep(asker, "needle")] == [".env", "ignored.txt"]
+    assert [path for path, _, _ in await grep(asker, "needle", path=".git")] == [".git/config"]
 
 
 async def test_ignore_files_above_the_folder_and_a_config_of_ripgrep_change_nothing(
@@ -142,17 +142,17 @@ async def test_ignore_files_above_the_folder_and_a_config_of_ripgrep_change_noth
     (tmp_path / "config").write_text("--invert-match\n")
     monkeypatch.setenv("RIPGREP_CONFIG_PATH", str(tmp_path / "config"))
 
-    assert await found(asker, "needle") == [("a.txt", 1, "needle")]
+    assert await grep(asker, "needle") == [("a.txt", 1, "needle")]
 
 
 async def test_names_and_patterns_that_look_like_options_are_none(asker: Asker) -> None:
     await asker.done("write_file", path="--files", content="-v\n")
     await asker.done("write_file", path="-x/a.txt", content="--help\n")
 
-    assert await found(asker, "--help") == [("-x/a.txt", 1, "--help")]
-    assert await found(asker, "-v", path="--files") == [("--files", 1, "-v")]
-    assert await found(asker, "-v", path="-x") == []
-    assert await found(asker, "-v", glob="--files") == [("--files", 1, "-v")]
+    assert await grep(asker, "--help") == [("-x/a.txt", 1, "--help")]
+    assert await grep(asker, "-v", path="--files") == [("--files", 1, "-v")]
+    assert await grep(asker, "-v", path="-x") == []
+    assert await grep(asker, "-v", glob="--files") == [("--files", 1, "-v")]
 
 
 async def test_a_search_stops_at_its_limit_and_says_so(asker: Asker) -> None:
@@ -169,7 +169,7 @@ async def test_a_search_stops_at_its_limit_and_says_so(asker: Asker) -> None:
 async def test_of_a_long_line_the_part_around_the_match_is_shown(asker: Asker) -> None:
     await asker.done("write_file", path="a.txt", content="가" * 3000 + " needle " + "y" * 3000 + "\n")
 
-    ((_, _, text),) = await found(asker, "needle")
+    ((_, _, text),) = await grep(asker, "needle")
 
     assert " needle " in text
     assert len(text) <= 502
@@ -180,7 +180,7 @@ async def test_a_match_is_cut_where_a_line_ends_in_the_remark_of_the_program(ask
     line = "needle " + "z" * 520 + " [... 3 more matches]"
     await asker.done("write_file", path="a.txt", content=f"{line}\nneedle [... omitted end of long line]\n")
 
-    assert [number for _, number, _ in await found(asker, "needle")] == [1, 2]
+    assert [number for _, number, _ in await grep(asker, "needle")] == [1, 2]
 
 
 @pytest.mark.parametrize(
@@ -345,7 +345,7 @@ async def test_a_flood_of_output_is_not_kept(
     assert reply.data["stopped"] == "time"
 
 
-# What was found is looked up again
+# Matches are verified
 
 
 async def test_only_what_is_really_there_is_told(asker: Asker) -> None:
@@ -388,6 +388,6 @@ async def test_searches_in_many_threads_do_not_disturb_each_other(asker: Asker) 
 async def test_a_set_with_hangul_and_brackets_in_it_finds_only_what_is_in_it(asker: Asker, pattern: str) -> None:
     await asker.done("write_file", path="a.txt", content="(\n?\n:\n|\nx\n")
 
-    found = await asker.done("grep", pattern=pattern)
+    reply = await asker.done("grep", pattern=pattern)
 
-    assert [match["text"] for match in found.data["matches"]] == (["x"] if "alpha" in pattern else [])
+    assert [match["text"] for match in reply.data["matches"]] == (["x"] if "alpha" in pattern else [])

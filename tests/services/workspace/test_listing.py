@@ -71,8 +71,8 @@ async def test_names_that_deceive_are_shown_as_they_are(asker: Asker) -> None:
 
     reply = await asker.done("list_directory")
 
-    found = await asker.done("search_files", pattern="*")
-    assert [row["path"] for row in found.data["files"]] == [row["path"] for row in reply.data["entries"]]
+    search = await asker.done("search_files", pattern="*")
+    assert [row["path"] for row in search.data["files"]] == [row["path"] for row in reply.data["entries"]]
     assert "gnp\\u202etxt.exe" in reply.text
     assert "line\\u000abreak" in reply.text
     assert "\u202e" not in reply.text

@@ -150,7 +150,7 @@ def test_each_line_is_found_at_its_number(
     try:
         index = LineIndex(len(data), codec)
         index.extend(fd, float("inf"))
-        found = [
+        one_by_one = [
             next(read_lines(fd, index, codec, number, number, max_bytes=9999, max_chars=9999)).text
             for number in range(1, len(expected) + 1)
         ]
@@ -159,7 +159,7 @@ def test_each_line_is_found_at_its_number(
         os.close(fd)
 
     assert index.counted == len(expected)
-    assert found == together == [line.removesuffix("\r") for line in expected]
+    assert one_by_one == together == [line.removesuffix("\r") for line in expected]
 
 
 def test_lines_that_cross_the_blocks_of_the_index_are_found(tmp_path: Path) -> None:

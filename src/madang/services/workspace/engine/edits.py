@@ -129,23 +129,23 @@ def _nearest(text: str, old: str) -> tuple[int, int, float, str] | None:
     """Return the lines most like `old` (first, last, likeness, text) that were found within MAX_NEAREST_S."""
     until = time.monotonic() + MAX_NEAREST_S
     lines = text.split("\n")[:MAX_COMPARED_LINES]
-    wanted = old.strip("\n").split("\n")
+    old_lines = old.strip("\n").split("\n")
     bare = [" ".join(line.split()) for line in lines]
-    bare_wanted = [" ".join(line.split()) for line in wanted]
-    anchor = max(range(len(wanted)), key=lambda index: len(bare_wanted[index]))
-    if not bare_wanted[anchor]:
+    bare_old = [" ".join(line.split()) for line in old_lines]
+    anchor = max(range(len(old_lines)), key=lambda index: len(bare_old[index]))
+    if not bare_old[anchor]:
         return None
     for at, line in enumerate(bare):
         start = at - anchor
-        if line != bare_wanted[anchor] or start < 0:
+        if line != bare_old[anchor] or start < 0:
             continue
         if time.monotonic() > until:
             break  # many equal lines, each of which begins a long comparison
-        if bare[start : start + len(wanted)] == bare_wanted:
-            return start + 1, start + len(wanted), 1.0, _joined(lines[start : start + len(wanted)])
+        if bare[start : start + len(old_lines)] == bare_old:
+            return start + 1, start + len(old_lines), 1.0, _joined(lines[start : start + len(old_lines)])
     best, best_at = 0.0, -1
     matcher = difflib.SequenceMatcher(autojunk=False)
-    matcher.set_seq2(bare_wanted[anchor][:MAX_COMPARED_CHARS])
+    matcher.set_seq2(bare_old[anchor][:MAX_COMPARED_CHARS])
     for at, line in enumerate(bare):
         if not line:
             continue
@@ -157,7 +157,7 @@ def _nearest(text: str, old: str) -> tuple[int, int, float, str] | None:
     if best < 0.5:
         return None
     start = max(best_at - anchor, 0)
-    end = min(start + len(wanted), len(lines))
+    end = min(start + len(old_lines), len(lines))
     return start + 1, end, min(best, 0.99), _joined(lines[start:end])
 
 
