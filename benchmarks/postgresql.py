@@ -15,7 +15,7 @@ from benchmarks.libraries import CONTENT, OWNER
 from madang.core.calls import Call
 from madang.core.ids import UserId
 from madang.services.playbook.store import PageRequest, PlaybookStore
-from madang.storage.postgresql.address import parse_address
+from madang.storage.postgresql.address import parse_database_url
 from madang.storage.postgresql.database import PostgresDatabase
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ async def scale(effort: Effort) -> list[Finding]:
     running = _server()
     if running is None:
         return []
-    database = PostgresDatabase(parse_address(running.new_database("scale")))
+    database = PostgresDatabase(parse_database_url(running.new_database("scale")))
     store = PlaybookStore(database)
     await store.open()
     for call in (ANN, BOB):
@@ -95,7 +95,7 @@ async def reads(effort: Effort) -> list[Finding]:
     if running is None:
         return []
     url = running.new_database("bench")
-    database = PostgresDatabase(parse_address(url))
+    database = PostgresDatabase(parse_database_url(url))
     store = PlaybookStore(database)
     await store.open()
     kept = await store.add(ANN, [CONTENT] * KEPT)

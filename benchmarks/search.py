@@ -27,7 +27,7 @@ from madang.services.content.domain import Limits
 from madang.services.content.service import ContentService
 from madang.storage.audit import AuditLog
 from madang.storage.database import Database
-from madang.storage.postgresql.address import parse_address
+from madang.storage.postgresql.address import parse_database_url
 from madang.storage.postgresql.database import PostgresDatabase
 from madang.storage.sqlite import SqliteDatabase
 
@@ -129,7 +129,7 @@ async def _on_a_server(judged: Sequence[tuple[str, Collection, Judge, float]]) -
         return []
     findings = []
     for number, (what, collection, judge, least) in enumerate(judged):
-        database = PostgresDatabase(parse_address(running.new_database(f"search{number}")))
+        database = PostgresDatabase(parse_database_url(running.new_database(f"search{number}")))
         score = await _score(Path(), database, collection, judge)
         findings.append(_finding(f"PostgreSQL, {what} vs the bar", score, least))
     return findings

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from madang.storage.postgresql.address import parse_address
+from madang.storage.postgresql.address import parse_database_url
 from madang.storage.postgresql.database import PostgresDatabase
 
 USER = "madang"
@@ -92,7 +92,7 @@ def server(*, fsync: bool = False) -> Server:
 
 def database_in(folder: Path, **parameters: object) -> PostgresDatabase:
     """Return a database that belongs to `folder`."""
-    return PostgresDatabase(parse_address(url_in(folder, **parameters)))
+    return PostgresDatabase(parse_database_url(url_in(folder, **parameters)))
 
 
 def url_in(folder: Path, **parameters: object) -> str:

@@ -17,7 +17,7 @@ from madang.storage.audit import AuditLog
 from madang.storage.database import Database
 from madang.storage.downloads import Downloads
 from madang.storage.folders import Folders
-from madang.storage.postgresql.address import parse_address
+from madang.storage.postgresql.address import parse_database_url
 from madang.storage.sqlite import SqliteDatabase
 
 
@@ -73,7 +73,7 @@ async def open_madang(settings: Settings, base_url: str = "") -> AsyncIterator[M
 def _database(settings: Settings) -> Database:
     if not settings.database:
         return SqliteDatabase(settings.database_path)
-    address = parse_address(settings.database)
+    address = parse_database_url(settings.database)
     try:
         # asyncpg is an extra: a data folder with SQLite works without it.
         from madang.storage.postgresql.database import PostgresDatabase

@@ -15,7 +15,7 @@ from madang.core.errors import Conflict
 from madang.core.ids import AssistantId, SessionId, UserId
 from madang.services.playbook.domain import PlaybookPatch
 from madang.services.playbook.store import PlaybookStore
-from madang.storage.postgresql.address import parse_address
+from madang.storage.postgresql.address import parse_database_url
 from madang.storage.postgresql.database import PostgresDatabase
 
 CALL = Call(AssistantId("default"), SessionId("default"), UserId("ann"))
@@ -38,7 +38,7 @@ async def _client(store: PlaybookStore, id: str, rounds: int, versioned: bool) -
 
 
 async def _main(id: str, clients: int, rounds: int, versioned: bool) -> None:
-    database = PostgresDatabase(parse_address(os.environ["MADANG_DATABASE"]))
+    database = PostgresDatabase(parse_database_url(os.environ["MADANG_DATABASE"]))
     store = PlaybookStore(database)
     await store.open()
     done = await asyncio.gather(*(_client(store, id, rounds, versioned) for _ in range(clients)))

@@ -25,7 +25,7 @@ from madang.services.playbook.domain import PlaybookContent, PlaybookPatch, Step
 from madang.services.playbook.store import PageRequest, PlaybookStore
 from madang.storage.audit import AUDIT_MIGRATIONS, AuditEntry, AuditLog
 from madang.storage.database import MigrationSet, Row, Transaction
-from madang.storage.postgresql.address import parse_address
+from madang.storage.postgresql.address import parse_database_url
 from madang.storage.postgresql.database import PostgresDatabase
 from tests.postgresql import Server, database_in, server, url_in
 
@@ -420,7 +420,7 @@ async def test_a_set_without_tables_for_a_server_is_refused(database: PostgresDa
 
 
 async def refusal(url: str) -> SetupError:
-    database = PostgresDatabase(parse_address(url))
+    database = PostgresDatabase(parse_database_url(url))
     with pytest.raises(SetupError) as caught:
         await database.prepare(AUDIT_MIGRATIONS)
     await database.close()

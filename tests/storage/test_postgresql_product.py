@@ -14,7 +14,7 @@ from madang.cli import main
 from madang.core.errors import SetupError
 from madang.core.results import Reply
 from madang.settings import Settings, read_settings
-from madang.storage.postgresql.address import parse_address
+from madang.storage.postgresql.address import parse_database_url
 from tests.postgresql import database_in, server, url_in
 
 STEP = {"description": "Boil water", "action": {"toolName": "kettle"}}
@@ -94,7 +94,7 @@ async def test_what_was_kept_is_there_after_a_restart_and_calls_are_written_down
             reply = await madang.provider.execute_tool(madang.call("python"), "get_current_state", {})
 
     assert len(reply.data["todos"]) == 2
-    name = parse_address(url_in(tmp_path)).place.partition("@")[0]
+    name = parse_database_url(url_in(tmp_path)).place.partition("@")[0]
     assert server().sql("SELECT tool, count(*) FROM audit GROUP BY 1 ORDER BY 1", name).split() == [
         "add_todo|2",
         "get_current_state|2",
@@ -137,7 +137,7 @@ def test_the_option_wins_over_the_variable_and_neither_is_shown(tmp_path: Path) 
     assert from_variable.database == "postgresql://a:s3cret@h/x"
     assert from_option.database == "postgresql:///y"
     assert "s3cret" not in repr(from_variable)
-    assert "s3cret" not in repr(parse_address(from_variable.database))
+    assert "s3cret" not in repr(parse_database_url(from_variable.database))
 
 
 @pytest.mark.parametrize(
@@ -154,7 +154,7 @@ def test_the_option_wins_over_the_variable_and_neither_is_shown(tmp_path: Path) 
     ],
 )
 def test_a_url_is_taken_apart_without_losing_anything(url: str, given: str, place: str) -> None:
-    address = parse_address(url)
+    address = parse_database_url(url)
 
     assert (address.url, address.place) == (given, place)
 
@@ -174,7 +174,7 @@ def test_a_url_is_taken_apart_without_losing_anything(url: str, given: str, plac
 )
 def test_what_is_no_url_is_refused_without_repeating_it(url: str) -> None:
     with pytest.raises(SetupError) as caught:
-        parse_address(url)
+        parse_database_url(url)
 
     assert "s3" not in f"{caught.value} {caught.value.hint}"
 

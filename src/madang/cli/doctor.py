@@ -20,7 +20,7 @@ from madang.core.texts import one_line
 from madang.rendering import pages
 from madang.rendering.catalogue import translator
 from madang.settings import Settings, prepare_data_dir
-from madang.storage.postgresql.address import parse_address
+from madang.storage.postgresql.address import parse_database_url
 from madang.storage.sqlite import MIN_SQLITE_VERSION
 
 MIN_FREE_BYTES = 100 * 1024 * 1024
@@ -102,7 +102,7 @@ async def _server(settings: Settings) -> Finding:
     from madang.storage.postgresql.database import PostgresDatabase
 
     try:
-        return Finding("Database server", await PostgresDatabase(parse_address(settings.database)).describe())
+        return Finding("Database server", await PostgresDatabase(parse_database_url(settings.database)).describe())
     except MadangError as error:
         return Finding("Database server", str(error), str(error.hint or "See the reason."))
 

@@ -76,13 +76,13 @@ class AuditLog:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._noted: list[tuple[datetime, AuditEntry]] = []
+        self._queue: list[tuple[datetime, AuditEntry]] = []
         self._flusher: asyncio.Task[None] | None = None
         self._writing = asyncio.Lock()
 
     def record(self, entry: AuditEntry) -> None:
-        """Note a call; it is on disk a moment later."""
-        self._noted.append((now(), entry))
+        """Queue a row for a call; it is on disk a moment later."""
+        self._queue.append((now(), entry))
         if self._flusher is None:
             self._flusher = asyncio.create_task(self._flush_soon())
 
@@ -93,39 +93,39 @@ class AuditLog:
             with suppress(asyncio.CancelledError):
                 await self._flusher
         await self._flush()
-        if self._noted:
-            logger.error("%d audit rows were lost: the database could not be written", len(self._noted))
+        if self._queue:
+            logger.error("%d audit rows were lost: the database could not be written", len(self._queue))
 
     async def _flush_soon(self) -> None:
         await asyncio.sleep(FLUSH_S)
         self._flusher = None
         await self._flush()
-        if self._noted and self._flusher is None:
+        if self._queue and self._flusher is None:
             self._flusher = asyncio.create_task(self._flush_soon())
 
     async def _flush(self) -> None:
-        async with self._writing:  # closing waits here for rows that are on their way
-            noted, self._noted = self._noted, []
+        async with self._writing:  # closing waits here for rows that are being written
+            queue, self._queue = self._queue, []
             by_user: dict[UserId, list[tuple[datetime, AuditEntry]]] = {}
-            for at, entry in noted:
+            for at, entry in queue:
                 by_user.setdefault(entry.call.user_id, []).append((at, entry))
-            for user_id, theirs in by_user.items():
-                await self._write(user_id, theirs)
+            for user_id, entries in by_user.items():
+                await self._write(user_id, entries)
 
-    async def _write(self, user_id: UserId, noted: list[tuple[datetime, AuditEntry]]) -> None:
+    async def _write(self, user_id: UserId, entries: list[tuple[datetime, AuditEntry]]) -> None:
         async def write(tx: Transaction) -> None:
             # Rows are made here, all together and in the writer's thread, so that no call waits for it.
-            await tx.run_many(_INSERT, [_row(at, entry) for at, entry in noted])
+            await tx.run_many(_INSERT, [_row(at, entry) for at, entry in entries])
             await tx.run("DELETE FROM audit WHERE seq <= (SELECT max(seq) FROM audit) - ?1", KEPT_ROWS)
 
         try:
             await self._database.prepare(AUDIT_MIGRATIONS)
             await self._database.write(write, user_id=user_id)
         except MadangError as error:
-            # A full disk or a lock must not stop the tools that still can work. The rows wait for better times, but not
-            # without bounds; that the trail then has a hole is said in the log.
-            waiting = noted + self._noted
-            self._noted = waiting[-MAX_QUEUED_ENTRIES:]
+            # A full disk or a lock must not stop the tools that still can work. The rows are queued again, up to a
+            # bound; rows that are dropped are counted in the log.
+            waiting = entries + self._queue
+            self._queue = waiting[-MAX_QUEUED_ENTRIES:]
             if len(waiting) > MAX_QUEUED_ENTRIES:
                 logger.error("%d audit rows were lost: %s", len(waiting) - MAX_QUEUED_ENTRIES, error)
 

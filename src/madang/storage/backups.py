@@ -29,7 +29,7 @@ def back_up(source: apsw.Connection, path: Path) -> None:
 
 
 def _clear_left_overs(path: Path) -> None:
-    """Remove unfinished backups that are so old that nobody can still be writing them."""
+    """Remove unfinished backups that are so old that no process is still writing them."""
     for part in path.parent.glob(f"{path.name}.part-*"):
         with suppress(OSError):
             if part.stat().st_mtime < time.time() - MAX_BACKUP_S:

@@ -2,20 +2,21 @@
 
 A store hands over a unit of work: a coroutine function that gets a transaction and awaits nothing else. An embedded
 database runs it to its end in one of its own threads (one hop for the whole unit, whatever it asks); a database server
-runs it on the event loop, and once more from its beginning when it collides with another, so a unit changes nothing but
-the database. Stores are written once, in plain SQL with numbered parameters (`?1`).
+runs it on the event loop, and retries it from its beginning after a conflict with another, so a unit changes nothing
+but the database. Stores are written once, in plain SQL with numbered parameters (`?1`).
 """
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any, Literal, Protocol, TypeVar
 
 from madang.core.ids import UserId
 
 ResultT = TypeVar("ResultT")
 Row = tuple[Any, ...]
+Dialect = Literal["sqlite", "postgresql"]
 
 
 class Transaction(Protocol):
@@ -34,7 +35,7 @@ class Transaction(Protocol):
         """Change something once for each row of parameters, in one go."""
 
     async def notify(self, topic: str) -> None:
-        """Tell everybody who watches `topic`, in this process and in others, once this unit is committed."""
+        """Notify the subscribers of `topic`, in this process and in others, once this unit is committed."""
 
 
 Work = Callable[[Transaction], Awaitable[ResultT]]
@@ -71,8 +72,12 @@ class Database(Protocol):
     """One database, used by several processes at once."""
 
     @property
-    def is_remote(self) -> bool:
-        """Whether every statement is a trip to somewhere else, so that one that does more is better than two."""
+    def dialect(self) -> Dialect:
+        """Which SQL a statement may use where the two differ."""
+
+    @property
+    def ranks_text(self) -> bool:
+        """Whether the database ranks texts by itself. Without it, an index beside the database does."""
 
     async def prepare(self, migrations: MigrationSet) -> None:
         """Open the database if it is not open, and bring the tables of one set up to date.
@@ -85,7 +90,7 @@ class Database(Protocol):
         """Run `work` on one consistent snapshot.
 
         `brief` work finds a few rows through an index, however many there are. An embedded database may then run it in
-        the calling thread: the way to another one and back would take longer than the work.
+        the calling thread: a thread hop would take longer than the work.
 
         `user_id` is whose rows it is about. A shared database server shows no others, and without a user it shows
         nobody's, so that a forgotten condition in a store cannot tell one user about another.
@@ -94,7 +99,7 @@ class Database(Protocol):
     async def find(self, sql: str, *parameters: object, user_id: UserId | None = None) -> list[Row]:
         """Return the rows of one brief `SELECT`.
 
-        One statement needs no transaction to see one snapshot: on a database server this is one trip instead of three.
+        One statement needs no transaction to see one snapshot: on a server this is one round trip instead of three.
         """
 
     async def write(self, work: Work[ResultT], *, user_id: UserId | None = None) -> ResultT:
@@ -107,8 +112,8 @@ class Database(Protocol):
     def changes(self, *topics: str) -> AsyncIterator[frozenset[str]]:
         """Yield the topics of each change at or below these, also those other processes made, within a second.
 
-        The first value is empty and comes as soon as watching has begun: who reads the state after every value misses
-        nothing.
+        The first value is empty and comes as soon as the subscription has begun: a consumer that reads the state after
+        every value misses nothing.
         """
 
     async def close(self) -> None:

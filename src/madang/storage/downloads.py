@@ -1,4 +1,4 @@
-"""Addresses under which one file can be fetched over HTTP for a while, by whoever has the address.
+"""Addresses under which one file can be fetched over HTTP for a while, by a bearer of the address.
 
 A browser that opens a link brings no bearer token, and a token must not stand in an address. So an address holds 256
 random bits of its own, which open one export of one session, for reading, for an hour, in this process alone.

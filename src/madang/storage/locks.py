@@ -10,7 +10,7 @@ import os
 import time
 from pathlib import Path
 
-RETRY_S = 0.005
+LOCK_RETRY_S = 0.005
 
 
 def try_lock(fd: int) -> bool:
@@ -30,7 +30,7 @@ def lock_within(fd: int, timeout_s: float) -> bool:
     while not try_lock(fd):
         if time.monotonic() > until:
             return False
-        time.sleep(RETRY_S)
+        time.sleep(LOCK_RETRY_S)
     return True
 
 
@@ -87,7 +87,7 @@ class FairFileLock:
             while True:
                 if try_lock(fd):
                     return fd
-                await asyncio.sleep(RETRY_S)
+                await asyncio.sleep(LOCK_RETRY_S)
         except BaseException:
             os.close(fd)
             raise

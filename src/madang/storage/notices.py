@@ -1,4 +1,4 @@
-"""Telling changes: what one process commits, the watchers in every process hear of within a second."""
+"""Notices of changes in an embedded database: what one process commits, every process learns within a second."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from madang.core.errors import ToolError, Unavailable
 from madang.core.ids import UserId
 from madang.storage.database import MigrationSet, Row, Transaction
-from madang.storage.watchers import Watcher
+from madang.storage.subscriptions import Subscription
 
 if TYPE_CHECKING:
     from madang.storage.database import Database
@@ -30,67 +30,69 @@ NOTICE_MIGRATIONS = MigrationSet(
 )
 
 
-class Watchers:
-    """Those who wait for changes. One look at the table serves all of them, and nobody looks while nobody waits."""
+class Subscriptions:
+    """The subscriptions of this process. One poll of the table serves all of them; without any, none is made."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._watchers: set[Watcher] = set()
-        self._looker: asyncio.Task[None] | None = None
+        self._subscriptions: set[Subscription] = set()
+        self._poller: asyncio.Task[None] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._wake = asyncio.Event()
 
     async def changes(self, topics: tuple[str, ...]) -> AsyncIterator[frozenset[str]]:
-        """Yield an empty set once watching has begun, then what changed at or below `topics`, until the end."""
-        seen = await self._newest()
-        watcher = Watcher(topics)
-        self._watchers.add(watcher)
-        if self._looker is None:
+        """Yield an empty set once the subscription has begun, then what changed at or below `topics`, until `close`."""
+        last_seq = await self._newest()
+        subscription = Subscription(topics)
+        self._subscriptions.add(subscription)
+        if self._poller is None:
             self._loop = asyncio.get_running_loop()
-            self._looker = asyncio.create_task(self._look(seen))
+            self._poller = asyncio.create_task(self._poll(last_seq))
         try:
-            async for changed in watcher.changes():
+            async for changed in subscription.changes():
                 yield changed
         finally:
-            self._watchers.discard(watcher)
-            if not self._watchers and self._looker is not None:
-                self._looker.cancel()
-                self._looker = None
+            self._subscriptions.discard(subscription)
+            if not self._subscriptions:
+                self._stop()
 
     def wake(self) -> None:
-        """Look now: this process has just committed a change. Called from the writer's thread."""
+        """Poll now: this process has just committed a change. Called from the writer's thread."""
         loop = self._loop
-        if self._looker is not None and loop is not None:
+        if self._poller is not None and loop is not None:
             with suppress(RuntimeError):
                 loop.call_soon_threadsafe(self._wake.set)
 
     async def close(self) -> None:
         """End every iterator."""
-        for watcher in self._watchers:
-            watcher.end()
-        if self._looker is not None:
-            self._looker.cancel()
-            self._looker = None
+        for subscription in self._subscriptions:
+            subscription.close()
+        self._stop()
 
-    async def _look(self, seen: int) -> None:
+    def _stop(self) -> None:
+        if self._poller is not None:
+            self._poller.cancel()
+            self._poller = None
+
+    async def _poll(self, last_seq: int) -> None:
         while True:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._wake.wait(), POLL_S)
             self._wake.clear()
             try:
-                rows = await self._since(seen)
+                rows = await self._since(last_seq)
             except Unavailable:
-                continue  # a locked or closed database has nothing to tell now; the next look tries again
+                continue  # a locked or closed database has no news now; the next poll asks again
             if not rows:
                 continue
-            # Rows that were trimmed before this look leave a gap: then everybody has to look for themselves.
-            missed = rows[0][0] > seen + 1
-            seen = rows[-1][0]
-            for watcher in self._watchers:
-                if missed:
-                    watcher.tell_to_look()
+            # Rows that were trimmed before this poll leave a gap: then anything may have changed.
+            has_gap = rows[0][0] > last_seq + 1
+            last_seq = rows[-1][0]
+            for subscription in self._subscriptions:
+                if has_gap:
+                    subscription.publish_all()
                 else:
-                    watcher.tell(topic for _, topic in rows)
+                    subscription.publish(topic for _, topic in rows)
 
     async def _newest(self) -> int:
         async def newest(tx: Transaction) -> Row | None:
@@ -99,9 +101,9 @@ class Watchers:
         row = await self._database.read(newest)
         return (row and row[0]) or 0
 
-    async def _since(self, seen: int) -> list[Row]:
+    async def _since(self, seq: int) -> list[Row]:
         async def since(tx: Transaction) -> list[Row]:
-            return await tx.all("SELECT seq, topic FROM notice WHERE seq > ?1 ORDER BY seq", seen)
+            return await tx.all("SELECT seq, topic FROM notice WHERE seq > ?1 ORDER BY seq", seq)
 
         return await self._database.read(since)
 

@@ -1,7 +1,7 @@
 """The embedded database: SQLite through apsw, one writer thread with group commit, and a few readers.
 
 Several processes share one file as a matter of course: WAL lets readers go on while a writer commits, every write is a
-`BEGIN IMMEDIATE` of its own, and changes are told through a table that each process looks at.
+`BEGIN IMMEDIATE` of its own, and changes are announced in a table that each process polls.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from madang.core.ids import UserId
 from madang.core.phrases import say
 from madang.storage.backups import back_up
 from madang.storage.clock import timestamp
-from madang.storage.database import MigrationSet, ResultT, Row, Work
-from madang.storage.notices import NOTICE_MIGRATIONS, Watchers
-from madang.storage.sqlite_errors import translated
+from madang.storage.database import Dialect, MigrationSet, ResultT, Row, Work
+from madang.storage.notices import NOTICE_MIGRATIONS, Subscriptions
+from madang.storage.sqlite_errors import translate_sqlite_error
 
 BUSY_MS = 5_000
 READERS = 2
@@ -97,7 +97,7 @@ class _Job:
 
     def settle(self) -> None:
         if self.future.done():
-            return  # the caller was cancelled; what it asked for may still have been done
+            return  # the caller was cancelled; its work may have been done all the same
         if self.error is not None:
             self.future.set_exception(self.error)
         else:
@@ -110,7 +110,8 @@ class SqliteDatabase:
     `vfs` names the layer through which SQLite reaches the file; None is the platform's own.
     """
 
-    is_remote = False
+    dialect: Dialect = "sqlite"
+    ranks_text = False
 
     def __init__(self, path: Path | None, *, readers: int = READERS, vfs: str | None = None) -> None:
         self._path = path
@@ -120,12 +121,12 @@ class SqliteDatabase:
         self._writes: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._reads: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._threads: list[threading.Thread] = []
-        # For brief reads in the calling thread; a second thread that comes at the same time takes the longer way.
-        self._here: apsw.Connection | None = None
-        self._here_is_free = threading.Lock()
+        # For brief reads in the calling thread; while it is in use, others go to the reader threads.
+        self._inline_reader: apsw.Connection | None = None
+        self._inline_reader_lock = threading.Lock()
         self._opening = asyncio.Lock()
         self._prepared: set[str] = set()
-        self._watchers = Watchers(self)
+        self._subscriptions = Subscriptions(self)
 
     async def prepare(self, migrations: MigrationSet) -> None:
         # Shielded: a first caller that is cancelled must not leave the next one a database that is open by half.
@@ -140,15 +141,15 @@ class SqliteDatabase:
                     await self._migrate(needed)
 
     async def read(self, work: Work[ResultT], *, user_id: UserId | None = None, brief: bool = False) -> ResultT:
-        if brief and self._here is not None and self._here_is_free.acquire(blocking=False):
+        if brief and self._inline_reader is not None and self._inline_reader_lock.acquire(blocking=False):
             try:
-                return _read(self._here, work)
+                return _read(self._inline_reader, work)
             except apsw.BusyError:
-                pass  # a thread can wait for whoever holds the file; an event loop must not
+                pass  # a reader thread can wait for the lock on the file; an event loop must not
             except apsw.Error as error:
-                raise translated(error) from error
+                raise translate_sqlite_error(error) from error
             finally:
-                self._here_is_free.release()
+                self._inline_reader_lock.release()
         return await self._submit(self._reads if self._reader_count else self._writes, work)
 
     async def find(self, sql: str, *parameters: object, user_id: UserId | None = None) -> list[Row]:
@@ -158,19 +159,19 @@ class SqliteDatabase:
         return await self._submit(self._writes, work)
 
     def changes(self, *topics: str) -> AsyncIterator[frozenset[str]]:
-        return self._watchers.changes(topics)
+        return self._subscriptions.changes(topics)
 
     async def close(self) -> None:
         async with self._opening:
             await self._close()
 
     async def _close(self) -> None:
-        await self._watchers.close()
+        await self._subscriptions.close()
         threads, self._threads = self._threads, []
-        if self._here is not None:
-            self._here.close()
-            self._here = None
-        if threads:  # else the word to stop would wait for the threads of the next opening
+        if self._inline_reader is not None:
+            self._inline_reader.close()
+            self._inline_reader = None
+        if threads:  # else the None would stop the threads of the next opening
             self._writes.put(None)
             for _ in range(self._reader_count):
                 self._reads.put(None)
@@ -198,8 +199,8 @@ class SqliteDatabase:
             writer = self._connect()
             readers = [self._connect(reader=True) for _ in range(self._reader_count)]
             if readers:
-                self._here = self._connect(reader=True)
-                self._here.set_busy_timeout(0)
+                self._inline_reader = self._connect(reader=True)
+                self._inline_reader.set_busy_timeout(0)
         except (apsw.Error, OSError) as error:
             raise SetupError(
                 say("The database {path} cannot be opened: {reason}.", path=str(self._path), reason=str(error)),
@@ -219,7 +220,7 @@ class SqliteDatabase:
             connection = apsw.Connection(str(self._path), vfs=self._vfs)
         connection.set_busy_timeout(BUSY_MS)
         # WAL keeps readers going while the writer commits; FULL makes an acknowledged write survive a power cut.
-        _write_ahead(connection)
+        _use_write_ahead_log(connection)
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF; PRAGMA temp_store = MEMORY")
         if reader:
@@ -233,10 +234,10 @@ class SqliteDatabase:
             stopping = batch[-1] is None
             jobs = [job for job in batch if job is not None]
             if jobs:
-                noticed = self._commit(connection, jobs)
+                has_notices = self._commit(connection, jobs)
                 _settle(jobs)
-                if noticed:
-                    self._watchers.wake()
+                if has_notices:
+                    self._subscriptions.wake()
         connection.close()
 
     def _commit(self, connection: apsw.Connection, jobs: list[_Job]) -> bool:
@@ -248,13 +249,13 @@ class SqliteDatabase:
         try:
             connection.execute("BEGIN IMMEDIATE")
             for job in jobs:
-                told = len(statements.topics)
+                topic_count = len(statements.topics)
                 connection.execute("SAVEPOINT unit")
                 try:
                     job.result = _finish(job.work, statements)
                 except Exception as error:
                     job.error = error
-                    del statements.topics[told:]
+                    del statements.topics[topic_count:]
                     if isinstance(error, apsw.Error) and not connection.in_transaction:
                         raise  # SQLite has rolled everything back by itself, as it does when the disk is full
                     connection.execute("ROLLBACK TO unit")
@@ -268,11 +269,11 @@ class SqliteDatabase:
                 connection.execute("ROLLBACK")
             for job in jobs:
                 if job.error is None or isinstance(job.error, apsw.Error):
-                    job.error = translated(error)
+                    job.error = translate_sqlite_error(error)
             return False
         for job in jobs:
             if isinstance(job.error, apsw.Error):
-                job.error = translated(job.error)
+                job.error = translate_sqlite_error(job.error)
         return bool(topics)
 
     def _read_loop(self, connection: apsw.Connection) -> None:
@@ -280,7 +281,7 @@ class SqliteDatabase:
             try:
                 job.result = _read(connection, job.work)
             except apsw.Error as error:
-                job.error = translated(error)
+                job.error = translate_sqlite_error(error)
             except Exception as error:
                 job.error = error
             _settle([job])
@@ -325,11 +326,11 @@ class SqliteDatabase:
             with closing(self._connect()) as source:  # a reader's connection may not even write to another file
                 back_up(source, self._path)
         except apsw.Error as error:
-            raise translated(error) from error
+            raise translate_sqlite_error(error) from error
 
 
-def _write_ahead(connection: apsw.Connection) -> None:
-    """Switch to WAL. Of several that switch a new file at once, SQLite refuses some without waiting: they ask again."""
+def _use_write_ahead_log(connection: apsw.Connection) -> None:
+    """Switch to WAL. Of several that switch a new file at once, SQLite refuses some without waiting: they retry."""
     until = time.monotonic() + BUSY_MS / 1000
     while True:
         try:
@@ -378,9 +379,9 @@ def _settle(jobs: list[_Job]) -> None:
     by_loop: dict[asyncio.AbstractEventLoop, list[_Job]] = {}
     for job in jobs:
         by_loop.setdefault(job.loop, []).append(job)
-    for loop, theirs in by_loop.items():
-        with suppress(RuntimeError):  # that loop is closed: nobody waits any more
-            loop.call_soon_threadsafe(_settle_all, theirs)
+    for loop, batch in by_loop.items():
+        with suppress(RuntimeError):  # that loop is closed, and its callers with it
+            loop.call_soon_threadsafe(_settle_all, batch)
 
 
 def _settle_all(jobs: list[_Job]) -> None:

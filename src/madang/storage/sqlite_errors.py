@@ -8,9 +8,9 @@ from madang.core.errors import Unavailable
 from madang.core.phrases import say
 
 
-def translated(error: Exception) -> Exception:
-    """Errors that mean the disk or another process become `Unavailable`; the others are bugs and stay what they are."""
-    known = (
+def translate_sqlite_error(error: Exception) -> Exception:
+    """Return errors of the disk or of a lock as `Unavailable`; the others are bugs and stay what they are."""
+    operational = (
         apsw.BusyError,
         apsw.LockedError,
         apsw.FullError,
@@ -18,7 +18,7 @@ def translated(error: Exception) -> Exception:
         apsw.ReadOnlyError,
         apsw.CantOpenError,
     )
-    return _unavailable(error) if isinstance(error, (*known, apsw.CorruptError, apsw.NotADBError)) else error
+    return _unavailable(error) if isinstance(error, (*operational, apsw.CorruptError, apsw.NotADBError)) else error
 
 
 def _unavailable(error: apsw.Error) -> Unavailable:

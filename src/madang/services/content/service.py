@@ -44,7 +44,7 @@ class ContentService:
         self._parser = Parser()
         tokenizer = Tokenizer()
         self._ranking: Ranking = (
-            ServerRanking(database) if database.is_remote else IndexRanking(index_dir, self._rows, tokenizer)
+            ServerRanking(database) if database.ranks_text else IndexRanking(index_dir, self._rows, tokenizer)
         )
         parts = Parts(
             rows=self._rows,
@@ -53,7 +53,7 @@ class ContentService:
             tokenizer=tokenizer,
             limits=limits or Limits(),
             folders=folders,
-            ranks_by_rows=database.is_remote,
+            ranks_by_rows=database.ranks_text,
         )
         self.tools = tools_of(ContentTools(parts))
 

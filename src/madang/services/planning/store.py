@@ -8,7 +8,7 @@ from typing import TypeVar
 from madang.core.calls import Call
 from madang.services.planning.domain import Plan
 from madang.storage.database import Database, MigrationSet, Row, Transaction, private_rows
-from madang.storage.watchers import topic
+from madang.storage.subscriptions import topic
 
 MIGRATIONS = MigrationSet(
     "planning",

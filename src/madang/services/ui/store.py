@@ -28,7 +28,7 @@ from madang.services.ui.domain import (
 )
 from madang.storage.clock import format_timestamp, parse_timestamp, timestamp
 from madang.storage.database import Database, MigrationSet, Row, Transaction, private_rows
-from madang.storage.watchers import topic
+from madang.storage.subscriptions import topic
 
 _TABLES = """
 CREATE TABLE prompt (

@@ -1,4 +1,4 @@
-"""What the file system refused, told as errors that a model can act on."""
+"""Errors of the file system, as errors that a model can act on."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from madang.core.phrases import say
 
 
 @contextmanager
-def translated(path: str) -> Iterator[None]:
-    """Turn errors of the system about `path` into ours."""
+def file_errors(path: str) -> Iterator[None]:
+    """Raise errors of the system about `path` as ours."""
     try:
         yield
     except OSError as error:

@@ -1,7 +1,7 @@
 """A folder and everything in it, by descriptor. Its methods block: call them from a thread.
 
-Only regular files are read and written; links are seen, never followed. What is written is there whole or not at all,
-also after a crash: it is made under a name in a folder beside this one and renamed into place.
+Only regular files are read and written; symbolic links are seen, never followed. Writes are atomic, also
+across a crash: a draft in a folder beside this one is renamed into place.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from typing import IO, Literal
 from madang.core.errors import InvalidPath, NotRegular, Unavailable
 from madang.core.ids import new_id
 from madang.core.phrases import say
-from madang.storage.folders.failures import translated
+from madang.storage.folders.failures import file_errors
 from madang.storage.folders.kernel import open_beneath, rename_new
 from madang.storage.folders.paths import MAX_NAME_BYTES, parse_path
 from madang.storage.locks import lock_within, try_lock
 
-Kind = Literal["file", "folder", "link", "other"]
+EntryKind = Literal["file", "folder", "link", "other"]
 WriteMode = Literal["overwrite", "create", "append"]
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY
-# Not blocking: to open a pipe would wait for somebody to write into it.
+# Not blocking: to open a pipe would wait for a writer.
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY
 _COPY_BYTES = 1 << 20
 MAX_TREE_DEPTH = 64
@@ -36,7 +36,7 @@ MAX_TREE_DEPTH = 64
 EVERY = range(sys.maxsize)
 """All places of a walk."""
 MAX_LOCK_WAIT_S = 10
-"""How long a writer waits for another one, before it says so instead."""
+"""How long a writer waits for another one before it fails."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Entry:
     """What a folder says about one of its names, without following it."""
 
     path: str
-    kind: Kind
+    kind: EntryKind
     size: int = 0
     modified_ns: int = 0
 
@@ -54,7 +54,7 @@ class Entry:
 
 
 class Folder:
-    """A directory held open; whoever made it closes it. `temporary_fd` is a directory on the same disk for drafts."""
+    """A directory held open; its maker closes it. `temporary_fd` is a directory on the same disk for drafts."""
 
     def __init__(self, fd: int, temporary_fd: int | None = None) -> None:
         self.fd = fd
@@ -71,7 +71,7 @@ class Folder:
             ToolError: the path is none, nothing is there, or it is not a regular file.
         """
         names = parse_path(path)
-        with translated(path):
+        with file_errors(path):
             fd = self._open(names, _READ)
         try:
             _require_regular(path, os.fstat(fd).st_mode)
@@ -84,14 +84,14 @@ class Folder:
     def entry(self, path: str) -> Entry:
         """Return what is at a path; a link is told as a link."""
         names = parse_path(path, may_be_root=True)
-        with translated(path), self._parent(names) as (parent_fd, name):
+        with file_errors(path), self._parent(names) as (parent_fd, name):
             return _entry("/".join(names), os.stat(name, dir_fd=parent_fd, follow_symlinks=False))
 
     @contextmanager
     def open_folder(self, path: str) -> Iterator[int]:
         """Open a folder inside this one (or this one) and give its descriptor, which is closed afterwards."""
         names = parse_path(path, may_be_root=True)
-        with translated(path):
+        with file_errors(path):
             fd = self._open(names, _DIRECTORY)
         try:
             yield fd
@@ -117,13 +117,13 @@ class Folder:
             ToolError: the path is none, what is there is not a regular file, or the disk refused.
         """
         names = parse_path(path)
-        with translated(path), self._draft() as (draft_fd, draft):
+        with file_errors(path), self._draft() as (draft_fd, draft):
             self._begin_like(path, names, draft_fd, with_content=mode == "append")
             for part in parts:
                 _write_all(draft_fd, part)
             os.fsync(draft_fd)
             # Folders are made last: a disk that is full must not leave empty ones behind.
-            with self._made_parent(names) as (parent_fd, name):
+            with self._created_parent(names) as (parent_fd, name):
                 self._place(draft, parent_fd, name, may_replace=mode != "create")
             return _entry("/".join(names), os.fstat(draft_fd))
 
@@ -137,39 +137,39 @@ class Folder:
         from_names, to_names = parse_path(source), parse_path(target)
         if to_names[: len(from_names)] == from_names and to_names != from_names:
             raise InvalidPath(say("'{path}' cannot move into itself.", path=source))
-        with translated(source), self._parent(from_names) as (from_fd, from_name):
-            moved = os.stat(from_name, dir_fd=from_fd, follow_symlinks=False)
-            if not stat.S_ISDIR(moved.st_mode):
-                _require_regular(source, moved.st_mode)
-            with translated(target), self._made_parent(to_names) as (to_fd, to_name):
+        with file_errors(source), self._parent(from_names) as (from_fd, from_name):
+            status = os.stat(from_name, dir_fd=from_fd, follow_symlinks=False)
+            if not stat.S_ISDIR(status.st_mode):
+                _require_regular(source, status.st_mode)
+            with file_errors(target), self._created_parent(to_names) as (to_fd, to_name):
                 rename_new(from_fd, from_name, to_fd, to_name)
                 os.fsync(to_fd)
             os.fsync(from_fd)
-            return _entry("/".join(to_names), moved)
+            return _entry("/".join(to_names), status)
 
     def delete(self, path: str) -> Entry:
         """Remove a file, a link (not what it points to), or an empty folder, and return what it was."""
         names = parse_path(path)
-        with translated(path), self._parent(names) as (parent_fd, name):
-            gone = _entry("/".join(names), os.stat(name, dir_fd=parent_fd, follow_symlinks=False))
-            if gone.kind == "folder":
+        with file_errors(path), self._parent(names) as (parent_fd, name):
+            entry = _entry("/".join(names), os.stat(name, dir_fd=parent_fd, follow_symlinks=False))
+            if entry.kind == "folder":
                 os.rmdir(name, dir_fd=parent_fd)
             else:
                 os.unlink(name, dir_fd=parent_fd)
             os.fsync(parent_fd)
-            return gone
+            return entry
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Keep other writers out, in this process and others, while something is read, changed and written.
+        """Hold the folder's write lock, in this process and others, for a read, change and write.
 
         Raises:
-            Unavailable: another one keeps it, perhaps because its process was stopped.
+            Unavailable: another writer has held it too long, perhaps because its process was stopped.
         """
         if self._temporary_fd is None:
             raise RuntimeError("This folder is only for reading.")
         flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-        with translated("lock"):  # a disk may have no place for one more file, however small
+        with file_errors("lock"):  # a disk may have no place for one more file, however small
             fd = os.open("lock", flags, 0o600, dir_fd=self._temporary_fd)
         try:
             if not lock_within(fd, MAX_LOCK_WAIT_S):
@@ -188,10 +188,10 @@ class Folder:
         at = os.dup(self.fd)
         try:
             for name in names[:-1]:
-                below = open_beneath(at, (_spelled(at, name),), _DIRECTORY)
+                below = open_beneath(at, (_spelling_of(at, name),), _DIRECTORY)
                 os.close(at)
                 at = below
-            return open_beneath(at, (_spelled(at, names[-1]),), flags)
+            return open_beneath(at, (_spelling_of(at, names[-1]),), flags)
         finally:
             os.close(at)
 
@@ -203,30 +203,30 @@ class Folder:
             return
         fd = self._open(names[:-1], _DIRECTORY)
         try:
-            yield fd, _spelled(fd, names[-1])
+            yield fd, _spelling_of(fd, names[-1])
         finally:
             os.close(fd)
 
     @contextmanager
-    def _made_parent(self, names: tuple[str, ...]) -> Iterator[tuple[int, str]]:
+    def _created_parent(self, names: tuple[str, ...]) -> Iterator[tuple[int, str]]:
         """Do the same, and make the folders that are missing, each from the one above it."""
         at = os.dup(self.fd)
         try:
             for name in names[:-1]:
-                spelled = _spelled(at, name)
+                spelling = _spelling_of(at, name)
                 with suppress(FileExistsError):
-                    os.mkdir(spelled, 0o700, dir_fd=at)
+                    os.mkdir(spelling, 0o700, dir_fd=at)
                     os.fsync(at)
-                below = open_beneath(at, (spelled,), _DIRECTORY)
+                below = open_beneath(at, (spelling,), _DIRECTORY)
                 os.close(at)
                 at = below
-            yield at, _spelled(at, names[-1])
+            yield at, _spelling_of(at, names[-1])
         finally:
             os.close(at)
 
     @contextmanager
     def _draft(self) -> Iterator[tuple[int, str]]:
-        """Give a new file that is gone afterwards, unless it was placed. Its lock says that somebody is writing it."""
+        """Give a new file that is gone afterwards, unless it was placed. Its lock says that it is still written."""
         if self._temporary_fd is None:
             raise RuntimeError("This folder is only for reading.")
         name, fd = self._new_draft(self._temporary_fd)
@@ -273,7 +273,7 @@ class Folder:
 
 
 def sweep(temporary_fd: int) -> None:
-    """Remove the drafts of processes that were killed: those whose lock nobody holds."""
+    """Remove the drafts of processes that were killed: those whose lock is free."""
     for name in os.listdir(temporary_fd):
         if not name.startswith("draft-"):
             continue
@@ -296,18 +296,18 @@ def workspace_busy() -> Unavailable:
 
 def _walk(fd: int, top: str, depth: int, leave_out: str, with_status: range, places: Iterator[int]) -> Generator[Entry]:
     prefix = f"{top}/" if top else ""
-    with os.scandir(fd) as found:
+    with os.scandir(fd) as listing:
         # Names and kinds alone: two hundred thousand of them fit easily.
-        names = sorted((one.name, _listed_kind(one)) for one in found)
+        names = sorted((item.name, _listed_kind(item)) for item in listing)
     for name, kind in names:
         # A name that is not Unicode is shown with replacements, and cannot be used: no text could carry it.
-        shown = prefix + (name if name.isascii() else os.fsencode(name).decode(errors="replace"))
-        entry = Entry(shown, kind)
+        path = prefix + (name if name.isascii() else os.fsencode(name).decode(errors="replace"))
+        entry = Entry(path, kind)
         if next(places) in with_status:
             status = _stat(fd, name)
             if status is None:
                 continue
-            entry = _entry(shown, status)
+            entry = _entry(path, status)
         yield entry
         if entry.kind == "folder" and depth > 1 and name != leave_out:
             try:
@@ -320,18 +320,18 @@ def _walk(fd: int, top: str, depth: int, leave_out: str, with_status: range, pla
                 os.close(below)
 
 
-def _listed_kind(one: os.DirEntry[str]) -> Kind:
+def _listed_kind(item: os.DirEntry[str]) -> EntryKind:
     try:
-        if one.is_symlink():
+        if item.is_symlink():
             return "link"
-        if one.is_dir(follow_symlinks=False):
+        if item.is_dir(follow_symlinks=False):
             return "folder"
-        return "file" if one.is_file(follow_symlinks=False) else "other"
+        return "file" if item.is_file(follow_symlinks=False) else "other"
     except OSError:
         return "other"
 
 
-def _spelled(fd: int, name: str) -> str:
+def _spelling_of(fd: int, name: str) -> str:
     """Return the spelling under which a name is there, or the name itself when it is not."""
     for form in ("NFC", "NFD"):
         other = unicodedata.normalize(form, name)
@@ -356,7 +356,7 @@ def _entry(path: str, status: os.stat_result) -> Entry:
     mode = status.st_mode
     if stat.S_ISREG(mode):
         return Entry(path, "file", status.st_size, status.st_mtime_ns)
-    kind: Kind = "folder" if stat.S_ISDIR(mode) else "link" if stat.S_ISLNK(mode) else "other"
+    kind: EntryKind = "folder" if stat.S_ISDIR(mode) else "link" if stat.S_ISLNK(mode) else "other"
     return Entry(path, kind, 0, status.st_mtime_ns)
 
 

@@ -10,7 +10,7 @@ import sys
 _SYS_OPENAT2 = 437  # the same number on every architecture
 _NO_MAGICLINKS, _NO_SYMLINKS, _BENEATH = 0x02, 0x04, 0x08
 _RENAME_NOREPLACE = 1
-_NOT_THERE = (errno.ENOSYS, errno.EPERM, errno.EINVAL, errno.E2BIG)
+_UNSUPPORTED = (errno.ENOSYS, errno.EPERM, errno.EINVAL, errno.E2BIG)
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -22,8 +22,8 @@ class _OpenHow(ctypes.Structure):
 def open_beneath(folder_fd: int, names: tuple[str, ...], flags: int) -> int:
     """Open what is at `names` below a directory; no name on the way, nor the last one, may be a symbolic link.
 
-    The kernel does it in one step where it can (`openat2`, Linux 5.6), so that nobody can swap a directory for a link
-    in between; elsewhere each name is opened from the directory before it, which no swap can lead astray either.
+    The kernel does it in one step where it can (`openat2`, Linux 5.6), so that no directory can be swapped for a
+    link in between (TOCTOU); elsewhere each name is opened from the directory before it, where a swap has no effect.
 
     Raises:
         OSError: with ELOOP or ENOTDIR where there is a link.
@@ -58,7 +58,7 @@ def rename_new(from_fd: int, from_name: str, to_fd: int, to_name: str) -> None:
         if done == 0:
             return
         number = ctypes.get_errno()
-        if number not in _NOT_THERE:
+        if number not in _UNSUPPORTED:
             raise OSError(number, os.strerror(number), to_name)
     # A second name for the file, then without the first: the kernel refuses the second if it is taken.
     os.link(from_name, to_name, src_dir_fd=from_fd, dst_dir_fd=to_fd, follow_symlinks=False)
@@ -76,8 +76,8 @@ def _openat2(folder_fd: int, path: str, flags: int) -> int | None:
             return fd
         number = ctypes.get_errno()
         if number == errno.EAGAIN:
-            continue  # a rename somewhere crossed the way; the kernel wants to be asked again
-        if number in _NOT_THERE:
+            continue  # a concurrent rename: the kernel asks for a retry
+        if number in _UNSUPPORTED:
             return None
         raise OSError(number, os.strerror(number), path)
 

@@ -14,7 +14,7 @@ from urllib.parse import unquote, urlsplit
 from madang.core.calls import Call
 from madang.core.errors import Denied, InvalidPath, LimitExceeded
 from madang.core.phrases import say
-from madang.storage.folders.failures import translated
+from madang.storage.folders.failures import file_errors
 from madang.storage.folders.folder import Folder, sweep
 from madang.storage.folders.kernel import open_beneath
 
@@ -43,7 +43,7 @@ class Folders:
         self._swept: set[str] = set()
 
     def has(self, call: Call) -> bool:
-        """Tell whether the call's session has folders: whoever only looks need not make them."""
+        """Tell whether the call's session has folders yet."""
         return (self._path(call) / "files").is_dir()
 
     @contextmanager
@@ -52,9 +52,9 @@ class Folders:
         path = self._path(call)
         fds: list[int] = []
         try:
-            with translated(path.name):
+            with file_errors(path.name):
                 for name in ("temporary", "files", "exports"):
-                    fds.append(_open_made(path / name))
+                    fds.append(_open_created(path / name))
             temporary_fd, files_fd, exports_fd = fds
             if path.name not in self._swept:
                 sweep(temporary_fd)
@@ -83,7 +83,7 @@ class Folders:
         for root in self.allowed:
             inside = path.removeprefix(str(root).rstrip("/") + "/")
             if inside != path:
-                with translated(path):
+                with file_errors(path):
                     fd = _open_real(root)
                 try:
                     yield Folder(fd), inside
@@ -130,7 +130,7 @@ def folder_name(user_id: str, session_id: str) -> str:
     return f"{readable}-{digest[:16]}"
 
 
-def _open_made(path: Path) -> int:
+def _open_created(path: Path) -> int:
     flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
         return os.open(path, flags)

@@ -15,7 +15,7 @@ STATEMENT_CACHE_SIZE = 200
 
 @dataclass(frozen=True, slots=True)
 class ServerAddress:
-    """A database server and how to use it. Make one with `parse_address`."""
+    """A database server and how to use it. Make one with `parse_database_url`."""
 
     url: str = field(repr=False)
     """What asyncpg is given: without the parameters that are ours."""
@@ -25,7 +25,7 @@ class ServerAddress:
     statement_cache_size: int = STATEMENT_CACHE_SIZE
 
 
-def parse_address(url: str) -> ServerAddress:
+def parse_database_url(url: str) -> ServerAddress:
     """Return the address that `url` stands for.
 
     Raises:

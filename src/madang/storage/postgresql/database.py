@@ -2,7 +2,7 @@
 
 Two rules carry everything here. What a unit of work sees is decided by the server: its user is set for its transaction
 alone, and row-level security shows no other rows. And two units of one user never lose each other's updates: each runs
-on a snapshot, and one that collides with another is run again, alone.
+on a snapshot, and one that conflicts with another is retried, alone.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ import asyncpg
 from madang.core.errors import SetupError, Unavailable
 from madang.core.ids import UserId
 from madang.core.phrases import say
-from madang.storage.database import MigrationSet, ResultT, Row, Work
+from madang.storage.database import Dialect, MigrationSet, ResultT, Row, Work
 from madang.storage.postgresql.address import ServerAddress
-from madang.storage.postgresql.errors import GOES_AGAIN, LOST, closed, setup_error, unavailable
+from madang.storage.postgresql.errors import CONNECTION_ERRORS, RETRYABLE_ERRORS, closed, setup_error, unavailable
 from madang.storage.postgresql.listener import CHANNEL, Listener
 
-# Older ones have no views that obey the row-level security of whoever asks.
+# Older ones have no views that obey the row-level security of the role that queries them.
 MIN_SERVER_VERSION = 15
 CONNECT_S = 5.0
 ACQUIRE_S = 10.0
@@ -73,7 +73,8 @@ class _Statements:
 class PostgresDatabase:
     """`Database` on a server. The event loop that opened it is the one that uses it."""
 
-    is_remote = True
+    dialect: Dialect = "postgresql"
+    ranks_text = True
 
     def __init__(self, address: ServerAddress) -> None:
         self._address = address
@@ -128,7 +129,7 @@ class PostgresDatabase:
             return
         try:
             async with asyncio.timeout(CLOSE_S):
-                # The pool would turn away those who wait for a connection; they were accepted, so they come first.
+                # The pool would turn away units that wait for a connection; they were accepted, so they come first.
                 while self._accepted:
                     await asyncio.wait(self._accepted)
                 await pool.close()
@@ -164,7 +165,7 @@ class PostgresDatabase:
         *earlier, last = attempts
         try:
             for attempt in earlier:
-                with suppress(*GOES_AGAIN):
+                with suppress(*RETRYABLE_ERRORS):
                     return await self._on_connection(pool, attempt)
             return await self._on_connection(pool, last)
         except Exception as error:
@@ -181,8 +182,8 @@ class PostgresDatabase:
             connection = await pool.acquire()
         try:
             return await attempt(connection)
-        except LOST:
-            connection.terminate()  # nobody knows what state it is in
+        except CONNECTION_ERRORS:
+            connection.terminate()  # its state is unknown
             raise
         finally:
             await pool.release(connection)
@@ -197,7 +198,7 @@ class PostgresDatabase:
             command_timeout=STATEMENT_S,
             statement_cache_size=self._address.statement_cache_size,
             # asyncpg would ask the server to forget everything after each use; all we set ends with its transaction.
-            reset=_nothing,
+            reset=_reset,
             server_settings=SHOWN_AS,
         )
         await pool
@@ -241,7 +242,7 @@ class PostgresDatabase:
             )
         if bypasses:
             # Policies do not hold for such a role, and it could undo a SET ROLE: one wrong statement in a store would
-            # show everybody's rows. So it is refused before there is anything to see.
+            # show the rows of all users. So it is refused before there is anything to see.
             raise SetupError(
                 say("The database user '{user}' may see every row: it is a superuser or has BYPASSRLS.", user=user),
                 hint=say("Give Madang one of its own: CREATE ROLE madang LOGIN; ALTER DATABASE … OWNER TO madang"),
@@ -283,13 +284,13 @@ async def _unit(work: Work[ResultT], begin: str, connection: Connection) -> Resu
     is_over = False
     try:
         statements = _Statements(connection)
-        # Without parameters: so the user, the lock and the BEGIN are one trip to the server.
+        # Without parameters: so the user, the lock and the BEGIN are one round trip.
         await connection.execute(begin)
         result = await work(statements)
         await _commit(connection, statements.topics)
         is_over = True
         return result
-    except LOST:
+    except CONNECTION_ERRORS:
         connection.terminate()
         raise
     finally:
@@ -298,15 +299,15 @@ async def _unit(work: Work[ResultT], begin: str, connection: Connection) -> Resu
         if not is_over and not connection.is_closed():
             try:
                 await connection.execute("ROLLBACK", timeout=CONNECT_S)
-            except LOST:
+            except CONNECTION_ERRORS:
                 connection.terminate()
 
 
 async def _commit(connection: Connection, topics: dict[str, None]) -> None:
-    told = "".join(f"SELECT pg_notify('{CHANNEL}', {_text(topic)}); " for topic in topics)
+    notifications = "".join(f"SELECT pg_notify('{CHANNEL}', {_text(topic)}); " for topic in topics)
     try:
-        tag = await connection.execute(f"{told}COMMIT")
-    except LOST as error:
+        tag = await connection.execute(f"{notifications}COMMIT")
+    except CONNECTION_ERRORS as error:
         connection.terminate()
         raise unavailable(error, saving=True) or error from None
     if tag != "COMMIT":
@@ -314,8 +315,8 @@ async def _commit(connection: Connection, topics: dict[str, None]) -> None:
         raise Unavailable(say("The database has refused the change. Nothing was written."))
 
 
-async def _nothing(_: object) -> None:
-    """What has to be done to a connection before somebody else may use it."""
+async def _reset(_: object) -> None:
+    """Reset a connection for its next use: nothing is left to reset."""
 
 
 @lru_cache(maxsize=1024)
@@ -333,8 +334,8 @@ def _as_user(sql: str, number: int) -> str:
     change, the policies would find no user and show nothing.
     """
     return (
-        f"SELECT found.* FROM (SELECT set_config('madang.user_id', ${number}, true) AS user_id) AS me, "
-        f"LATERAL (SELECT * FROM ({_numbered(sql)}) AS asked WHERE me.user_id IS NOT NULL OFFSET 0) AS found"
+        f"SELECT result.* FROM (SELECT set_config('madang.user_id', ${number}, true) AS user_id) AS me, "
+        f"LATERAL (SELECT * FROM ({_numbered(sql)}) AS asked WHERE me.user_id IS NOT NULL OFFSET 0) AS result"
     )
 
 

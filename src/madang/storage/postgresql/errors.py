@@ -1,4 +1,4 @@
-"""What goes wrong between us and a database server, in the words of its reader."""
+"""Errors of a database server, as a caller or the person can act on them."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from madang.core.errors import SetupError, Unavailable
 from madang.core.phrases import Phrase, say
 from madang.storage.postgresql.address import ServerAddress
 
-GOES_AGAIN = (
+RETRYABLE_ERRORS = (
     asyncpg.SerializationError,
     asyncpg.DeadlockDetectedError,
     # Another process has changed the tables under a prepared statement; asyncpg has forgotten it by now.
     asyncpg.InvalidCachedStatementError,
     asyncpg.exceptions.OutdatedSchemaCacheError,
-    # "It is not there, so I add it" may be said by two at once. Alone, the second finds what the first has added.
+    # Two units may insert the same row at once. Retried alone, the second finds what the first has added.
     asyncpg.IntegrityConstraintViolationError,
 )
-"""Errors after which a unit of work may succeed when it is run once more."""
+"""Errors after which a unit of work may succeed when it is retried."""
 
-LOST = (
+CONNECTION_ERRORS = (
     OSError,
     TimeoutError,
     asyncpg.PostgresConnectionError,
     asyncpg.OperatorInterventionError,
     asyncpg.InterfaceError,
-    # asyncpg's own surprise about what a dying server has sent.
+    # asyncpg on unexpected bytes, as a dying server sends them.
     asyncpg.InternalClientError,
 )
 """Errors that mean: no answer from the server, or no server."""
@@ -55,7 +55,7 @@ def unavailable(error: BaseException, *, saving: bool = False) -> Unavailable | 
             say("A connection pooler mixes up the prepared statements of its clients."),
             hint=say("Ask the person to add statement_cache_size=0 to the database URL."),
         )
-    if _is_bug(error) or not isinstance(error, (*LOST, *_SERVER_TROUBLE, *GOES_AGAIN)):
+    if _is_bug(error) or not isinstance(error, (*CONNECTION_ERRORS, *_SERVER_TROUBLE, *RETRYABLE_ERRORS)):
         return None
     if saving:
         return Unavailable(
@@ -77,7 +77,7 @@ def setup_error(error: BaseException, address: ServerAddress) -> SetupError | No
         hint = say("Check user and password in MADANG_DATABASE, and the server's pg_hba.conf.")
     elif isinstance(error, asyncpg.InsufficientPrivilegeError):
         hint = say("The user must own the database to make its tables: ALTER DATABASE … OWNER TO …")
-    elif isinstance(error, (*LOST, *_SERVER_TROUBLE, ValueError)) and not _is_bug(error):
+    elif isinstance(error, (*CONNECTION_ERRORS, *_SERVER_TROUBLE, ValueError)) and not _is_bug(error):
         hint = say("Check that the server runs and that the address in MADANG_DATABASE is right.")
     if hint is None:
         return None

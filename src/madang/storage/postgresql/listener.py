@@ -1,4 +1,4 @@
-"""Telling changes through LISTEN and NOTIFY: the server passes each commit's topics on to every process at once."""
+"""Notices of changes through LISTEN and NOTIFY: the server sends each commit's topics to every process."""
 
 from __future__ import annotations
 
@@ -11,63 +11,63 @@ import asyncpg
 
 from madang.core.errors import Unavailable
 from madang.core.phrases import say
-from madang.storage.postgresql.errors import LOST, closed
-from madang.storage.watchers import Watcher
+from madang.storage.postgresql.errors import CONNECTION_ERRORS, closed
+from madang.storage.subscriptions import Subscription
 
 CHANNEL = "madang"
-RETRY_S = 0.25
-PATIENCE_S = 5.0
-# A connection whose other end vanished without a word looks like a quiet one until something is asked over it.
+RECONNECT_S = 0.25
+ANSWER_S = 5.0
+# A connection whose other end vanished looks like a quiet one until a query is sent over it.
 HEARTBEAT_S = 10.0
 
 
 class Listener:
-    """The one connection of this process that hears of changes. It is there only while somebody watches."""
+    """The subscriptions of this process, and the one connection that serves them. Without any, it is closed."""
 
     def __init__(self, connect: Callable[[], Awaitable[asyncpg.Connection[Any]]]) -> None:
         self._connect = connect
-        self._watchers: set[Watcher] = set()
+        self._subscriptions: set[Subscription] = set()
         self._listening = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._is_open = False
 
     def open(self) -> None:
-        """Let watching begin."""
+        """Let subscriptions begin."""
         self._is_open = True
 
     async def changes(self, topics: tuple[str, ...]) -> AsyncIterator[frozenset[str]]:
-        """Yield an empty set once watching has begun, then what changed at or below `topics`, until the end.
+        """Yield an empty set once the subscription has begun, then what changed at or below `topics`, until the end.
 
         Raises:
             Unavailable: it is not open, or the server cannot be reached.
         """
         if not self._is_open:
             raise closed()
-        watcher = Watcher(topics)
-        self._watchers.add(watcher)
+        subscription = Subscription(topics)
+        self._subscriptions.add(subscription)
         if self._task is None:
             self._task = asyncio.create_task(self._listen())
         try:
             try:
-                async with asyncio.timeout(PATIENCE_S):
+                async with asyncio.timeout(ANSWER_S):
                     await self._listening.wait()
             except TimeoutError:
                 raise Unavailable(
                     say("The database server cannot be reached to hear of changes."),
                     hint=say("Call again in a moment."),
                 ) from None
-            async for changed in watcher.changes():
+            async for changed in subscription.changes():
                 yield changed
         finally:
-            self._watchers.discard(watcher)
-            if not self._watchers:
+            self._subscriptions.discard(subscription)
+            if not self._subscriptions:
                 self._stop()
 
     async def close(self) -> None:
         """End every iterator."""
         self._is_open = False
-        for watcher in self._watchers:
-            watcher.end()
+        for subscription in self._subscriptions:
+            subscription.close()
         task = self._task
         self._stop()
         if task is not None:
@@ -83,25 +83,25 @@ class Listener:
     async def _listen(self) -> None:
         is_first = True
         while True:
-            with suppress(*LOST, asyncpg.PostgresError):
+            with suppress(*CONNECTION_ERRORS, asyncpg.PostgresError):
                 connection = await self._connect()
                 try:
-                    await connection.add_listener(CHANNEL, self._heard)
+                    await connection.add_listener(CHANNEL, self._on_notify)
                     self._listening.set()
                     if not is_first:
-                        # Nobody knows what was said meanwhile: all have to look for themselves.
-                        for watcher in self._watchers:
-                            watcher.tell_to_look()
+                        # Notices may have been missed meanwhile: anything may have changed.
+                        for subscription in self._subscriptions:
+                            subscription.publish_all()
                     is_first = False
                     await _until_lost(connection)
                 finally:
                     connection.terminate()
             self._listening.clear()
-            await asyncio.sleep(RETRY_S)
+            await asyncio.sleep(RECONNECT_S)
 
-    def _heard(self, _connection: object, _pid: int, _channel: str, topic: object) -> None:
-        for watcher in self._watchers:
-            watcher.tell([str(topic)])
+    def _on_notify(self, _connection: object, _pid: int, _channel: str, topic: object) -> None:
+        for subscription in self._subscriptions:
+            subscription.publish([str(topic)])
 
 
 async def _until_lost(connection: asyncpg.Connection[Any]) -> None:
@@ -112,4 +112,4 @@ async def _until_lost(connection: asyncpg.Connection[Any]) -> None:
             async with asyncio.timeout(HEARTBEAT_S):
                 await lost.wait()
         except TimeoutError:
-            await connection.execute("SELECT 1", timeout=PATIENCE_S)
+            await connection.execute("SELECT 1", timeout=ANSWER_S)

@@ -7,7 +7,7 @@ import codecs
 import pytest
 
 from madang.core.errors import InvalidArguments, LimitExceeded
-from madang.services.content.engine.parsing import MAX_FILE_BYTES, Parsed, Parser
+from madang.services.content.engine.parsing import MAX_PARSED_BYTES, Parsed, Parser
 from tests.documents import sentences
 
 TEXT = "\n".join(sentences(20)) + "\n"
@@ -113,6 +113,6 @@ async def test_what_is_no_text_is_refused_with_what_it_is(parser: Parser, data: 
 
 
 async def test_the_largest_file_is_read_and_one_byte_more_is_not(parser: Parser) -> None:
-    assert len((await parser.parse(b"a" * MAX_FILE_BYTES, filename="a.txt")).text) == MAX_FILE_BYTES
+    assert len((await parser.parse(b"a" * MAX_PARSED_BYTES, filename="a.txt")).text) == MAX_PARSED_BYTES
     with pytest.raises(LimitExceeded, match="at most 25 MB"):
-        await parser.parse(b"a" * (MAX_FILE_BYTES + 1), filename="a.txt")
+        await parser.parse(b"a" * (MAX_PARSED_BYTES + 1), filename="a.txt")

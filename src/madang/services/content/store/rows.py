@@ -28,7 +28,7 @@ from madang.services.content.store.ranking import words_of
 from madang.services.content.store.tables import MIGRATIONS
 from madang.storage.clock import timestamp
 from madang.storage.database import Database, Row, Transaction
-from madang.storage.watchers import topic
+from madang.storage.subscriptions import topic
 
 # An empty id is the session's own store.
 _IS_STORE = "s.user_id = ?1 AND s.session_id = ?2 AND (s.id = ?3 OR (CAST(?3 AS TEXT) = '' AND s.is_own = 1))"
@@ -99,7 +99,7 @@ class ContentRows:
 
     async def find_searched(self, call: Call, id: str) -> tuple[StoreKey | None, bool]:
         """As `find_store`; also tell whether an index outside of the database has to be brought up first."""
-        if self._database.is_remote:
+        if self._database.ranks_text:
             return await self.find_store(call, id), False
         rows = await self._database.find(
             f"SELECT s.no, s.id, {_HAS_CHANGES} FROM content_store s WHERE {_IS_STORE}", *_owner(call), id
@@ -117,7 +117,7 @@ class ContentRows:
         Raises:
             NotFound, LimitExceeded: nothing is kept.
         """
-        owner, id, now, embedded = _owner(call), new_id(), timestamp(), not self._database.is_remote
+        owner, id, now, embedded = _owner(call), new_id(), timestamp(), not self._database.ranks_text
 
         async def work(tx: Transaction) -> tuple[StoreKey, Row, bool]:
             if not store_id:
@@ -249,13 +249,13 @@ class ContentRows:
     async def passages(self, store: StoreKey, hits: Sequence[Hit]) -> tuple[list[Passage], bool]:
         """Return the hits that are rows of this store, and whether an index did not know everything."""
         places = ", ".join(f"?{number}" for number in range(2, len(hits) + 2)) or "-1"
-        behind = "0" if self._database.is_remote else _IS_BEHIND
+        behind = "0" if self._database.ranks_text else _IS_BEHIND
         sql = (
             f"SELECT {behind}, k.no, c.id, c.filename, k.number, k.from_line, k.to_line, k.text FROM content_chunk k "
             f"JOIN content c ON c.no = k.content_no WHERE c.store_no = ?1 AND k.no IN ({places})"
         )
         rows = await self._database.find(sql, store.no, *(hit.chunk_no for hit in hits), user_id=store.user_id)
-        if not rows and not self._database.is_remote:
+        if not rows and not self._database.ranks_text:
             return [], bool((await self._database.find(f"SELECT {behind}", store.no))[0][0])
         by_no = {row[1]: row[2:] for row in rows}
         found = [
@@ -279,7 +279,7 @@ class ContentRows:
             )
             if found is None:
                 raise no_content(id)
-            if not self._database.is_remote:
+            if not self._database.ranks_text:
                 await tx.run("INSERT INTO content_change (store_no, content_no) VALUES (?1, ?2)", found[0], content.no)
             await tx.run("DELETE FROM content WHERE no = ?1", content.no)
             await tx.notify(content_topic(call))

@@ -30,7 +30,7 @@ from madang.services.playbook.store.pages import PageRequest, find_near_page, fi
 from madang.services.playbook.store.tables import MIGRATIONS
 from madang.storage.clock import timestamp
 from madang.storage.database import Database, Row, Transaction
-from madang.storage.watchers import topic
+from madang.storage.subscriptions import topic
 
 _STEPS = TypeAdapter(list[Step])
 _WHOLE = "goal, initial_command, workflow, success_criteria, created_at, updated_at, version"
@@ -104,7 +104,7 @@ class PlaybookStore:
 
         page = None
         is_brief = request.is_near_start
-        if self._database.is_remote:
+        if self._database.dialect == "postgresql":
             page = await find_near_page(self._database, call, request) if is_brief else None
         elif not is_brief:
             is_brief = request.is_near_end(await self.total(call))

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from madang.core.documents import Document
 from madang.storage.files.encodings import EncodingName
-from madang.storage.folders.folder import Kind
+from madang.storage.folders.folder import EntryKind
 
 MAX_CONTENT_CHARS = 4_000_000
 """Characters of one `write_file`, within what a request may hold."""
@@ -116,7 +116,7 @@ class DirectoryEntry:
     """A file, folder or link as a listing has it."""
 
     path: str
-    kind: Kind
+    kind: EntryKind
     size: int
     modified: str
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from madang.core.calls import Call
-from madang.storage.watchers import topic
+from madang.storage.subscriptions import topic
 
 
 def files_topic(call: Call) -> str:

@@ -49,7 +49,7 @@ from madang.storage.files import encodings
 from madang.storage.files.encodings import EncodingName
 from madang.storage.files.kinds import file_kind
 from madang.storage.folders import Entry, Folder, Folders, WriteMode, parse_path
-from madang.storage.folders.failures import translated
+from madang.storage.folders.failures import file_errors
 from madang.storage.folders.folder import EVERY, MAX_TREE_DEPTH
 
 SAMPLE_BYTES = 64 * 1024
@@ -68,7 +68,7 @@ class FileEngine:
 
     def read(self, call: Call, path: str, first: int, last: int | None) -> FileExcerpt:
         """Read lines of a text, or the first bytes of a binary file."""
-        with self._folders.of(call) as session, session.files.open_file(path) as file, translated(path):
+        with self._folders.of(call) as session, session.files.open_file(path) as file, file_errors(path):
             fd, status = file.fileno(), os.fstat(file.fileno())
             sample = os.pread(fd, SAMPLE_BYTES, 0)
             text_format = texts.format_of(sample, is_whole=len(sample) == status.st_size)
@@ -117,7 +117,7 @@ class FileEngine:
     def edit(self, call: Call, path: str, edits: list[Edit]) -> EditedFile:
         """Apply edits to a text, all of them or none."""
         with self._changing(call) as folder:
-            with folder.open_file(path) as file, translated(path):
+            with folder.open_file(path) as file, file_errors(path):
                 data = _read_whole(file, path, MAX_EDITED_BYTES)
             text_format = texts.format_of(data)
             if text_format.encoding == "binary":
@@ -201,7 +201,7 @@ class FileEngine:
             raise not_outside(source)
         with self._folders.source(call, source) as (outside, inside):
             target = path or PurePosixPath(inside).name
-            with outside.open_file(inside) as file, translated(inside):
+            with outside.open_file(inside) as file, file_errors(inside):
                 if os.fstat(file.fileno()).st_size > MAX_COPIED_FILE_BYTES:
                     raise file_too_large(inside, MAX_COPIED_FILE_BYTES)
                 with self._changing(call) as folder:
@@ -245,7 +245,7 @@ def _existing_format(folder: Folder, path: str, mode: WriteMode) -> TextFormat |
     if mode == "create":
         return None
     try:
-        with folder.open_file(path) as file, translated(path):
+        with folder.open_file(path) as file, file_errors(path):
             size = os.fstat(file.fileno()).st_size
             if size > MAX_COPIED_FILE_BYTES and mode == "append":
                 raise file_too_large(path, MAX_COPIED_FILE_BYTES)

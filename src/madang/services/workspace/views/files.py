@@ -19,7 +19,7 @@ from madang.services.workspace.domain.files import (
 )
 from madang.services.workspace.views.sizes import size_text
 from madang.storage.files.encodings import EncodingName
-from madang.storage.folders.folder import Kind
+from madang.storage.folders.folder import EntryKind
 
 UNKNOWN = -1
 """A total that there was no time to count."""
@@ -66,7 +66,7 @@ class FileEdited(Document):
 
 class EntryRow(Document):
     path: str
-    kind: Kind
+    kind: EntryKind
     size: int
     modified: str
 
@@ -83,13 +83,13 @@ class DirectoryListed(Document):
 class FileMoved(Document):
     source: str
     path: str
-    kind: Kind
+    kind: EntryKind
     success: bool = True
 
 
 class FileDeleted(Document):
     path: str
-    kind: Kind
+    kind: EntryKind
     success: bool = True
 
 
@@ -318,13 +318,13 @@ def row_text(entry: DirectoryEntry) -> Phrase:
     )
 
 
-def moved(source: str, path: str, kind: Kind) -> ToolResult[FileMoved]:
+def moved(source: str, path: str, kind: EntryKind) -> ToolResult[FileMoved]:
     summary = say("Moved '{source}' to '{path}'.", source=visible_name(source), path=visible_name(path))
     note = say("Note: Use 'list_directory' to see what is there.")
     return ToolResult([summary, note], FileMoved(source=source, path=path, kind=kind))
 
 
-def deleted(path: str, kind: Kind) -> ToolResult[FileDeleted]:
+def deleted(path: str, kind: EntryKind) -> ToolResult[FileDeleted]:
     summary = {
         "file": say("Deleted the file '{path}'.", path=visible_name(path)),
         "folder": say("Deleted the empty folder '{path}'.", path=visible_name(path)),

@@ -1,7 +1,6 @@
-"""One process for one document: started, asked, and gone.
+"""One process for one document, and the frames that go to it and back.
 
-Owns the process and the frames that go to and fro. After the document has come in, what the process says is not
-trusted: everything is measured and checked before it is taken.
+Once the process has the document, its answers are not trusted: they are bounded and checked like a stranger's.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from madang.core.errors import ToolError
 from madang.services.content.engine.parsing.child.document import MAX_DOCUMENT_PAGES, MAX_EXTRACTED_BYTES
 from madang.services.content.engine.parsing.detection import DocumentKind
 from madang.services.content.engine.parsing.parsed import Parsed
-from madang.services.content.engine.parsing.refusals import refusal, stopped, took_too_long
+from madang.services.content.engine.parsing.refusals import reader_stopped, reading_timed_out, refusal_error
 
 MEMORY_MB = 512
 
@@ -69,7 +68,7 @@ class Child:
 
     def kill(self) -> None:
         """Stop it at once, with all that it may have started. Does not wait."""
-        # Its number is ours until it is waited for, so nobody else is hit.
+        # Its pid is not reused before it is waited for, so no other process is hit.
         if self._process.returncode is None:
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.pid, signal.SIGKILL)
@@ -107,7 +106,7 @@ class Child:
         questions.flush()
         (length,) = _LENGTH.unpack(_exactly(answers, _LENGTH.size))
         if length > _MAX_HEADER_BYTES:
-            raise refusal("broken", filename)
+            raise refusal_error("broken", filename)
         try:
             header = json.loads(_exactly(answers, length))
             if "refused" in header:
@@ -118,28 +117,28 @@ class Child:
             if len(pages) > MAX_DOCUMENT_PAGES or pages != sorted(pages):
                 raise ValueError("pages out of order")
             return Parsed(text, str(header["mime_type"]), "", tuple(_bounded(line, lines) for line in pages))
-        # Only a process that was taken over by its document answers like this.
+        # Only a process that its document has taken over answers like this.
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-            logger.warning("A reader of documents gave an answer that is none: %s", type(error).__name__)
-            raise refusal("broken", filename) from error
+            logger.warning("A reader of documents sent a malformed answer: %s", type(error).__name__)
+            raise refusal_error("broken", filename) from error
 
     def _refusal(self, header: Mapping[str, object], filename: str) -> ToolError:
         if "detail" in header:
             logger.info("A document could not be read: %.500r", header["detail"])
         count = header.get("count", 0)
-        return refusal(
+        return refusal_error(
             str(header["refused"]), filename, count=count if isinstance(count, int) else 0, memory_mb=MEMORY_MB
         )
 
     def _why_it_ended(self, filename: str) -> ToolError:
         code = self._process.wait()
         if code == -signal.SIGKILL:
-            return stopped(filename)
+            return reader_stopped(filename)
         if code == -signal.SIGXCPU:
-            return took_too_long(filename, self._cpu_s)
+            return reading_timed_out(filename, self._cpu_s)
         # What libraries do when an allocation fails that they did not expect to.
         aborted = code in (-signal.SIGABRT, -signal.SIGTRAP, -signal.SIGILL)
-        return refusal("memory" if aborted else "broken", filename, memory_mb=MEMORY_MB)
+        return refusal_error("memory" if aborted else "broken", filename, memory_mb=MEMORY_MB)
 
 
 def _exactly(stream: IO[bytes], size: int) -> bytes:

@@ -6,7 +6,7 @@ from typing import Literal
 
 from madang.core.errors import InvalidArguments
 from madang.core.phrases import Phrase, say
-from madang.services.content.engine.parsing.refusals import shown
+from madang.services.content.engine.parsing.refusals import quoted_name
 from madang.storage.files.kinds import FileFamily, file_kind
 
 DocumentKind = Literal["pdf", "archive", "html"]
@@ -44,7 +44,7 @@ def _without_text(family: FileFamily, filename: str) -> InvalidArguments:
     return InvalidArguments(
         say(
             "{filename} is {what}, and holds no text that can be read here.",
-            filename=shown(filename),
+            filename=quoted_name(filename),
             what=names[family],
         ),
         hint=say("Text, Markdown, HTML, code, CSV, PDF, DOCX, XLSX and PPTX can be read: add one of these."),
@@ -55,15 +55,18 @@ def _old_office(data: bytes, filename: str) -> InvalidArguments:
     """Word, Excel and PowerPoint up to 2003 share a container with Hangul, and with newer files under a password."""
     if "EncryptedPackage".encode("utf-16-le") in data:
         return InvalidArguments(
-            say("{filename} is protected by a password.", filename=shown(filename)),
+            say("{filename} is protected by a password.", filename=quoted_name(filename)),
             hint=say("Ask for a copy without a password and add that."),
         )
     if b"HWP Document File" in data or "HwpSummaryInformation".encode("utf-16-le") in data:
         return InvalidArguments(
-            say("{filename} is a Hangul (HWP) document, which cannot be read here.", filename=shown(filename)),
+            say("{filename} is a Hangul (HWP) document, which cannot be read here.", filename=quoted_name(filename)),
             hint=say("Save it as PDF or DOCX and add that."),
         )
     return InvalidArguments(
-        say("{filename} is in an office format from before 2007, which cannot be read here.", filename=shown(filename)),
+        say(
+            "{filename} is in an office format from before 2007, which cannot be read here.",
+            filename=quoted_name(filename),
+        ),
         hint=say("Save it as DOCX, XLSX or PPTX and add that."),
     )

@@ -1,4 +1,4 @@
-"""The way from the bytes of a file to its text."""
+"""Bytes of a file in, its text out: which reader, how many at a time, for how long."""
 
 from __future__ import annotations
 
@@ -11,29 +11,34 @@ from madang.core.errors import Unavailable
 from madang.services.content.engine.parsing.children import Child
 from madang.services.content.engine.parsing.detection import DocumentKind, document_kind
 from madang.services.content.engine.parsing.parsed import Parsed
-from madang.services.content.engine.parsing.refusals import cannot_start, stopped, too_large, took_too_long
+from madang.services.content.engine.parsing.refusals import (
+    file_too_large,
+    reader_cannot_start,
+    reader_stopped,
+    reading_timed_out,
+)
 from madang.services.content.engine.parsing.text import HTML, read_text
 
-MAX_FILE_BYTES = 25 << 20
+MAX_PARSED_BYTES = 25 << 20
 MAX_CHILDREN = 2
 SPARE_S = 300.0
 
-_SOON = 1 << 18
-"""As many bytes are decoded in so short a time that a thread is not worth it."""
+DECODE_INLINE_MAX_BYTES = 1 << 18
+"""Smaller texts are decoded on the event loop: a thread hop would cost more."""
 
 
 class Parser:
-    """Reads files, documents of them in children of this process: at most two at a time, others wait.
+    """Reads files; documents in child processes, at most two at a time.
 
-    Once a document was read a spare child stands by with its libraries loaded, for `spare_s` seconds. Use it within
-    one event loop, and `close` it there: it kills what is still being read.
+    Once a document was read, a spare child stands by with its libraries loaded, for `spare_s` seconds. Use it within
+    one event loop, and `close` it there: that kills the children that are still reading.
     """
 
     def __init__(self, *, deadline_s: float = 30.0, spare_s: float = SPARE_S) -> None:
         self._deadline_s = deadline_s
         self._cpu_s = ceil(deadline_s)
         self._spare_s = spare_s
-        self._turns = asyncio.Semaphore(MAX_CHILDREN)
+        self._slots = asyncio.Semaphore(MAX_CHILDREN)
         self._threads = ThreadPoolExecutor(MAX_CHILDREN, thread_name_prefix="madang-parser")
         self._busy: set[Child] = set()
         self._spare: Child | None = None
@@ -46,13 +51,13 @@ class Parser:
         Raises:
             InvalidArguments: the file is of no kind that can be read, broken, protected, or has no text.
             LimitExceeded: it is too large, or reading it takes too much time or memory.
-            Unavailable: the child could not be started, or was killed by somebody else.
+            Unavailable: the child could not be started, or was killed from outside.
         """
-        if len(data) > MAX_FILE_BYTES:
-            raise too_large(filename, len(data), MAX_FILE_BYTES)
+        if len(data) > MAX_PARSED_BYTES:
+            raise file_too_large(filename, len(data), MAX_PARSED_BYTES)
         if kind := document_kind(data, filename):
             return await self._read(kind, data, filename)
-        if len(data) <= _SOON:
+        if len(data) <= DECODE_INLINE_MAX_BYTES:
             parsed = read_text(data, filename, mime_type)
         else:
             parsed = await asyncio.to_thread(read_text, data, filename, mime_type)
@@ -70,38 +75,38 @@ class Parser:
         await asyncio.to_thread(self._threads.shutdown)
 
     async def _read(self, kind: DocumentKind, data: bytes, filename: str) -> Parsed:
-        async with self._turns:
+        async with self._slots:
             if self._is_closed:
-                raise stopped(filename)
+                raise reader_stopped(filename)
             loop = asyncio.get_running_loop()
-            child = self._take()
+            child = self._take_child()
             self._busy.add(child)
-            is_late = False
+            is_timed_out = False
 
             def expire() -> None:
-                nonlocal is_late
-                is_late = True
+                nonlocal is_timed_out
+                is_timed_out = True
                 child.kill()
 
-            clock = loop.call_later(self._deadline_s, expire)
+            timer = loop.call_later(self._deadline_s, expire)
             work = self._threads.submit(child.answer, kind, data, filename)
             try:
                 return await asyncio.wrap_future(work)
             except Unavailable:
-                if is_late:
-                    raise took_too_long(filename, self._deadline_s) from None
+                if is_timed_out:
+                    raise reading_timed_out(filename, self._deadline_s) from None
                 raise
             finally:
-                # On every way out, cancellation too: the thread sees the pipe close and waits for the process.
-                clock.cancel()
+                # Also when cancelled: the thread sees the pipe close and waits for the process.
+                timer.cancel()
                 child.kill()
                 self._busy.discard(child)
                 if work.cancelled():
                     # No thread had begun with it, so none will wait for the process.
                     child.end()
-                loop.call_soon(self._prepare)
+                loop.call_soon(self._start_spare)
 
-    def _take(self) -> Child:
+    def _take_child(self) -> Child:
         spare, self._spare = self._spare, None
         if spare is not None and spare.is_alive:
             return spare
@@ -110,9 +115,9 @@ class Parser:
         try:
             return Child(cpu_s=self._cpu_s)
         except OSError as error:
-            raise cannot_start(error) from error
+            raise reader_cannot_start(error) from error
 
-    def _prepare(self) -> None:
+    def _start_spare(self) -> None:
         """Start the spare, so that the next document need not wait for a Python and its libraries."""
         if self._is_closed or self._spare is not None:
             return

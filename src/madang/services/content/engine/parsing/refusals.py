@@ -1,4 +1,4 @@
-"""Why a document was not read, in words for the model and the person."""
+"""Errors of files that are not read."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from madang.core.phrases import Phrase, say
 _MAX_NAME_CHARS = 80
 
 
-def shown(filename: str) -> str:
+def quoted_name(filename: str) -> str:
     """Return a name fit for a sentence: on one line, without signs that turn or hide text, and not too long."""
     name = "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in filename).strip()
     if len(name) > _MAX_NAME_CHARS:
@@ -16,11 +16,11 @@ def shown(filename: str) -> str:
     return f"'{name}'" if name else "''"
 
 
-def too_large(filename: str, size_bytes: int, limit_bytes: int) -> LimitExceeded:
+def file_too_large(filename: str, size_bytes: int, limit_bytes: int) -> LimitExceeded:
     return LimitExceeded(
         say(
             "{filename} is too large: {size} MB, and at most {limit} MB are read.",
-            filename=shown(filename),
+            filename=quoted_name(filename),
             size=f"{size_bytes / (1 << 20):.1f}",
             limit=limit_bytes >> 20,
         ),
@@ -28,40 +28,40 @@ def too_large(filename: str, size_bytes: int, limit_bytes: int) -> LimitExceeded
     )
 
 
-def took_too_long(filename: str, deadline_s: float) -> LimitExceeded:
+def reading_timed_out(filename: str, deadline_s: float) -> LimitExceeded:
     return LimitExceeded(
         say(
             "{filename} could not be read within {seconds} seconds.",
-            filename=shown(filename),
+            filename=quoted_name(filename),
             seconds=f"{deadline_s:g}",
         ),
         hint=say("Split it, or add only the part that is needed."),
     )
 
 
-def stopped(filename: str) -> Unavailable:
+def reader_stopped(filename: str) -> Unavailable:
     return Unavailable(
         say(
             "The process that was reading {filename} was stopped from outside, before it had an answer.",
-            filename=shown(filename),
+            filename=quoted_name(filename),
         ),
         hint=say("Try once more. If it happens again the computer is short of memory: add a smaller file."),
     )
 
 
-def cannot_start(error: OSError) -> Unavailable:
+def reader_cannot_start(error: OSError) -> Unavailable:
     return Unavailable(
         say("The process that reads documents could not be started: {reason}.", reason=error.strerror or str(error)),
         hint=say("Try again in a while. Plain text files can be added meanwhile."),
     )
 
 
-def refusal(reason: str, filename: str, *, count: int = 0, memory_mb: int = 0) -> ToolError:
+def refusal_error(reason: str, filename: str, *, count: int = 0, memory_mb: int = 0) -> ToolError:
     """Return the error for what the child said; a reason that it should not know counts as a broken file."""
     if reason == "no_text" and count:
         reason = "pictures"
     kind, message, hint = _REASONS.get(reason, _REASONS["broken"])
-    values = {"filename": shown(filename), "count": f"{count:,}", "size": count >> 20, "memory": memory_mb}
+    values = {"filename": quoted_name(filename), "count": f"{count:,}", "size": count >> 20, "memory": memory_mb}
     return kind(Phrase(message.template, values), hint=hint)
 
 

@@ -7,7 +7,7 @@ import re
 from madang.core.errors import InvalidArguments
 from madang.core.phrases import say
 from madang.services.content.engine.parsing.parsed import Parsed
-from madang.services.content.engine.parsing.refusals import shown
+from madang.services.content.engine.parsing.refusals import quoted_name
 from madang.storage.files.encodings import decode, detect_encoding, encode, has_controls, replace_surrogates
 
 PLAIN = "text/plain"
@@ -117,7 +117,7 @@ def _undecodable(data: bytes, filename: str) -> InvalidArguments:
     return InvalidArguments(
         say(
             "{filename} is in no encoding that can be read here: not UTF-8 (byte {position}), not CP949.",
-            filename=shown(filename),
+            filename=quoted_name(filename),
             position=position + 1,
         ),
         hint=say(
@@ -138,7 +138,7 @@ def _damaged(filename: str, position: int) -> InvalidArguments:
     return InvalidArguments(
         say(
             "{filename} is {encoding} text, and damaged at byte {position}: there is no character in these bytes.",
-            filename=shown(filename),
+            filename=quoted_name(filename),
             encoding="UTF-8",
             position=position + 1,
         ),
@@ -152,7 +152,7 @@ def not_text(filename: str) -> InvalidArguments:
     return InvalidArguments(
         say(
             "{filename} is neither text nor a document that can be read here: it holds binary data.",
-            filename=shown(filename),
+            filename=quoted_name(filename),
         ),
         hint=say("Text, Markdown, HTML, code, CSV, PDF, DOCX, XLSX and PPTX can be read: add one of these."),
     )

@@ -10,7 +10,7 @@ MAX_EXTRACTED_BYTES = 64 << 20
 MAX_DOCUMENT_PAGES = 20_000
 
 
-class Document:
+class DocumentText:
     """Lines, and where pages start. It takes no more than may be sent."""
 
     def __init__(self, mime_type: str) -> None:
@@ -42,7 +42,7 @@ class Document:
             self.add_text(text)
 
     def end(self) -> str:
-        """Return the whole text. A document without a word is refused: nobody could tell it from one that was read."""
+        """Return the whole text. A document without a word is refused: it would look like one that was read."""
         if not any(self._lines):
             raise Refused("no_text", len(self.page_lines))
         return "\n".join(self._lines) + "\n"

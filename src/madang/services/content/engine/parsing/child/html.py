@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from lxml import etree
 
-from .document import Document
+from .document import DocumentText
 
 _UNSEEN = {"script", "style", "template", "noscript", "head", "svg", "object", "iframe", "datalist"}
 _BLOCKS = {
@@ -22,7 +22,7 @@ _HIDING = re.compile(r"(?:display\s*:\s*none|visibility\s*:\s*hidden)", re.IGNOR
 _BLANKS = re.compile(r"[ \t\r\n\f]+")
 
 
-def read_html(data: bytes) -> Document:
+def read_html(data: bytes) -> DocumentText:
     """Return the visible text of a page in UTF-8."""
     page = _Page()
     # Element by element: a page of a million nested tags is never a tree.
@@ -37,7 +37,7 @@ class _Page:
     """Takes the elements as the parser meets them."""
 
     def __init__(self) -> None:
-        self.document = Document("text/html")
+        self.document = DocumentText("text/html")
         # The line being put together, and inside a table that of each cell around it.
         self._lines: list[list[str]] = [[]]
         self._rows: list[list[str]] = []

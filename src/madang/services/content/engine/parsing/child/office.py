@@ -7,7 +7,7 @@ import posixpath
 from lxml import etree
 
 from .archive import Archive
-from .document import Document
+from .document import DocumentText
 from .markup import Markup
 from .refused import Refused
 from .sheets import read_sheets
@@ -21,7 +21,7 @@ _SHEETS = ("spreadsheetml.", "ms-excel.sheet.macroEnabled", "ms-excel.template.m
 _WORD_EXTRAS = ("/footnotes", "/endnotes", "/comments")
 
 
-def read_archive(data: bytes) -> Document:
+def read_archive(data: bytes) -> DocumentText:
     """Return the text of an office document; other archives are refused."""
     archive = Archive(data)
     if "[Content_Types].xml" not in archive:
@@ -38,8 +38,8 @@ def read_archive(data: bytes) -> Document:
     raise Refused("other_office")
 
 
-def _word(archive: Archive, main: str) -> Document:
-    document = Document(f"{_OFFICE}wordprocessingml.document")
+def _word(archive: Archive, main: str) -> DocumentText:
+    document = DocumentText(f"{_OFFICE}wordprocessingml.document")
     document.add_texts(Markup().lines(archive.open(main)))
     targets = dict(_relations(archive, main).values())
     for kind in _WORD_EXTRAS:
@@ -48,8 +48,8 @@ def _word(archive: Archive, main: str) -> Document:
     return document
 
 
-def _slides(archive: Archive, main: str) -> Document:
-    document = Document(f"{_OFFICE}presentationml.presentation")
+def _slides(archive: Archive, main: str) -> DocumentText:
+    document = DocumentText(f"{_OFFICE}presentationml.presentation")
     relations = _relations(archive, main)
     for id in _slide_ids(archive, main):
         kind, slide = relations.get(id, ("", ""))

@@ -7,7 +7,7 @@ import codecs
 import pypdfium2  # type: ignore[import-untyped]  # it has no types
 from pypdfium2 import raw
 
-from .document import MAX_DOCUMENT_PAGES, Document
+from .document import MAX_DOCUMENT_PAGES, DocumentText
 from .refused import Refused
 
 # Texts come out of PDFium in it, and a confined process can import nothing.
@@ -17,8 +17,8 @@ codecs.lookup("utf-16-le")
 _DIVISIONS = ("\x02", "\ufffe")
 
 
-def read_pdf(data: bytes) -> Document:
-    document = Document("application/pdf")
+def read_pdf(data: bytes) -> DocumentText:
+    document = DocumentText("application/pdf")
     try:
         pdf = pypdfium2.PdfDocument(data)
     except pypdfium2.PdfiumError as error:

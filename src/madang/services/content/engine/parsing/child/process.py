@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 
 from madang.storage.confinement import confine_process, end_with_parent
 
-from .document import Document
+from .document import DocumentText
 from .refused import Refused
 
 _LENGTH = struct.Struct(">I")
@@ -52,7 +52,7 @@ def _keep_freed_memory() -> None:
         mallopt(_M_TOP_PAD, 16 << 20)
 
 
-def _reader(kind: str) -> Callable[[bytes], Document]:
+def _reader(kind: str) -> Callable[[bytes], DocumentText]:
     """Return what reads a kind of document, with all that it will import."""
     if kind == "pdf":
         from .pdf import read_pdf
@@ -70,13 +70,13 @@ def _reader(kind: str) -> Callable[[bytes], Document]:
 def _header(stream: BinaryIO) -> dict[str, Any]:
     start = stream.read(_LENGTH.size)
     if len(start) < _LENGTH.size:
-        # Nobody will ask: Madang closed, or needs no spare any more.
+        # Madang closed, or needs no spare any more.
         os._exit(0)
     header: dict[str, Any] = json.loads(stream.read(_LENGTH.unpack(start)[0]))
     return header
 
 
-def _answer(stream: BinaryIO, read: Callable[[bytes], Document], data: bytes) -> None:
+def _answer(stream: BinaryIO, read: Callable[[bytes], DocumentText], data: bytes) -> None:
     text = b""
     header: dict[str, object]
     try:

@@ -7,14 +7,14 @@ from datetime import date, datetime, time, timedelta
 
 from python_calamine import CalamineError, CalamineWorkbook, PasswordError, SheetTypeEnum
 
-from .document import Document
+from .document import DocumentText
 from .refused import Refused
 
 Cell = int | float | str | bool | time | date | datetime | timedelta
 
 
-def read_sheets(data: bytes, mime_type: str) -> Document:
-    document = Document(mime_type)
+def read_sheets(data: bytes, mime_type: str) -> DocumentText:
+    document = DocumentText(mime_type)
     has_text = False
     try:
         workbook = CalamineWorkbook.from_filelike(io.BytesIO(data))
