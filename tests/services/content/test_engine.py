@@ -1,19 +1,17 @@
-"""Chunks, words, windows and excerpts: the pure parts of the engine."""
+"""Chunks, snippets and excerpts: the pure parts of the engine."""
 
 from __future__ import annotations
 
 import re
-import unicodedata
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from madang.services.content.domain import line_count, split_chunk_id
-from madang.services.content.engine import excerpts, tokens
+from madang.services.content.engine import excerpts
 from madang.services.content.engine.chunks import MAX_CHUNK_CHARS, split
-from madang.services.content.engine.tokens import Tokenizer, needles
-from madang.services.content.engine.windows import WIDTH, window
+from madang.services.content.engine.snippets import MAX_SNIPPET_CHARS, snippet
+from madang.storage.search.tokens import Tokenizer, highlight_terms
 
 PIECES = st.sampled_from(
     ["\n", "\n\n", "# Heading\n", "word ", "낱말 ", "x" * 700, "가" * 2_000, ". ", "\r\n", "e\u0301"]
@@ -76,106 +74,38 @@ def test_an_excerpt_is_the_lines_that_were_asked_for_or_the_first_of_them(text: 
         )
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("Running RUNS", ["run", "run"]),
-        ("getUserName", ["getusernam", "get", "user", "name"]),
-        ("snake_case_name", ["snake_case_nam", "snake", "case", "name"]),
-        ("HTTPServer", ["httpserver", "http", "server"]),
-        ("__init__", ["__init__", "init"]),
-        ("naïve Straße", ["naïve", "strass"]),
-        ("東京都", ["東京", "京都"]),
-        ("日", ["日"]),
-        ("utf8 1984", ["utf8", "utf", "8", "1984"]),
-        ("GPT4 5kg S24 a1b2c3", ["gpt4", "gpt", "4", "5kg", "5", "kg", "s24", "24", "a1b2c3"]),
-        ("\uff21\uff22 \ufb01ne \u338f", ["ab", "fine", "kg"]),
-        ("x" * 200, ["x" * 64]),
-        ("… ?!", []),
-    ],
-)
-def test_words_are_folded_stemmed_and_taken_apart(text: str, expected: list[str]) -> None:
-    assert Tokenizer().tokens(text) == expected
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("서울에서 올림픽이 열렸다", ["서울", "올림픽", "열리"]),
-        ("서울은", ["서울"]),
-        ("PDF파일을 열다", ["pdf", "파일", "열"]),
-        ("햏자들", ["햏자", "자들"]),
-    ],
-)
-def test_korean_is_cut_into_morphemes_and_particles_are_left_out(text: str, expected: list[str]) -> None:
-    tokenizer = Tokenizer()
-
-    assert tokenizer.tokens(text) == expected
-    assert tokenizer.tokens(unicodedata.normalize("NFD", text)) == expected
-    assert tokenizer.name.startswith("lindera-ko-dic-")
-
-
-def test_without_its_dictionary_korean_becomes_pairs_and_the_name_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tokens, "KOREAN_PACKAGE", "no-such-package")
-    tokenizer = Tokenizer()
-
-    assert tokenizer.tokens("올림픽이 abc") == ["abc", "올림", "림픽", "픽이"]
-    assert tokenizer.name.startswith("bigrams+")
-
-
-def test_a_dictionary_that_cannot_be_loaded_changes_the_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(__import__("sys").modules, "lindera", None)
-    tokenizer = Tokenizer()
-    before = tokenizer.name
-
-    assert tokenizer.tokens("올림픽") == ["올림", "림픽"]
-    assert tokenizer.name != before
-
-
-@given(st.text())
-def test_tokens_hold_no_blanks_whatever_the_text(text: str) -> None:
-    for token in Tokenizer().tokens(re.sub("[\uac00-\ud7a3\u1100-\u11ff]", "", text)):
-        assert token
-        assert token.split() == [token]
-
-
-def test_the_terms_of_a_query_are_distinct_and_not_too_many() -> None:
-    assert Tokenizer().terms("b c b") == ["b", "c"]
-    assert len(Tokenizer().terms(" ".join(map(str, range(1_000))))) == tokens.MAX_QUERY_TERMS
-
-
-def test_a_window_shows_the_words_that_were_asked_for_whole() -> None:
+def test_a_snippet_shows_the_words_that_were_asked_for_whole() -> None:
     text = "Nothing here. " * 50 + "Then the happiest zebras were running home. " + "Nothing there. " * 50
     terms = Tokenizer().terms("happy zebra runs")
 
-    shown = window(text, needles(terms, "happy zebra runs"))
+    part = snippet(text, highlight_terms(terms, "happy zebra runs"))
 
-    assert "happiest zebras were running home." in shown
-    assert len(shown) <= WIDTH + 2
-    assert shown.startswith("…")
-    assert shown.endswith("…")
-    assert set(shown.strip("…").split()) <= set(text.split())
+    assert "happiest zebras were running home." in part
+    assert len(part) <= MAX_SNIPPET_CHARS + 2
+    assert part.startswith("…")
+    assert part.endswith("…")
+    assert set(part.strip("…").split()) <= set(text.split())
 
 
-def test_a_window_does_not_take_parts_of_other_words() -> None:
+def test_a_snippet_does_not_take_parts_of_other_words() -> None:
     text = "start part cart. " * 40 + "The art of fugue. " + "start part cart. " * 40
 
-    assert "The art of fugue." in window(text, ["art"])
+    assert "The art of fugue." in snippet(text, ["art"])
 
 
-def test_a_window_in_korean_is_around_the_morphemes() -> None:
+def test_a_snippet_in_korean_is_around_the_morphemes() -> None:
     text = "관계없는 문장이 이어진다. " * 40 + "서울에서 올림픽이 열렸다. " + "관계없는 문장이 이어진다. " * 40
     query = "서울 올림픽은 언제 열렸나"
 
-    assert "서울에서 올림픽이 열렸다." in window(text, needles(Tokenizer().terms(query), query))
+    assert "서울에서 올림픽이 열렸다." in snippet(text, highlight_terms(Tokenizer().terms(query), query))
 
 
 @given(st.text(max_size=2_000), st.lists(st.text(min_size=1, max_size=5), max_size=5))
-def test_a_window_is_a_part_of_the_text_on_one_line(text: str, wanted: list[str]) -> None:
-    shown = window(text, wanted)
+def test_a_snippet_is_a_part_of_the_text_on_one_line(text: str, terms: list[str]) -> None:
+    part = snippet(text, terms)
 
-    assert len(shown) <= WIDTH + 2
-    assert "\n" not in shown
+    assert len(part) <= MAX_SNIPPET_CHARS + 2
+    assert "\n" not in part
 
 
 def test_a_chunk_id_names_content_and_number() -> None:

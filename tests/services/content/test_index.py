@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from madang.services.content.engine import index, tokens
+from madang.services.content.engine import index
 from madang.services.content.engine.index import BrokenIndex, StoreIndex, _at_the_files
-from madang.services.content.engine.tokens import Tokenizer
+from madang.storage.search import tokens
+from madang.storage.search.tokens import Tokenizer
 from tests.services.content.contents import add, open_content, search
 
 
@@ -97,7 +98,7 @@ async def test_another_tokenizer_makes_another_index(tmp_path: Path, monkeypatch
     async with open_content(tmp_path) as asker:
         id = await add(asker, "needle 바늘")
     before = (the_store(tmp_path) / "version").read_text(encoding="utf-8")
-    monkeypatch.setattr(tokens, "VERSION", 999)
+    monkeypatch.setattr(tokens, "TOKENIZER_VERSION", 999)
 
     async with open_content(tmp_path) as asker:
         assert await search(asker, "needle") == [id]

@@ -13,11 +13,11 @@ from madang.services.content.context import content_context
 from madang.services.content.domain import Limits, Ranking
 from madang.services.content.engine.parsing import Parser
 from madang.services.content.engine.ranking import IndexRanking
-from madang.services.content.engine.tokens import Tokenizer
 from madang.services.content.store import ContentRows, ServerRanking, content_topic
 from madang.services.content.tools import ContentTools, Parts
 from madang.storage.database import Database
 from madang.storage.folders import Folders
+from madang.storage.search.tokens import Tokenizer
 
 
 class ContentService:

@@ -43,11 +43,11 @@ from madang.services.content.domain import (
 )
 from madang.services.content.engine import chunks, excerpts
 from madang.services.content.engine.parsing import Parsed, Parser
+from madang.services.content.engine.snippets import snippet
 from madang.services.content.engine.sources import Source, fetch
-from madang.services.content.engine.tokens import Tokenizer, has_words, needles
-from madang.services.content.engine.windows import window
 from madang.services.content.store import ContentRows
 from madang.storage.folders import Folders
+from madang.storage.search.tokens import Tokenizer, has_words, highlight_terms
 
 ADD_LIMIT_S = 120.0
 """25 MiB of Korean take half a minute, and several times that on a busy machine."""
@@ -176,8 +176,8 @@ class ContentTools:
         terms = await self._terms(query)
         # A Korean query may be of particles alone; they are in every text, so they are in no index.
         passages = await self._passages(store, terms, wanted, is_behind) if store and terms else []
-        marks = needles(terms, query)
-        return views.found(query, passages, [window(passage.chunk.text, marks) for passage in passages])
+        marks = highlight_terms(terms, query)
+        return views.found(query, passages, [snippet(passage.chunk.text, marks) for passage in passages])
 
     @tool(effect="destroy")
     async def delete_content(

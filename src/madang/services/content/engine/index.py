@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from madang.services.content.domain import Hit
-from madang.services.content.engine.tokens import Tokenizer
+from madang.storage.search.tokens import Tokenizer
 
 if TYPE_CHECKING:
     import tantivy

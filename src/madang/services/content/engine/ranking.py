@@ -19,8 +19,8 @@ from madang.core.errors import Unavailable
 from madang.core.phrases import say
 from madang.services.content.domain import Hit, IndexedRows, StoreKey
 from madang.services.content.engine.index import BrokenIndex, StoreIndex
-from madang.services.content.engine.tokens import Tokenizer
 from madang.storage.locks import FairFileLock
+from madang.storage.search.tokens import Tokenizer
 
 LINGER_S = 2.0
 LOOK_S = 0.05

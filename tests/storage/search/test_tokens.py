@@ -1,0 +1,92 @@
+"""Tokens of texts and queries."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from madang.storage.search import tokens
+from madang.storage.search.tokens import Tokenizer, has_words, highlight_terms
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Running RUNS", ["run", "run"]),
+        ("getUserName", ["getusernam", "get", "user", "name"]),
+        ("snake_case_name", ["snake_case_nam", "snake", "case", "name"]),
+        ("HTTPServer", ["httpserver", "http", "server"]),
+        ("__init__", ["__init__", "init"]),
+        ("naïve Straße", ["naïve", "strass"]),
+        ("東京都", ["東京", "京都"]),
+        ("日", ["日"]),
+        ("utf8 1984", ["utf8", "utf", "8", "1984"]),
+        ("GPT4 5kg S24 a1b2c3", ["gpt4", "gpt", "4", "5kg", "5", "kg", "s24", "24", "a1b2c3"]),
+        ("\uff21\uff22 \ufb01ne \u338f", ["ab", "fine", "kg"]),
+        ("x" * 200, ["x" * 64]),
+        ("… ?!", []),
+    ],
+)
+def test_words_are_folded_stemmed_and_taken_apart(text: str, expected: list[str]) -> None:
+    assert Tokenizer().tokens(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("서울에서 올림픽이 열렸다", ["서울", "올림픽", "열리"]),
+        ("서울은", ["서울"]),
+        ("PDF파일을 열다", ["pdf", "파일", "열"]),
+        ("햏자들", ["햏자", "자들"]),
+    ],
+)
+def test_korean_is_cut_into_morphemes_and_particles_are_left_out(text: str, expected: list[str]) -> None:
+    tokenizer = Tokenizer()
+
+    assert tokenizer.tokens(text) == expected
+    assert tokenizer.tokens(unicodedata.normalize("NFD", text)) == expected
+    assert tokenizer.name.startswith("lindera-ko-dic-")
+
+
+def test_without_its_dictionary_korean_becomes_pairs_and_the_name_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tokens, "KOREAN_PACKAGE", "no-such-package")
+    tokenizer = Tokenizer()
+
+    assert tokenizer.tokens("올림픽이 abc") == ["abc", "올림", "림픽", "픽이"]
+    assert tokenizer.name.startswith("bigrams+")
+
+
+def test_a_dictionary_that_cannot_be_loaded_changes_the_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "lindera", None)
+    tokenizer = Tokenizer()
+    before = tokenizer.name
+
+    assert tokenizer.tokens("올림픽") == ["올림", "림픽"]
+    assert tokenizer.name != before
+
+
+@given(st.text())
+def test_tokens_hold_no_blanks_whatever_the_text(text: str) -> None:
+    for token in Tokenizer().tokens(re.sub("[\uac00-\ud7a3\u1100-\u11ff]", "", text)):
+        assert token
+        assert token.split() == [token]
+
+
+def test_the_terms_of_a_query_are_distinct_and_not_too_many() -> None:
+    assert Tokenizer().terms("b c b") == ["b", "c"]
+    assert len(Tokenizer().terms(" ".join(map(str, range(1_000))))) == tokens.MAX_QUERY_TERMS
+
+
+def test_the_strings_to_highlight_are_how_the_words_of_the_query_begin() -> None:
+    query = "happy zebras in 서울에서"
+
+    assert highlight_terms(Tokenizer().terms(query), query) == ["서울", "happ", "zebra"]
+
+
+def test_signs_alone_are_no_words() -> None:
+    assert has_words("a?")
+    assert not has_words("?! …")
