@@ -11,7 +11,7 @@ from madang.core.calls import PageMode
 from madang.core.documents import Document
 from madang.core.errors import NotFound, Unavailable
 from madang.core.paging import span
-from madang.core.phrases import Rows, Text, layout, say
+from madang.core.phrases import ByPage, Rows, Text, layout, say
 from madang.core.results import Pause, Reply, ShownPage, ToolResult, UiPage
 from madang.rendering.catalogue import translator
 from madang.rendering.replies import MAX_ROWS, MAX_TEXT_BYTES, error_reply, render_text, reply
@@ -142,6 +142,59 @@ def test_a_pause_is_the_last_thing_said_in_the_words_for_this_client(pages: Page
 
     assert answer.text == f"[show] Look.\n\nStatus: Agent paused for user interaction ({what})."
     assert answer.pause == "choice"
+    assert answer.data == {
+        "someCount": 1,
+        "pause": {"kind": "choice", "status": "waiting"},
+        "next": f"Paused: {what}.",
+    }
+
+
+def test_a_pause_says_in_the_data_what_settles_it_and_until_when() -> None:
+    pause = replace(PAUSE, id="p-1", expires_at="2026-01-01T00:00:00.000Z")
+
+    data = reply("ui", "ask", CALL, ToolResult(["Asked."], Data(), next=[say("Wait.")], pause=pause)).data
+
+    assert data["pause"] == {
+        "kind": "choice",
+        "id": "p-1",
+        "status": "waiting",
+        "expiresAt": "2026-01-01T00:00:00.000Z",
+    }
+    assert data["next"] == "Wait.\nPaused: ask in the chat."
+
+
+def test_what_comes_next_ends_the_text_and_stands_in_the_data() -> None:
+    result = ToolResult([say("Done.")], Data(), next=[say("Call 'a' with x {n}.", n=1), say("Or call 'b'.")])
+
+    answer = reply("s", "t", CALL, result)
+
+    assert answer.text == "[t] Done.\n\nCall 'a' with x 1.\nOr call 'b'."
+    assert answer.data == {"someCount": 1, "next": "Call 'a' with x 1.\nOr call 'b'."}
+
+
+@pytest.mark.parametrize(
+    ("pages", "expected"),
+    [
+        ("embedded", "[show] On the page:\n\nThey see it."),
+        ("linked", "[show] On the page:\n\nThey see it."),
+        ("off", "[show] Nothing is shown.\n\nTell them."),
+    ],
+)
+def test_a_text_is_true_for_the_reader_it_goes_to(pages: PageMode, expected: str) -> None:
+    result = ToolResult(
+        [ByPage(shown=say("On the page:"), hidden=say("Nothing is shown."))],
+        Data(),
+        next=[ByPage(shown=say("They see it.")), ByPage(hidden=say("Tell them."))],
+        page=PAGE,
+    )
+
+    assert reply("playbook", "show", replace(CALL, pages=pages), result).text == expected
+
+
+def test_a_result_without_a_page_is_told_as_to_a_reader_without_pages() -> None:
+    result = ToolResult([ByPage(shown=say("On the page:"), hidden=say("Nothing is shown."))], Data())
+
+    assert reply("playbook", "show", CALL, result).text == "[show] Nothing is shown."
 
 
 def test_a_page_alone_never_pauses() -> None:

@@ -79,8 +79,20 @@ def _rendered(value: object, translate: Translate) -> object:
             return one_line(str(value))
 
 
-Line = str | Phrase | Block
-"""A line of a text: data, which is shown on one line; a phrase to be translated; or a block of several lines."""
+@dataclass(frozen=True, slots=True)
+class ByPage:
+    """A line that depends on whether this reader's person sees the page of the result. Either half may be left out.
+
+    A text is true for the reader it goes to: "they see the chart" is for clients that show it.
+    """
+
+    shown: Phrase | None = None
+    hidden: Phrase | None = None
+
+
+Line = str | Phrase | Block | ByPage
+"""A line of a text: data, which is shown on one line; a phrase to be translated; a block of several lines; or a choice
+between two phrases."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +110,13 @@ Text = Sequence[Line | Rows]
 """What a tool says, block by block; `rendering` puts it into words, within bounds."""
 
 
-def render_line(line: Line, translate: Translate) -> str:
+def chosen(text: Text, *, shows_page: bool) -> list[str | Phrase | Block | Rows]:
+    """Return `text` for a reader who sees the result's page, or for one who does not."""
+    lines = [(line.shown if shows_page else line.hidden) if isinstance(line, ByPage) else line for line in text]
+    return [line for line in lines if line is not None]
+
+
+def render_line(line: str | Phrase | Block, translate: Translate) -> str:
     """Return one line of a text, or the lines of a block; data cannot break out of its line."""
     match line:
         case Phrase():

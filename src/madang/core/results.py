@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, TypeVar
 
 from madang.core.documents import Document
-from madang.core.phrases import Phrase, Text
+from madang.core.phrases import ByPage, Phrase, Text
 
 DataT = TypeVar("DataT", bound=Document, covariant=True)
 
@@ -56,12 +56,15 @@ class Pause:
     """A declaration that the agent now waits for the person.
 
     A page alone never pauses; this does. `on_page` tells the model what the person can do there, `without_page` what
-    the model has to ask in the chat when this client shows no pages.
+    the model has to ask in the chat when this client shows no pages. `id` is what settles it, `expires_at` when it is
+    too late for that; both are empty where there is none.
     """
 
     kind: PauseKind
     on_page: Phrase
     without_page: Phrase
+    id: str = ""
+    expires_at: str = ""
     form: ElicitationForm | None = None
 
 
@@ -69,12 +72,14 @@ class Pause:
 class ToolResult(Generic[DataT]):
     """What a tool returns, before anybody's language or client is known; compare it by value in tests.
 
-    `page` is shown to the person. `refill` shows nothing by itself: a page that is open already takes it when it calls
-    the tool, because it lacks its content or holds what is out of date.
+    `next` is what the model should do now: the sentences that end the text, and the data's `next`, because some clients
+    give their model the data alone. `page` is shown to the person. `refill` shows nothing by itself: a page that is
+    open already takes it when it calls the tool, because it lacks its content or holds what is out of date.
     """
 
     text: Text
     data: DataT
+    next: Sequence[Phrase | ByPage] = ()
     page: UiPage | None = None
     pause: Pause | None = None
     refill: UiPage | None = None

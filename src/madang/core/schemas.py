@@ -22,8 +22,12 @@ def flat_schema(model: type[BaseModel], mode: Literal["validation", "serializati
 
 @cache
 def output_schema(model: type[BaseModel]) -> dict[str, Any]:
-    """Return the outline of what a tool answers. Several tools answer alike, so it is made once for all of them."""
-    return outline(flat_schema(model, mode="serialization"))
+    """Return the outline of a tool's data. Several tools share a model, so it is cached.
+
+    Any result may bring `next`, the sentences its text ends with, and `pause`: the renderer adds them to the data.
+    """
+    schema = outline(flat_schema(model, mode="serialization"))
+    return {**schema, "properties": {**schema["properties"], "next": {"type": "string"}, "pause": {"type": "object"}}}
 
 
 def outline(schema: dict[str, Any], depth: int = 2) -> dict[str, Any]:

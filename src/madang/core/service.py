@@ -41,6 +41,8 @@ class ServiceContext:
 
     context_prompt: Text | str
     structured_state: dict[str, Any] = field(default_factory=dict)
+    summary: Phrase | None = None
+    """One sentence for the text of another service: how much there is, and the tool that lists it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,6 +48,7 @@ class _Declaration:
     refills: str
     answers_pause: bool
     answered_by: str
+    joins_contexts: bool
     time_limit_s: float | None
 
 
@@ -60,19 +61,21 @@ def tool(
     refills: str = "",
     answers_pause: bool = False,
     answered_by: str = "",
+    joins_contexts: bool = False,
     time_limit_s: float | None = None,
 ) -> Callable[[MethodT], MethodT]:
     """Declare a method to be a tool.
 
     `page` names the page the tool shows, if any, and `refills` one that it draws anew only where it is open already;
     `answers_pause` marks the tools that wake a paused agent; `answered_by` names the tool that takes the answer to what
-    this one asks; `time_limit_s` is for tools that may take longer than the provider gives to others, and stop when
+    this one asks; `joins_contexts` ends its text over MCP with what other services have, for clients whose model is
+    given no contexts; `time_limit_s` is for tools that may take longer than the provider gives to others, and stop when
     they are cancelled.
     """
 
     def declare(method: MethodT) -> MethodT:
         declaration = _Declaration(
-            effect, audience, idempotent, page, refills, answers_pause, answered_by, time_limit_s
+            effect, audience, idempotent, page, refills, answers_pause, answered_by, joins_contexts, time_limit_s
         )
         setattr(method, _DECLARATION, declaration)
         return method
@@ -97,6 +100,7 @@ class Tool:
     refills: str
     answers_pause: bool
     answered_by: str
+    joins_contexts: bool = False
     time_limit_s: float | None = None
     schemas: ToolSchemas | None = None
 
@@ -168,6 +172,7 @@ def tools_of(holder: object) -> tuple[Tool, ...]:
                 refills=declaration.refills,
                 answers_pause=declaration.answers_pause,
                 answered_by=declaration.answered_by,
+                joins_contexts=declaration.joins_contexts,
                 time_limit_s=declaration.time_limit_s,
             )
         )

@@ -11,11 +11,12 @@ import secrets
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import reduce
 from typing import Any
 
 from madang.core.calls import Call, assistant_missing
 from madang.core.errors import InvalidCursor, MadangError, NotGranted, TimedOut, ToolError, UnknownTool
-from madang.core.phrases import say
+from madang.core.phrases import Phrase, layout, say
 from madang.core.resources import Resource, ResourceList, ResourceTemplate
 from madang.core.results import Reply, ToolResult
 from madang.core.service import (
@@ -270,6 +271,8 @@ class Provider:
     async def _answer(self, call: Call, service: Service, tool: Tool, arguments: Mapping[str, Any]) -> Reply:
         try:
             result = await self._run(call, service, tool, arguments)
+            if tool.joins_contexts and call.door in ("mcp-stdio", "mcp-http"):
+                result = replace(result, next=[*result.next, *await self._summaries(call, besides=service)])
             if result.page is not None and call.pages != "off":
                 # In a thread: a page with thousands of points would hold the event loop while it is drawn.
                 return await asyncio.to_thread(reply, service.metadata.name, tool.name, call, result)
@@ -278,6 +281,16 @@ class Provider:
             return error_reply(service.metadata.name, tool.name, call, error)
         except Exception:
             return error_reply(service.metadata.name, tool.name, call, _internal_error(tool.name))
+
+    async def _summaries(self, call: Call, besides: Service) -> list[Phrase]:
+        """Return one line of what the other services have, if they have anything."""
+        contexts = await self.service_contexts(call)
+        sentences = [
+            context.summary
+            for name, context in contexts.items()
+            if context.summary is not None and name != besides.metadata.name
+        ]
+        return [reduce(_in_one_line, sentences)] if sentences else []
 
     async def _run(self, call: Call, service: Service, tool: Tool, arguments: Mapping[str, Any]) -> ToolResult[Any]:
         if call.assistant_id is None:
@@ -292,6 +305,10 @@ class Provider:
                 say("The call took longer than {limit:g} s and was given up.", limit=limit_s),
                 hint=say("It may still have been done: look before you call again."),
             ) from None
+
+
+def _in_one_line(first: Phrase, second: Phrase) -> Phrase:
+    return layout("{first} {second}", first=first, second=second)
 
 
 async def _watched(

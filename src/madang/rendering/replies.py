@@ -8,9 +8,9 @@ from typing import Any
 
 from madang.core.calls import Call
 from madang.core.errors import MadangError
-from madang.core.phrases import Line, Phrase, Rows, Text, Translate, render_line, say
+from madang.core.phrases import Block, Phrase, Rows, Text, Translate, chosen, render_line, say
 from madang.core.resources import Resource
-from madang.core.results import Reply, ShownPage, ToolResult, UiPage
+from madang.core.results import Pause, Reply, ShownPage, ToolResult, UiPage
 from madang.rendering import pages
 from madang.rendering.catalogue import translator
 
@@ -23,22 +23,35 @@ MIN_ROW_BYTES = 300
 def reply(service: str, tool: str, call: Call, result: ToolResult[Any]) -> Reply:
     """Put a tool's result into the words and the form of this call's reader."""
     translate = translator(call.locale)
-    text = list(result.text)
+    shows_page = result.page is not None and call.pages != "off"
+    text = chosen(result.text, shows_page=shows_page)
+    following = chosen(result.next, shows_page=shows_page)
+    data = result.data.model_dump(mode="json", by_alias=True)
+    if following:
+        text += ["", *following]
     if result.pause is not None:
-        shows_page = result.page is not None and call.pages != "off"
         what = result.pause.on_page if shows_page else result.pause.without_page
         text += ["", say("Status: Agent paused for user interaction ({what}).", what=what)]
+        following.append(say("Paused: {what}.", what=what))
+        data["pause"] = _pause_data(result.pause)
+    if following:
+        data["next"] = render_text(following, translate)
     return Reply(
         tool=tool,
         service=service,
         text=f"[{tool}] {render_text(text, translate)}",
-        data=result.data.model_dump(mode="json", by_alias=True),
+        data=data,
         page=_rendered_page(result.page, call, translate),
         pause=result.pause.kind if result.pause else None,
         form=result.pause.form if result.pause else None,
         refill=_fragment(result.refill, translate) if result.refill and call.pages != "off" else "",
         links=result.links,
     )
+
+
+def _pause_data(pause: Pause) -> dict[str, str]:
+    fields = {"kind": pause.kind, "id": pause.id, "status": "waiting", "expiresAt": pause.expires_at}
+    return {name: value for name, value in fields.items() if value}
 
 
 def error_reply(service: str, tool: str, call: Call, error: MadangError) -> Reply:
@@ -77,7 +90,8 @@ def document(resource: Resource, call: Call) -> str:
     """Return the whole text of a resource, with its frontmatter. It is not truncated: a client asked for this one."""
     assert not isinstance(resource.body, bytes), "the bytes of a file are no text"
     translate = translator(call.locale)
-    lines = [line for block in resource.body for line in _lines(block, translate)]
+    body = chosen(resource.body, shows_page=False)
+    lines = [line for block in body for line in _lines(block, translate)]
     if resource.frontmatter:
         # JSON strings are YAML strings too, whatever the text in them looks like.
         fields = [f"{key}: {json.dumps(value, ensure_ascii=False)}" for key, value in resource.frontmatter.items()]
@@ -86,7 +100,11 @@ def document(resource: Resource, call: Call) -> str:
 
 
 def render_text(text: Text, translate: Translate) -> str:
-    """Render `text` within its bounds: a long list ends at a row, a long line is truncated, and both say so."""
+    """Render `text` within its bounds: a long list ends at a row, a long line is truncated, and both say so.
+
+    A line that depends on the page is rendered for a reader who does not see it.
+    """
+    text = chosen(text, shows_page=False)
     blocks = [_lines(block, translate) for block in text]
     whole = "\n".join(chain.from_iterable(blocks))
     if len(whole.encode()) <= MAX_TEXT_BYTES and max(map(len, blocks), default=0) <= MAX_ROWS:
@@ -124,7 +142,7 @@ def _fitting_rows(rows: list[str], translate: Translate, budget_bytes: int) -> t
     return fitting, budget_bytes
 
 
-def _lines(block: Line | Rows, translate: Translate) -> list[str]:
+def _lines(block: str | Phrase | Block | Rows, translate: Translate) -> list[str]:
     return [render_line(line, translate) for line in (block.lines if isinstance(block, Rows) else [block])]
 
 
