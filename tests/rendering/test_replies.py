@@ -10,11 +10,12 @@ from inline_snapshot import snapshot
 from madang.core.calls import PageMode
 from madang.core.documents import Document
 from madang.core.errors import NotFound, Unavailable
+from madang.core.limits import MAX_REPLY_BYTES
 from madang.core.paging import span
 from madang.core.phrases import ByPage, Rows, Text, layout, say
 from madang.core.results import Pause, Reply, ShownPage, ToolResult, UiPage
 from madang.rendering.catalogue import translator
-from madang.rendering.replies import MAX_ROWS, MAX_TEXT_BYTES, error_reply, render_text, reply
+from madang.rendering.replies import MAX_ROWS, error_reply, render_text, reply
 from tests.asking import CALL
 
 ENGLISH = translator("en")
@@ -49,7 +50,7 @@ def test_rows_are_cut_where_the_room_ends() -> None:
     shown = lines.count("가" * 300)
     assert shown == 9
     assert lines[-2:] == [f"… {20 - shown} more after {shown}.", "foot"]
-    assert len("\n".join(lines).encode()) <= MAX_TEXT_BYTES + 100
+    assert len("\n".join(lines).encode()) <= MAX_REPLY_BYTES + 100
 
 
 def test_what_stands_beside_a_list_counts_too() -> None:
@@ -71,7 +72,7 @@ def test_two_lists_share_the_room() -> None:
 def test_one_row_is_always_shown_as_far_as_there_is_room() -> None:
     first, last = rendered(Rows([layout("x" * 20_000), layout("y")], REST))
 
-    assert first == "x" * MAX_TEXT_BYTES + "… (cut here: 11808 more characters are in the structured result)"
+    assert first == "x" * MAX_REPLY_BYTES + "… (cut here: 11808 more characters are in the structured result)"
     assert last == "… 1 more after 1."
 
 
@@ -88,7 +89,7 @@ def test_long_lines_share_the_room_and_short_ones_stay_whole() -> None:
         "row",
         "end",
     ]
-    assert len("\n".join(lines).encode()) <= MAX_TEXT_BYTES + 200
+    assert len("\n".join(lines).encode()) <= MAX_REPLY_BYTES + 200
 
 
 def test_a_text_that_fits_is_left_alone() -> None:

@@ -21,7 +21,7 @@ from anyio.lowlevel import checkpoint
 
 from madang.core.errors import InvalidArguments, LimitExceeded, ToolError
 from madang.services.content.engine.parsing import Parsed, Parser
-from madang.services.content.engine.sources import fetch
+from madang.services.content.engine.sources import SourceReader
 from tests.asking import CALL
 from tests.documents import docx, part, parts, pdf, pdf_of_pages, pptx, with_declared_size, with_parts, xlsx, zipped
 from tests.services.content.parsing.processes import children
@@ -349,7 +349,7 @@ async def test_t12_a_data_url_does_not_grow_while_it_is_decoded() -> None:
     text = "%41b%" * 200_000
     tracemalloc.start()
     try:
-        source = await fetch(CALL, f"data:,{text}", None, 25 * MEGABYTE)
+        source = await SourceReader(None, 25 * MEGABYTE).from_url(CALL, f"data:,{text}")
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()

@@ -1,4 +1,4 @@
-"""Size limits on what a caller sends. A limit that one module alone keeps stands in that module.
+"""Size limits on what a caller sends and gets. A limit that one module alone keeps stands in that module.
 
 A body over HTTP is bounded before it is parsed, so that it cannot exhaust memory or the parser's stack. The arguments
 of a call are bounded before a tool gets them, over every door. A body's limits leave room for the largest arguments
@@ -20,3 +20,9 @@ MAX_BODY_DEPTH = MAX_ARGUMENT_DEPTH + 2
 
 MAX_BODY_VALUES = 2 * MAX_ARGUMENT_VALUES
 """Only separators are counted before parsing, so this is a rough bound."""
+
+MAX_REPLY_BYTES = 8 * 1024
+"""Of the text of a reply, about: the renderer cuts what does not fit, and says so."""
+
+MAX_EXCERPT_BYTES = MAX_REPLY_BYTES - 1_192
+"""Of a text that a reply quotes; the rest is for names, ids and words around it, in any language."""

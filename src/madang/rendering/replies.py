@@ -8,6 +8,7 @@ from typing import Any
 
 from madang.core.calls import Call
 from madang.core.errors import MadangError
+from madang.core.limits import MAX_REPLY_BYTES
 from madang.core.phrases import Block, Phrase, Rows, Text, Translate, chosen, render_line, say
 from madang.core.resources import Resource
 from madang.core.results import Pause, Reply, ShownPage, ToolResult, UiPage
@@ -15,7 +16,6 @@ from madang.rendering import pages
 from madang.rendering.catalogue import translator
 
 MAX_ROWS = 50
-MAX_TEXT_BYTES = 8 * 1024
 MIN_ROWS_BYTES = 2 * 1024
 MIN_ROW_BYTES = 300
 
@@ -107,15 +107,15 @@ def render_text(text: Text, translate: Translate) -> str:
     text = chosen(text, shows_page=False)
     blocks = [_lines(block, translate) for block in text]
     whole = "\n".join(chain.from_iterable(blocks))
-    if len(whole.encode()) <= MAX_TEXT_BYTES and max(map(len, blocks), default=0) <= MAX_ROWS:
+    if len(whole.encode()) <= MAX_REPLY_BYTES and max(map(len, blocks), default=0) <= MAX_ROWS:
         return whole
     single = [lines[0] for block, lines in zip(text, blocks, strict=True) if not isinstance(block, Rows)]
     rows = [
         row for block, lines in zip(text, blocks, strict=True) if isinstance(block, Rows) for row in lines[:MAX_ROWS]
     ]
     reserved = min(MIN_ROWS_BYTES, sum(len(row.encode()) + 1 for row in rows))
-    max_line_bytes = _max_line_bytes([len(line.encode()) for line in single], MAX_TEXT_BYTES - reserved - len(single))
-    budget_bytes = MAX_TEXT_BYTES - sum(min(len(line.encode()), max_line_bytes) + 1 for line in single)
+    max_line_bytes = _max_line_bytes([len(line.encode()) for line in single], MAX_REPLY_BYTES - reserved - len(single))
+    budget_bytes = MAX_REPLY_BYTES - sum(min(len(line.encode()), max_line_bytes) + 1 for line in single)
     result: list[str] = []
     for block, lines in zip(text, blocks, strict=True):
         if not isinstance(block, Rows):

@@ -12,7 +12,7 @@ import anyio
 
 from madang.services.content.domain import Limits
 from madang.services.content.engine.index import StoreIndex
-from madang.services.content.store import ContentRows
+from madang.services.content.store import IndexQueue
 from tests.asking import Asker
 from tests.services.content.contents import add, open_content, search
 
@@ -32,12 +32,12 @@ async def killed_later(*_: object) -> None:
 
 
 POINTS: dict[str, tuple[type, str, Callable[..., object]]] = {
-    "before the index is made": (StoreIndex, "make", killed),
-    "before the index is marked as ours": (StoreIndex, "finish", killed),
+    "before the index is created": (StoreIndex, "create", killed),
+    "before the index is marked as complete": (StoreIndex, "mark_complete", killed),
     "before the index commits": (StoreIndex, "commit", killed),
-    "before the change is forgotten": (ContentRows, "forget", killed_later),
+    "before the change leaves the queue": (IndexQueue, "remove_changes", killed_later),
 }
-"""Places between what the rows say and what the index says, and how a process dies there."""
+"""Points between a commit of the rows and the end of the index update, and how a process is killed there."""
 
 
 async def load(folder: Path, round: str) -> None:

@@ -7,6 +7,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
+from madang.core.limits import MAX_EXCERPT_BYTES
 from madang.services.content.domain import line_count, split_chunk_id
 from madang.services.content.engine import excerpts
 from madang.services.content.engine.chunks import MAX_CHUNK_CHARS, split
@@ -63,7 +64,7 @@ def test_an_excerpt_is_the_lines_that_were_asked_for_or_the_first_of_them(text: 
     wanted = "".join(lines[first - 1 : last])
     assert excerpt.text
     assert wanted.startswith(excerpt.text)
-    assert len(excerpt.text.encode()) <= excerpts.MAX_EXCERPT_BYTES
+    assert len(excerpt.text.encode()) <= MAX_EXCERPT_BYTES
     assert excerpt.from_line == first
     if not excerpt.next_chunk:
         assert excerpt.text == "".join(lines[first - 1 : excerpt.to_line])

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from madang.services.content.engine import index
-from madang.services.content.engine.index import BrokenIndex, StoreIndex, _at_the_files
+from madang.services.content.engine.index import IndexUnusable, StoreIndex, _index_io
 from madang.storage.search import tokens
 from madang.storage.search.tokens import Tokenizer
 from tests.services.content.contents import add, open_content, search
@@ -170,35 +170,35 @@ class PanicException(BaseException):
 
 def test_a_panic_means_a_damaged_index_and_nothing_else_does() -> None:
     for error in (PanicException("index out of bounds"), ValueError("Data corrupted"), OSError("No space left")):
-        with pytest.raises(BrokenIndex, match=str(error)), _at_the_files():
+        with pytest.raises(IndexUnusable, match=str(error)), _index_io():
             raise error
-    with pytest.raises(KeyboardInterrupt), _at_the_files():
+    with pytest.raises(KeyboardInterrupt), _index_io():
         raise KeyboardInterrupt
 
 
-def test_a_brief_search_finds_the_same_and_leaves_the_rest_to_a_thread(
+def test_an_inline_search_ranks_the_same_and_leaves_the_rest_to_a_thread(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def indexes() -> StoreIndex:
         return StoreIndex(tmp_path, Tokenizer())
 
     first, second = indexes(), indexes()
-    assert first.search_briefly(["zebra"], 5) is None  # opening takes a while
-    first.make()
-    first.finish()
-    first.put(1, [(1, "a zebra"), (2, "no giraffa")], anew=True)
+    assert first.search_inline(["zebra"], 5) is None  # opening takes a while
+    first.create()
+    first.mark_complete()
+    first.add(1, [(1, "a zebra"), (2, "no giraffa")], replaces=True)
     first.commit()
-    found = first.search_briefly(["zebra"], 5)
-    assert found
-    assert found == first.search(["zebra"], 5)
+    ranked = first.search_inline(["zebra"], 5)
+    assert ranked
+    assert ranked == first.search(["zebra"], 5)
 
     second.open()
-    first.put(2, [(3, "another zebra")], anew=True)
+    first.add(2, [(3, "another zebra")], replaces=True)
     first.commit()
-    assert second.search_briefly(["zebra"], 5) is None  # so does reading what another has committed
+    assert second.search_inline(["zebra"], 5) is None  # so does reading what another has committed
     assert len(second.search(["zebra"], 5)) == 2
 
     monkeypatch.setattr(index, "INLINE_SEARCH_MAX_POSTINGS", 1)
-    assert second.search_briefly(["zebra"], 5) is None
-    assert second.search_briefly(["giraffa"], 5)
+    assert second.search_inline(["zebra"], 5) is None
+    assert second.search_inline(["giraffa"], 5)
     first.close_writer()

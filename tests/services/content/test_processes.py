@@ -89,7 +89,7 @@ async def test_an_index_that_was_left_behind_is_brought_up_by_the_next_search(tm
         assert (await asker.done("read_content", contentId=id)).data["content"] == "needle in the rows"
 
 
-@pytest.mark.parametrize("point", ["before the index commits", "before the change is forgotten"])
+@pytest.mark.parametrize("point", ["before the index commits", "before the change leaves the queue"])
 async def test_what_a_killed_process_deleted_is_found_by_nobody(tmp_path: Path, point: str) -> None:
     async with open_content(tmp_path) as asker:
         gone, kept = await add(asker, "needle one"), await add(asker, "needle two")

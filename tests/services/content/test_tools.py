@@ -278,6 +278,14 @@ async def test_what_is_deleted_can_neither_be_read_nor_found(asker: Asker) -> No
     assert await add(asker, "secret alpha") != gone
 
 
+async def test_only_one_of_two_who_delete_the_same_content_at_once_is_told_so(asker: Asker) -> None:
+    id = await add(asker, ENGLISH)
+
+    replies = await asyncio.gather(*(asker.ask("delete_content", contentId=id) for _ in range(6)))
+
+    assert sorted(reply.error_code or "" for reply in replies) == [""] + ["not_found"] * 5
+
+
 async def test_a_deleted_store_is_gone_with_everything_in_it(asker: Asker) -> None:
     store = (await asker.done("create_store", metadata={"name": "Papers"})).data["storeId"]
     id = await add(asker, ENGLISH, storeId=store)
@@ -418,6 +426,7 @@ async def test_files_of_the_workspace_and_of_allowed_folders_are_read_with_their
         "denied",
         "invalid_path",
     ]
+    assert "The file is larger than 25 MiB." in large.text
 
 
 @pytest.mark.parametrize("kind", ["disk", "server"])
@@ -438,6 +447,7 @@ async def test_a_session_keeps_so_much_and_no_more(tmp_path: Path, kind: str) ->
         await add(asker, "three")
 
     assert [reply.error_code for reply in (third, large, inline, another)] == ["limit_exceeded"] * 4
+    assert large.text == inline.text
     assert again.data["duplicate"] is True
 
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 from madang.core.calls import Call
 from madang.core.phrases import Line, Rows, layout, say
 from madang.core.service import ServiceContext
-from madang.services.content.store import ContentRows
+from madang.services.content.store import ContentStore
 
 MAX_NAMED_CONTENTS = 10
 MAX_NAME_IN_ROW_CHARS = 80
 
 
-async def content_context(rows: ContentRows, call: Call) -> ServiceContext:
+async def content_context(contents: ContentStore, call: Call) -> ServiceContext:
     """Tell which stores there are and which contents came last."""
-    stores = await rows.list_stores(call)
+    stores = await contents.list_stores(call)
     if not stores:
         return ServiceContext("", {"stores": [], "contents": [], "total": 0})
-    newest, total = await rows.newest(call, MAX_NAMED_CONTENTS)
+    newest, total = await contents.newest(call, MAX_NAMED_CONTENTS)
     text: list[Line | Rows] = [
         say("# Content: {total} file(s) (use 'keyword_similarity_search' to search them)", total=total)
     ]

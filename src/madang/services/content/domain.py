@@ -1,6 +1,6 @@
-"""What stores and contents are, and the rules they keep. Pure: no I/O.
+"""Stores, contents and chunks, and their rules. Pure: no I/O.
 
-A store belongs to one session of one user and holds contents. A content is a text, kept once, as consecutive chunks
+A store belongs to one session of one user and holds contents. A content is a text, stored once, as consecutive chunks
 that together are exactly the text; a chunk knows its lines, counted from 1.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, NamedTuple, Protocol
+from typing import Annotated, ClassVar, NamedTuple, Protocol
 
 from pydantic import Field
 
@@ -20,6 +20,8 @@ from madang.core.phrases import say
 MAX_RESULTS = 50
 MAX_QUERY_CHARS = 4_000
 MAX_CONTENT_BYTES = 25 * 1024 * 1024
+"""Of a text or file that is added, before it is parsed."""
+
 MAX_PREVIEW_CHARS = 150
 MAX_FILENAME_CHARS = 255
 UNTITLED_STORE = "Untitled store"
@@ -29,7 +31,7 @@ OWN_STORE = "Session store"
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How much one session may keep."""
+    """How much one session may store."""
 
     file_bytes: int = MAX_CONTENT_BYTES
     contents: int = 100_000
@@ -52,46 +54,46 @@ FileUrl = Annotated[
         description="a path in the workspace, file:// or data:; never http",
     ),
 ]
-Query = Annotated[str, Field(min_length=1, max_length=MAX_QUERY_CHARS), NOT_BLANK]
+SearchQuery = Annotated[str, Field(min_length=1, max_length=MAX_QUERY_CHARS), NOT_BLANK]
 
 
 class StoreMetadata(Document):
-    """What a caller says about a new store."""
+    """Name and description of a new store."""
 
     name: Annotated[str, Field(max_length=200)] = ""
     description: Annotated[str, Field(max_length=2_000)] = ""
 
 
 class ContentMetadata(Document):
-    """What a caller says about a new content; what is left out comes from the file."""
+    """Name and type of a new content; by default those of the file."""
 
     filename: Annotated[str, Field(max_length=MAX_FILENAME_CHARS)] = ""
     mime_type: Annotated[str, Field(max_length=200)] = ""
 
 
 class Pagination(Document):
-    """Which part of a listing."""
+    """The part of a listing that is asked for."""
 
     offset: Annotated[int, Field(ge=0, le=10**9)] = 0
     limit: Annotated[int, Field(ge=1, le=MAX_RESULTS)] = 20
 
 
 class LineRange(Document):
-    """Which lines, counted from 1, both ends included."""
+    """Lines, counted from 1, both ends included."""
 
     from_line: Annotated[int, Field(ge=1, le=10**9)] = 1
     to_line: Annotated[int, Field(ge=1, le=10**9)] | None = None
 
 
 class SearchOptions(Document):
-    """How many passages, and how relevant they have to be."""
+    """How many passages, and how relevant at least."""
 
     top_n: Annotated[int, Field(ge=1, le=MAX_RESULTS)] = 5
     threshold: Annotated[float, Field(ge=0, le=1, description="least relevance, 0 to 1")] = 0.0
 
 
 class StoreKey(NamedTuple):
-    """How a store is named inside: by its row, by its id, and by whose rows it is among."""
+    """Identifies a store: its row number, its id, and the user whose row it is."""
 
     no: int
     id: str
@@ -100,7 +102,7 @@ class StoreKey(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """A store as a listing shows it."""
+    """A store with the number of its contents."""
 
     key: StoreKey
     name: str
@@ -112,7 +114,7 @@ class Store:
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """A kept content without its text."""
+    """A stored content without its text."""
 
     no: int
     id: str
@@ -145,7 +147,7 @@ class Chunk(NamedTuple):
 
 
 class NewContent(NamedTuple):
-    """A content on its way into a store."""
+    """A content to be stored."""
 
     sha256: str
     filename: str
@@ -156,11 +158,19 @@ class NewContent(NamedTuple):
     page_lines: Sequence[int]
     chunks: Sequence[Chunk]
     tokens: Sequence[Sequence[str]] = ()
-    """The words of each chunk, where the database ranks by itself."""
+    """The tokens of each chunk, if the ranking needs them in the rows."""
 
 
-class Hit(NamedTuple):
-    """A chunk that an engine found, by the number of its row, and how relevant it is: 0 to 1."""
+class AddedContent(NamedTuple):
+    """A content after it was added, or the one that was there already."""
+
+    store: StoreKey
+    content: Content
+    is_duplicate: bool
+
+
+class RankedChunk(NamedTuple):
+    """The row number of a chunk that matches a query, and its relevance: 0 to 1."""
 
     chunk_no: int
     relevance: float
@@ -168,7 +178,7 @@ class Hit(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A found chunk, read from the rows."""
+    """A chunk that matches a query, as the rows have it."""
 
     content_id: str
     filename: str
@@ -176,49 +186,76 @@ class Passage:
     relevance: float
 
 
-class Change(NamedTuple):
-    """A content that an index outside of the database has to add or drop; `seq` is this change alone."""
+class SearchMatch(NamedTuple):
+    """A passage, and the part of it that shows best why it matches."""
+
+    passage: Passage
+    snippet: str
+
+
+class Excerpt(NamedTuple):
+    """As much of a text as one reply holds. `next_chunk` is where to read on after a part of a line, else 0."""
+
+    text: str
+    from_line: int
+    to_line: int
+    next_chunk: int = 0
+
+
+class ContentExcerpt(NamedTuple):
+    """An excerpt of a content, and the last line that was asked for."""
+
+    content: Content
+    excerpt: Excerpt
+    last_line: int
+
+
+class IndexChange(NamedTuple):
+    """A content that an index beside the database has to add or remove, and the number of this change in the queue."""
 
     seq: int
     content_no: int
 
 
 class IndexedRows(Protocol):
-    """What an index outside of the database asks of the rows it is made from."""
+    """The rows that an index beside the database is made from, and the queue of changes that it lacks."""
 
-    async def changes(self, store: StoreKey) -> list[Change]:
-        """Return what the index does not know yet, oldest first."""
+    async def pending_changes(self, store: StoreKey) -> list[IndexChange]:
+        """Return the changes that the index lacks, oldest first."""
 
-    async def change_all(self, store: StoreKey) -> None:
-        """Note every content of the store as one that the index does not know."""
+    async def queue_all(self, store: StoreKey) -> None:
+        """Queue every content of the store."""
 
-    async def forget(self, changes: Sequence[Change]) -> None:
-        """Drop changes that the index now knows."""
+    async def remove_changes(self, changes: Sequence[IndexChange]) -> None:
+        """Remove changes from the queue: the index has them."""
 
     async def indexed_chunks(self, content_no: int, after: int, limit: int) -> list[tuple[int, int, str]]:
-        """Return number, row and searched text of the chunks after number `after`; none of a content that is gone."""
+        """Return number, row number and searched text of the chunks after number `after`; none of a deleted content."""
 
-    async def all_stores(self) -> list[str]:
-        """Return the ids of all stores, whoever they belong to."""
+    async def all_store_ids(self) -> list[str]:
+        """Return the ids of all stores of all users."""
 
 
 class Ranking(Protocol):
-    """Ranks the chunks of one store. Filtered first, ranked second: other stores neither show nor weigh."""
+    """Ranks the chunks of one store. Chunks of other stores are filtered out first, so they carry no weight."""
+
+    needs_stored_tokens: ClassVar[bool]
+    """Whether the tokens of a chunk have to be stored with its row."""
 
     async def update(self, store: StoreKey) -> None:
-        """Return when everything that was committed before can be found, and nothing that was deleted."""
+        """Bring the ranking up to everything that is committed in the store."""
 
-    async def rank(self, store: StoreKey, terms: Sequence[str], limit: int) -> list[Hit]:
+    async def rank(self, store: StoreKey, terms: Sequence[str], limit: int) -> list[RankedChunk]:
         """Return the best chunks, best first."""
 
     async def drop(self, store: StoreKey) -> None:
-        """Forget a store that was deleted."""
+        """Remove what is there of a deleted store."""
 
     async def open(self) -> None:
-        """Clear what a killed process left behind."""
+        """Remove what a killed process left behind."""
 
     async def close(self) -> None:
-        """Finish what was begun."""
+        """Wait for running updates, and close."""
 
 
 def chunk_id(content_id: str, number: int) -> str:
@@ -235,7 +272,7 @@ def split_chunk_id(id: str) -> tuple[str, int | None]:
 
 
 def searched_text(filename: str, chunk_number: int, text: str) -> str:
-    """Return what a chunk is found by: its text, and the first one also by the name of the file, without its ending."""
+    """Return the text a chunk is searched by: its own; of the first chunk also the file's name, without extension."""
     if chunk_number > 1 or filename == UNTITLED_CONTENT:
         return text
     return f"{filename.rpartition('.')[0] or filename}\n{text}"
@@ -249,13 +286,13 @@ def preview(text: str) -> str:
     return " ".join(text[: 4 * MAX_PREVIEW_CHARS].split())[:MAX_PREVIEW_CHARS]
 
 
-def shown_name(name: str, otherwise: str) -> str:
-    """Return a name for one line: what does not print would let it pretend to be more than a name."""
-    return "".join(c for c in " ".join(name.split()) if c.isprintable())[:MAX_FILENAME_CHARS] or otherwise
+def normalized_name(name: str, default: str) -> str:
+    """Return a name as it is stored: printable, on one line, at most `MAX_FILENAME_CHARS` long; `default` if empty."""
+    return "".join(c for c in " ".join(name.split()) if c.isprintable())[:MAX_FILENAME_CHARS] or default
 
 
 def check_text(text: str) -> None:
-    """Refuse a text that cannot be kept or found.
+    """Refuse a text that cannot be stored or searched.
 
     Raises:
         InvalidArguments: with the reason.
@@ -273,7 +310,7 @@ def check_text(text: str) -> None:
 
 
 def check_lines(range: LineRange, content: Content) -> tuple[int, int]:
-    """Return the first and the last line that are asked for.
+    """Return the first and the last line of a range, within the content.
 
     Raises:
         InvalidArguments, OutOfRange: with the number of lines there are.
@@ -308,8 +345,8 @@ def no_content(id: str) -> NotFound:
     )
 
 
-def too_large(limit: int) -> LimitExceeded:
+def content_too_large(max_bytes: int) -> LimitExceeded:
     return LimitExceeded(
-        say("The file is larger than {limit} MiB.", limit=limit // (1024 * 1024)),
+        say("The file is larger than {limit} MiB.", limit=max_bytes // (1024 * 1024)),
         hint=say("Split it, and add the parts with 'add_content'."),
     )

@@ -1,4 +1,4 @@
-"""The content service, put together."""
+"""Puts the content service together."""
 
 from __future__ import annotations
 
@@ -13,18 +13,22 @@ from madang.services.content.context import content_context
 from madang.services.content.domain import Limits, Ranking
 from madang.services.content.engine.parsing import Parser
 from madang.services.content.engine.ranking import IndexRanking
-from madang.services.content.store import ContentRows, ServerRanking, content_topic
-from madang.services.content.tools import ContentTools, Parts
+from madang.services.content.engine.reading import ContentReader
+from madang.services.content.engine.searching import PassageSearch
+from madang.services.content.engine.sources import SourceReader
+from madang.services.content.engine.writing import ContentWriter
+from madang.services.content.store import ContentStore, IndexQueue, ServerRanking, content_topic
+from madang.services.content.tools import ContentTools
 from madang.storage.database import Database
 from madang.storage.folders import Folders
 from madang.storage.search.tokens import Tokenizer
 
 
 class ContentService:
-    """Keeps the texts and files of each session, and finds passages in them.
+    """Stores the texts and files of each session, and searches them.
 
-    `index_dir` is where an embedded database's search indexes are; without it they are in memory, made anew at each
-    start.
+    `index_dir` is the folder of an embedded database's search indexes; without it they are in memory, and rebuilt at
+    each start.
     """
 
     metadata = ServiceMetadata(
@@ -39,35 +43,35 @@ class ContentService:
     def __init__(
         self, database: Database, index_dir: Path | None, folders: Folders | None = None, limits: Limits | None = None
     ) -> None:
-        self._database = database
-        self._rows = ContentRows(database, limits or Limits())
-        self._parser = Parser()
+        limits = limits or Limits()
         tokenizer = Tokenizer()
+        self._database = database
+        self._contents = ContentStore(database, limits)
+        self._parser = Parser()
         self._ranking: Ranking = (
-            ServerRanking(database) if database.ranks_text else IndexRanking(index_dir, self._rows, tokenizer)
+            ServerRanking(database) if database.ranks_text else IndexRanking(index_dir, IndexQueue(database), tokenizer)
         )
-        parts = Parts(
-            rows=self._rows,
-            ranking=self._ranking,
-            parser=self._parser,
-            tokenizer=tokenizer,
-            limits=limits or Limits(),
-            folders=folders,
-            ranks_by_rows=database.ranks_text,
+        sources = SourceReader(folders, limits.file_bytes)
+        self.tools = tools_of(
+            ContentTools(
+                self._contents,
+                ContentWriter(self._contents, self._ranking, sources, self._parser, tokenizer),
+                ContentReader(self._contents),
+                PassageSearch(self._contents, self._ranking, tokenizer),
+            )
         )
-        self.tools = tools_of(ContentTools(parts))
 
     async def load(self) -> None:
-        await self._rows.open()
+        await self._contents.open()
         await self._ranking.open()
 
     async def unload(self) -> None:
-        """Close the indexes and the parser; the database belongs to whoever opened it."""
+        """Close the indexes and the parser; the database belongs to the composition root."""
         await self._ranking.close()
         await self._parser.close()
 
     async def get_service_context(self, call: Call) -> ServiceContext:
-        return await content_context(self._rows, call)
+        return await content_context(self._contents, call)
 
     def changes(self, call: Call) -> AsyncIterator[object]:
         return self._database.changes(content_topic(call))

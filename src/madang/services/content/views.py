@@ -1,18 +1,30 @@
-"""Stores, contents and passages as results: for the model and as data. Pure."""
+"""Stores, contents and passages as results, and the errors of the tools' arguments. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from pydantic import ConfigDict
 
 from madang.core.documents import DOCUMENT_CONFIG, Document
+from madang.core.errors import InvalidArguments
 from madang.core.phrases import Block, Line, Phrase, Rows, Text, say
 from madang.core.results import ToolResult
 from madang.core.texts import one_line
-from madang.services.content.domain import Content, Passage, Store, StoreKey, chunk_id
+from madang.services.content.domain import (
+    AddedContent,
+    Content,
+    ContentExcerpt,
+    SearchMatch,
+    Store,
+    StoreKey,
+    chunk_id,
+)
+
+MAX_SHOWN_CHARS = 200
+"""Of a query or a description within a text; the data has it whole."""
 
 
 class StoreDetails(Document):
@@ -121,7 +133,15 @@ def stores_listed(stores: Sequence[Store]) -> ToolResult[StoreList]:
     return ToolResult(text, data)
 
 
-def content_added(store: StoreKey, content: Content, *, is_duplicate: bool) -> ToolResult[ContentAdded]:
+def text_or_file_required() -> InvalidArguments:
+    return InvalidArguments(
+        say("Give either 'content' (the text itself) or 'fileUrl' (where the file is)."),
+        hint=say('For example: content: "Meeting notes: …", or fileUrl: "notes/today.md"'),
+    )
+
+
+def content_added(added: AddedContent) -> ToolResult[ContentAdded]:
+    store, content, is_duplicate = added
     first = say('Added "{name}" to store {store}.', name=content.filename, store=store.id)
     if is_duplicate:
         first = say(
@@ -135,7 +155,7 @@ def content_added(store: StoreKey, content: Content, *, is_duplicate: bool) -> T
         say(
             "Type: {type} | Size: {size} | Lines: {lines} | Chunks: {chunks}",
             type=content.mime_type,
-            size=_size(content.size),
+            size=_size_text(content.size),
             lines=content.line_count,
             chunks=content.chunk_count,
         ),
@@ -144,8 +164,8 @@ def content_added(store: StoreKey, content: Content, *, is_duplicate: bool) -> T
         "",
         say("Note: Use 'keyword_similarity_search' to find passages, or 'read_content' to read lines."),
     ]
-    summary = _summary(content).model_dump()
-    return ToolResult(text, ContentAdded(store_id=store.id, duplicate=is_duplicate, **summary))
+    data = ContentAdded.model_construct(**_summary_fields(content), store_id=store.id, duplicate=is_duplicate)
+    return ToolResult(text, data)
 
 
 def contents_listed(
@@ -154,7 +174,7 @@ def contents_listed(
     has_more = offset + len(contents) < total
     data = ContentList.model_construct(
         store_id=store.id if store else "",
-        contents=[_summary(content) for content in contents],
+        contents=[ContentSummary.model_construct(**_summary_fields(content)) for content in contents],
         total=total,
         has_more=has_more,
     )
@@ -204,9 +224,8 @@ def contents_listed(
     return ToolResult(text, data)
 
 
-def content_read(
-    content: Content, text: str, from_line: int, to_line: int, *, asked_to: int, next_chunk: int
-) -> ToolResult[ContentRead]:
+def content_read(read: ContentExcerpt) -> ToolResult[ContentRead]:
+    content, (text, from_line, to_line, next_chunk), last_line = read
     pages = content.pages(from_line, to_line)
     where = say("lines {first}–{last} of {total}", first=from_line, last=to_line, total=content.line_count)
     if pages:
@@ -224,11 +243,11 @@ def content_read(
                 id=chunk_id(content.id, next_chunk),
             )
         )
-    elif to_line < asked_to:
+    elif to_line < last_line:
         lines.append(
             say(
                 "{count} more line(s): use 'read_content' with contentId {id} and lineRange fromLine {next}.",
-                count=asked_to - to_line,
+                count=last_line - to_line,
                 id=content.id,
                 next=to_line + 1,
             )
@@ -241,7 +260,14 @@ def content_read(
     return ToolResult(lines, data)
 
 
-def found(query: str, passages: Sequence[Passage], contexts: Sequence[str]) -> ToolResult[SearchResults]:
+def query_without_words() -> InvalidArguments:
+    return InvalidArguments(
+        say("query: holds no words to search for."),
+        hint=say("Use words that the text may contain, for example the topic of the question."),
+    )
+
+
+def passages_found(query: str, matches: Sequence[SearchMatch]) -> ToolResult[SearchResults]:
     results = [
         SearchResult(
             content_id=passage.content_id,
@@ -249,23 +275,23 @@ def found(query: str, passages: Sequence[Passage], contexts: Sequence[str]) -> T
             filename=passage.filename,
             score=round(passage.relevance, 4),
             relevance_type="keyword",
-            context=context,
+            context=snippet,
             line_range=[passage.chunk.from_line, passage.chunk.to_line],
         )
-        for passage, context in zip(passages, contexts, strict=True)
+        for passage, snippet in matches
     ]
     data = SearchResults.model_construct(query=query, results=results)
-    shown = one_line(query, 200)
+    short_query = one_line(query, MAX_SHOWN_CHARS)
     if not results:
         return ToolResult(
             [
-                say('No passages found for "{query}".', query=shown),
+                say('No passages found for "{query}".', query=short_query),
                 say("Note: Try other words or a lower threshold, or use 'list_content' to see what there is."),
             ],
             data,
         )
     text: Text = [
-        say('Found {count} passage(s) for "{query}", the most relevant first:', count=len(results), query=shown),
+        say('Found {count} passage(s) for "{query}", the most relevant first:', count=len(results), query=short_query),
         "",
         Rows(
             [_result_row(number, result) for number, result in enumerate(results, start=1)],
@@ -311,17 +337,17 @@ def _store(store: Store) -> StoreDetails:
     )
 
 
-def _summary(content: Content) -> ContentSummary:
-    return ContentSummary.model_construct(
-        content_id=content.id,
-        filename=content.filename,
-        mime_type=content.mime_type,
-        size=content.size,
-        line_count=content.line_count,
-        chunk_count=content.chunk_count,
-        preview=content.preview,
-        uploaded_at=content.uploaded_at,
-    )
+def _summary_fields(content: Content) -> dict[str, Any]:
+    return {
+        "content_id": content.id,
+        "filename": content.filename,
+        "mime_type": content.mime_type,
+        "size": content.size,
+        "line_count": content.line_count,
+        "chunk_count": content.chunk_count,
+        "preview": content.preview,
+        "uploaded_at": content.uploaded_at,
+    }
 
 
 def _store_row(number: int, store: Store) -> Phrase:
@@ -336,7 +362,9 @@ def _store_row(number: int, store: Store) -> Phrase:
     if store.is_own:
         row = say("{row}\n   The session's own: used when storeId is left out", row=row)
     if store.description:
-        row = say("{row}\n   Description: {description}", row=row, description=one_line(store.description, 200))
+        row = say(
+            "{row}\n   Description: {description}", row=row, description=one_line(store.description, MAX_SHOWN_CHARS)
+        )
     return row
 
 
@@ -346,7 +374,7 @@ def _content_row(number: int, content: Content) -> Phrase:
         "   Preview: {preview}",
         number=number,
         name=content.filename,
-        size=_size(content.size),
+        size=_size_text(content.size),
         lines=content.line_count,
         type=content.mime_type,
         id=content.id,
@@ -371,5 +399,5 @@ def _result_row(number: int, result: SearchResult) -> Phrase:
     )
 
 
-def _size(size: int) -> str:
+def _size_text(size: int) -> str:
     return f"{size / 1024:.1f}KB"

@@ -12,7 +12,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from madang.core.calls import Call
-from madang.core.errors import Denied, InvalidPath, LimitExceeded
+from madang.core.errors import Denied, InvalidPath
 from madang.core.phrases import say
 from madang.storage.folders.failures import file_errors
 from madang.storage.folders.folder import Folder, sweep
@@ -100,20 +100,14 @@ class Folders:
         path = _local_path(source)
         return path.startswith("/") and not path.startswith(f"{self._path(call)}/files/")
 
-    def read(self, call: Call, source: str, limit: int) -> tuple[bytes, str]:
-        """Return the bytes and the name of a file that `source` names.
+    def read(self, call: Call, source: str, max_bytes: int) -> tuple[bytes, str]:
+        """Return the first bytes, at most `max_bytes`, and the name of the file that `source` names.
 
         Raises:
-            LimitExceeded: it has more than `limit` bytes.
             ToolError: it is not there, or not in one of these folders.
         """
         with self.source(call, source) as (folder, path), folder.open_file(path) as file:
-            data = _read(file.fileno(), limit + 1)
-        if len(data) > limit:
-            raise LimitExceeded(
-                say("'{path}' has more than {limit} bytes.", path=path, limit=limit),
-                hint=say("Take a part of it, or a smaller file."),
-            )
+            data = _read(file.fileno(), max_bytes)
         return data, path.rsplit("/", 1)[-1]
 
     def _path(self, call: Call) -> Path:

@@ -1,1 +1,4 @@
-"""What content drives: reading documents, cutting texts into chunks, words for searching, and the search index."""
+"""What content drives: sources and parsing, chunks and excerpts, and the search index beside the database.
+
+The tools use `ContentWriter`, `ContentReader` and `PassageSearch`, which get the rows and the ranking handed in.
+"""

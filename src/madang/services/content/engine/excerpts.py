@@ -1,32 +1,25 @@
-"""As much of a text as one answer holds, from a line on or from a chunk on. Pure."""
+"""Cutting lines of a text to what one reply holds. Pure."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import NamedTuple
 
+from madang.core.limits import MAX_EXCERPT_BYTES
 from madang.core.phrases import BLOCK_MARGIN
-from madang.services.content.domain import Chunk
+from madang.services.content.domain import Chunk, Excerpt
 
-MAX_EXCERPT_BYTES = 7_000
 MAX_EXCERPT_CHUNKS = 40
-"""More than an answer can hold, however short the chunks."""
+"""More than an excerpt holds, however short the chunks."""
 
 _LINES = re.compile(r"[^\n]*\n|[^\n]+")
 
 
-class Excerpt(NamedTuple):
-    """A part of a text. `next_chunk` is where to read on when even one line was too long, else 0."""
-
-    text: str
-    from_line: int
-    to_line: int
-    next_chunk: int = 0
-
-
 def of_lines(chunks: Sequence[Chunk], from_line: int, to_line: int) -> Excerpt:
-    """Return the lines from `from_line` on, up to `to_line` or to what fits; `chunks` hold the first of them whole."""
+    """Return the lines from `from_line` to `to_line`, or as many as fit; of a line that does not, its first chunks.
+
+    `chunks` are consecutive and begin with, or before, `from_line`.
+    """
     lines = _LINES.findall("".join(chunk.text for chunk in chunks))[from_line - chunks[0].from_line :]
     size, count = 0, 0
     for line in lines[: to_line - from_line + 1]:
@@ -46,5 +39,5 @@ def _of_one_line(pieces: Sequence[Chunk]) -> Excerpt:
         if size > MAX_EXCERPT_BYTES:
             break
         count += 1
-    line, following = pieces[0].from_line, pieces[count:]
-    return Excerpt("".join(piece.text for piece in pieces[:count]), line, line, following[0].number if following else 0)
+    line, next_chunk = pieces[0].from_line, pieces[count].number if count < len(pieces) else 0
+    return Excerpt("".join(piece.text for piece in pieces[:count]), line, line, next_chunk)

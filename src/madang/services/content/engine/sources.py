@@ -1,4 +1,7 @@
-"""Where the bytes of a content come from: a data: URL, or a file that the session may read. Never the network."""
+"""The bytes of a content: a text, a data: URL, or a file that the session may read. Never the network.
+
+The one place where the size of what is added is checked; how long a data: URL may be is in its argument's schema.
+"""
 
 from __future__ import annotations
 
@@ -12,76 +15,101 @@ from urllib.parse import unquote_to_bytes
 from madang.core.calls import Call
 from madang.core.errors import InvalidArguments, Unavailable
 from madang.core.phrases import say
-from madang.services.content.domain import too_large
+from madang.services.content.domain import content_too_large
 from madang.storage.folders import Folders
 
-_AT_ONCE = 64 * 1024
+_UNQUOTE_BLOCK_CHARS = 64 * 1024
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 _MIME_TYPE = re.compile(r"[\w.+-]+/[\w.+-]+", re.ASCII)
 
 
 class Source(NamedTuple):
-    """The bytes of a file, and what is known of it before it is read."""
+    """The bytes of a text or file, and what is known of it before it is parsed."""
 
     data: bytes
-    filename: str
-    mime_type: str
+    filename: str = ""
+    mime_type: str = ""
+    text: str | None = None
+    """The text itself, if the caller sent one: then there is nothing to parse."""
 
 
-async def fetch(call: Call, url: str, folders: Folders | None, limit: int) -> Source:
-    """Return the file behind `url`.
+class SourceReader:
+    """Reads what is added, up to `max_bytes`. Without folders there are no files."""
 
-    Raises:
-        InvalidArguments: it is no address that is read here.
-        LimitExceeded: the file has more than `limit` bytes.
-        Unavailable: there are no files in this Madang.
-    """
-    url = url.strip()
-    scheme = _SCHEME.match(url)
-    kind = scheme.group().lower() if scheme else ""
-    if kind == "data:":
-        # A large one takes a while to decode, and others wait on the event loop.
-        return await asyncio.to_thread(_inline, url, limit)
-    # An allow-list: whatever else there is (http, ftp, smb, jar) would let a text that the model read send it away.
-    if (kind and kind != "file:") or url.startswith("//"):
-        raise InvalidArguments(
-            say("fileUrl: {scheme} addresses are not read: content never comes from the network.", scheme=kind or "//"),
-            hint=say("Use a path in the workspace, a file:// or a data: URL, or pass the text itself as 'content'."),
-        )
-    if folders is None:
-        raise Unavailable(
-            say("Files cannot be read here."),
-            hint=say("Pass the text itself as 'content' to 'add_content', or the file as a data: URL."),
-        )
-    data, filename = await asyncio.to_thread(folders.read, call, url, limit)
-    return Source(data, filename, "")
+    def __init__(self, folders: Folders | None, max_bytes: int) -> None:
+        self._folders = folders
+        self._max_bytes = max_bytes
+
+    def from_text(self, text: str) -> Source:
+        """Return a text that the caller sent.
+
+        Raises:
+            LimitExceeded: it is too large.
+        """
+        return self._checked(Source(text.encode(), text=text))
+
+    async def from_url(self, call: Call, url: str) -> Source:
+        """Return the file behind `url`.
+
+        Raises:
+            InvalidArguments: it is not an address that is read here.
+            LimitExceeded: the file is too large.
+            Unavailable: there are no files in this Madang.
+            ToolError: there is no such file, or the session may not read it.
+        """
+        url = url.strip()
+        scheme = _SCHEME.match(url)
+        kind = scheme.group().lower() if scheme else ""
+        if kind == "data:":
+            # Decoding a large one would hold up the event loop.
+            return self._checked(await asyncio.to_thread(_from_data_url, url))
+        # An allow-list: any other scheme (http, ftp, smb, jar) would let a text that the model has read send data away.
+        if (kind and kind != "file:") or url.startswith("//"):
+            raise InvalidArguments(
+                say(
+                    "fileUrl: {scheme} addresses are not read: content never comes from the network.",
+                    scheme=kind or "//",
+                ),
+                hint=say(
+                    "Use a path in the workspace, a file:// or a data: URL, or pass the text itself as 'content'."
+                ),
+            )
+        if self._folders is None:
+            raise Unavailable(
+                say("Files cannot be read here."),
+                hint=say("Pass the text itself as 'content' to 'add_content', or the file as a data: URL."),
+            )
+        # One byte more than allowed tells a larger file, of any size, without reading it all.
+        data, filename = await asyncio.to_thread(self._folders.read, call, url, self._max_bytes + 1)
+        return self._checked(Source(data, filename))
+
+    def _checked(self, source: Source) -> Source:
+        if len(source.data) > self._max_bytes:
+            raise content_too_large(self._max_bytes)
+        return source
 
 
-def _inline(url: str, limit: int) -> Source:
+def _from_data_url(url: str) -> Source:
     head, comma, body = url[len("data:") :].partition(",")
     mime_type, *parameters = head.split(";")
     if not comma or (mime_type and not _MIME_TYPE.fullmatch(mime_type)):
         raise _not_a_data_url(say("it has no 'type/subtype' followed by a comma"))
-    if len(body) > limit * 4:
-        raise too_large(limit)
     data = _unquoted(body)
     if any(parameter.strip().lower() == "base64" for parameter in parameters):
         try:
             data = base64.b64decode(data, validate=True)
         except (binascii.Error, ValueError):
             raise _not_a_data_url(say("its base64 is damaged")) from None
-    if len(data) > limit:
-        raise too_large(limit)
-    return Source(data, "", mime_type)
+    return Source(data, mime_type=mime_type)
 
 
 def _unquoted(body: str) -> bytes:
-    """Decode percent signs part by part: of millions at once Python makes a list, forty times as large as the text."""
+    """Decode percent-encoding block by block: Python makes a list of it, forty times as large as the text."""
     data, at = bytearray(), 0
     while at < len(body):
-        end = at + _AT_ONCE
+        end = at + _UNQUOTE_BLOCK_CHARS
         if end < len(body) and (sign := body.rfind("%", end - 2, end)) > 0:
-            end = sign  # it belongs to the two characters behind it
+            end = sign  # it belongs to the two characters after it
         data += unquote_to_bytes(body[at:end])
         at = end
     return bytes(data)

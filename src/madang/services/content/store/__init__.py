@@ -1,6 +1,7 @@
-"""What content keeps: stores, contents and their chunks."""
+"""What content stores: stores, contents and their chunks."""
 
+from madang.services.content.store.contents import ContentStore, content_topic
+from madang.services.content.store.index_queue import IndexQueue
 from madang.services.content.store.ranking import ServerRanking
-from madang.services.content.store.rows import ContentRows, content_topic
 
-__all__ = ["ContentRows", "ServerRanking", "content_topic"]
+__all__ = ["ContentStore", "IndexQueue", "ServerRanking", "content_topic"]

@@ -1,20 +1,21 @@
-"""Ranking on a database server: the words of each chunk are a column, and the server ranks within the store."""
+"""Ranking on a database server: the tokens of each chunk are a column, and one statement ranks within the store."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import ClassVar
 
-from madang.services.content.domain import Hit, StoreKey
+from madang.services.content.domain import RankedChunk, StoreKey
 from madang.storage.database import Database, Transaction
 
-# BM25, as beside SQLite (k1 = 1.2, b = 0.75): the server's own ranking does not know how rare a word is, which in a
-# question is almost everything. How often a word is in a chunk is read off its rank: for a word alone and weights of
-# one, that is (1 + 1/4 + 1/9 + … + 1/n²) / 1.644934, which is 1 - 1 / (1.644934 * (n + 1/2)) to two places. The length
-# of a chunk is the number of its different words; the usual one is that of the chunks that hold any of those asked for.
+# BM25, as beside SQLite (k1 = 1.2, b = 0.75): the server's own ranking does not weigh words by their rarity, on which
+# most of the result depends. The frequency of a word in a chunk is derived from its rank: for a single word and weights
+# of one, that is (1 + 1/4 + 1/9 + … + 1/n²) / 1.644934, which is 1 - 1 / (1.644934 * (n + 1/2)) to two places. The
+# length of a chunk is the number of its distinct words; the average is taken over the chunks with any of the terms.
 #
-# It goes through the store once, whatever is asked: under row-level security no index of words can be used, because
-# the operator that would ask it may not see rows before they are known to be the user's own.
+# Each query scans the store once: under row-level security no index of words can be used, because its operator may not
+# see rows before they are known to be the user's own.
 _BEST = """
 WITH asked AS (
   SELECT CAST(word AS tsquery) AS word, at FROM unnest(CAST(?2 AS text[])) WITH ORDINALITY AS w (word, at)
@@ -40,40 +41,43 @@ FROM hit h JOIN weight w ON w.at = h.at CROSS JOIN usual u GROUP BY h.no ORDER B
 """
 
 
-def words_of(tokens: Sequence[str]) -> str:
-    """Return tokens as the text of a tsvector, with their places, because the server ranks by how many there are."""
-    places: dict[str, list[str]] = {}
-    for place, token in enumerate(tokens, start=1):
-        places.setdefault(token, []).append(str(min(place, 16_383)))
-    return " ".join(f"{_quoted(token)}:{','.join(at[:255])}" for token, at in places.items())
+def tsvector_text(tokens: Sequence[str]) -> str:
+    """Return tokens as the text of a tsvector, with their positions, because the server ranks by their number."""
+    # 16,383 is the largest position that PostgreSQL stores, and 255 the most positions of one token.
+    positions: dict[str, list[str]] = {}
+    for position, token in enumerate(tokens, start=1):
+        positions.setdefault(token, []).append(str(min(position, 16_383)))
+    return " ".join(f"{_quoted(token)}:{','.join(at[:255])}" for token, at in positions.items())
 
 
 class ServerRanking:
-    """The server's own full-text search. Its words are rows like any other: nothing has to be brought up."""
+    """Full-text search by the server. Tokens are committed with their rows, so there is nothing to update."""
+
+    needs_stored_tokens: ClassVar[bool] = True
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def open(self) -> None:
-        """Nothing to clear: what a killed process did not commit is not there."""
+        """Nothing to remove: what a killed process did not commit was rolled back."""
 
     async def update(self, store: StoreKey) -> None:
-        """Nothing to do: words are committed with their rows."""
+        """Nothing to do: tokens are committed with their rows."""
 
-    async def rank(self, store: StoreKey, terms: Sequence[str], limit: int) -> list[Hit]:
+    async def rank(self, store: StoreKey, terms: Sequence[str], limit: int) -> list[RankedChunk]:
         words = [_quoted(term) for term in terms]
 
-        async def work(tx: Transaction) -> list[Hit]:
+        async def work(tx: Transaction) -> list[RankedChunk]:
             rows = await tx.all(_BEST, store.no, words, limit)
-            return [Hit(no, math.sqrt(min(max(share, 0.0), 1.0))) for no, share in rows]
+            return [RankedChunk(no, math.sqrt(min(max(share, 0.0), 1.0))) for no, share in rows]
 
         return await self._database.read(work, user_id=store.user_id)
 
     async def drop(self, store: StoreKey) -> None:
-        """Nothing to do: the words went with their rows."""
+        """Nothing to do: tokens are deleted with their rows."""
 
     async def close(self) -> None:
-        """Nothing to close: the database belongs to whoever opened it."""
+        """Nothing to close: the database belongs to the composition root."""
 
 
 def _quoted(token: str) -> str:

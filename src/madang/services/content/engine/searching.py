@@ -1,0 +1,68 @@
+"""Searching the passages of a store: query to terms, ranking, rows, snippets."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Protocol
+
+from madang.core.calls import Call
+from madang.services.content.domain import Passage, RankedChunk, Ranking, SearchMatch, SearchOptions, StoreKey
+from madang.services.content.engine.snippets import snippet
+from madang.storage.search.tokens import Tokenizer, highlight_terms
+
+TOKENIZE_INLINE_MAX_CHARS = 200
+RETRY_EXTRA_CHUNKS = 5
+"""Ranked in addition after a ranked chunk turned out to be deleted meanwhile."""
+
+
+class SearchableContents(Protocol):
+    """The rows that passages are read from: a `ContentStore`."""
+
+    async def find_store_and_lag(self, call: Call, id: str) -> tuple[StoreKey | None, bool]: ...
+    async def passages(self, store: StoreKey, ranked: Sequence[RankedChunk]) -> tuple[list[Passage], bool]: ...
+
+
+class PassageSearch:
+    """Finds the passages of a store that match a query."""
+
+    def __init__(self, contents: SearchableContents, ranking: Ranking, tokenizer: Tokenizer) -> None:
+        self._contents = contents
+        self._ranking = ranking
+        self._tokenizer = tokenizer
+
+    async def search(self, call: Call, store_id: str, query: str, options: SearchOptions) -> list[SearchMatch]:
+        """Return the best passages of a store, best first.
+
+        Raises:
+            NotFound: the session has no such store.
+        """
+        store, index_lags = await self._contents.find_store_and_lag(call, store_id)
+        terms = await self._terms(query)
+        # A Korean query of particles alone has no terms: every text has particles, so no index does.
+        if store is None or not terms:
+            return []
+        passages = await self._passages(store, terms, options, index_lags)
+        highlights = highlight_terms(terms, query)
+        return [SearchMatch(passage, snippet(passage.chunk.text, highlights)) for passage in passages]
+
+    async def _terms(self, query: str) -> list[str]:
+        # The first Hangul loads the dictionary, and a long query takes a while: both would hold up the event loop.
+        if len(query) < TOKENIZE_INLINE_MAX_CHARS and query.isascii():
+            return self._tokenizer.terms(query)
+        return await asyncio.to_thread(self._tokenizer.terms, query)
+
+    async def _passages(
+        self, store: StoreKey, terms: list[str], options: SearchOptions, index_lags: bool
+    ) -> list[Passage]:
+        """Rank, and once again if contents were added or deleted between ranking and reading the rows."""
+        passages: list[Passage] = []
+        for extra in (0, RETRY_EXTRA_CHUNKS):
+            if index_lags:
+                await self._ranking.update(store)
+            ranked = await self._ranking.rank(store, terms, options.top_n + extra)
+            ranked = [chunk for chunk in ranked if chunk.relevance >= options.threshold]
+            passages, index_lags = await self._contents.passages(store, ranked)
+            if not index_lags and len(passages) == len(ranked):
+                break
+        return passages[: options.top_n]

@@ -1,0 +1,137 @@
+"""Adding and deleting contents: from a source to rows, and on to the ranking."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import mimetypes
+from typing import Protocol
+
+from madang.core.calls import Call
+from madang.services.content.domain import (
+    UNTITLED_CONTENT,
+    AddedContent,
+    Content,
+    ContentMetadata,
+    NewContent,
+    Ranking,
+    Store,
+    StoreKey,
+    check_text,
+    line_count,
+    normalized_name,
+    preview,
+    searched_text,
+)
+from madang.services.content.engine import chunks
+from madang.services.content.engine.parsing import Parsed, Parser
+from madang.services.content.engine.sources import Source, SourceReader
+from madang.storage.search.tokens import Tokenizer
+
+HASH_INLINE_MAX_BYTES = 100_000
+"""Hashing fewer bytes takes less time than switching to a thread and back."""
+
+
+class WritableContents(Protocol):
+    """The rows that contents are written to: a `ContentStore`."""
+
+    async def find_store(self, call: Call, id: str) -> StoreKey | None: ...
+    async def find_duplicate(self, store: StoreKey, sha256: str) -> Content | None: ...
+    async def add(self, call: Call, store_id: str, new: NewContent) -> AddedContent: ...
+    async def delete_content(self, call: Call, store_id: str, id: str) -> tuple[StoreKey, Content]: ...
+    async def delete_store(self, call: Call, id: str) -> Store: ...
+
+
+class ContentWriter:
+    """Adds and deletes contents. When a method returns, a search sees its change."""
+
+    def __init__(
+        self, contents: WritableContents, ranking: Ranking, sources: SourceReader, parser: Parser, tokenizer: Tokenizer
+    ) -> None:
+        self._contents = contents
+        self._ranking = ranking
+        self._sources = sources
+        self._parser = parser
+        self._tokenizer = tokenizer
+
+    async def add_text(self, call: Call, text: str, store_id: str, metadata: ContentMetadata) -> AddedContent:
+        """Add a text that the caller sent.
+
+        Raises:
+            ToolError: it cannot be stored.
+        """
+        return await self._add(call, self._sources.from_text(text), store_id, metadata)
+
+    async def add_file(self, call: Call, url: str, store_id: str, metadata: ContentMetadata) -> AddedContent:
+        """Add the text of a file.
+
+        Raises:
+            ToolError: it cannot be read, or its text cannot be stored.
+        """
+        return await self._add(call, await self._sources.from_url(call, url), store_id, metadata)
+
+    async def delete_content(self, call: Call, store_id: str, id: str) -> tuple[StoreKey, Content]:
+        """Delete a content with its text, and return where and what it was.
+
+        Raises:
+            NotFound: there is no such store, or no such content in it.
+        """
+        store, content = await self._contents.delete_content(call, store_id, id)
+        await self._ranking.update(store)
+        return store, content
+
+    async def delete_store(self, call: Call, id: str) -> Store:
+        """Delete a store with everything in it, and return it as it was.
+
+        Raises:
+            NotFound: the session has no such store.
+        """
+        store = await self._contents.delete_store(call, id)
+        await self._ranking.drop(store.key)
+        return store
+
+    async def _add(self, call: Call, source: Source, store_id: str, metadata: ContentMetadata) -> AddedContent:
+        sha256 = await _sha256(source.data)
+        added = await self._duplicate(call, store_id, sha256)
+        if added is None:
+            filename = normalized_name(metadata.filename or source.filename, UNTITLED_CONTENT)
+            parsed = await self._parsed(source, filename, normalized_name(metadata.mime_type, source.mime_type))
+            # Cutting and tokenizing a large text takes seconds, which the event loop does not have.
+            new = await asyncio.to_thread(self._new_content, parsed, filename, sha256, len(source.data))
+            added = await self._contents.add(call, store_id, new)
+        # Also for a duplicate: the process that added it may have been killed before it updated the ranking.
+        await self._ranking.update(added.store)
+        return added
+
+    async def _duplicate(self, call: Call, store_id: str, sha256: str) -> AddedContent | None:
+        """Return the content with this hash, so that a file is not parsed only to be dropped by `add`."""
+        store = await self._contents.find_store(call, store_id)
+        duplicate = await self._contents.find_duplicate(store, sha256) if store else None
+        return AddedContent(store, duplicate, is_duplicate=True) if store and duplicate else None
+
+    async def _parsed(self, source: Source, filename: str, mime_type: str) -> Parsed:
+        if source.text is None:
+            return await self._parser.parse(source.data, filename=filename, mime_type=mime_type)
+        return Parsed(source.text, mime_type or mimetypes.guess_type(filename)[0] or "text/plain", "utf-8")
+
+    def _new_content(self, parsed: Parsed, filename: str, sha256: str, size: int) -> NewContent:
+        check_text(parsed.text)
+        pieces = chunks.split(parsed.text)
+        tokenized = pieces if self._ranking.needs_stored_tokens else ()
+        return NewContent(
+            sha256=sha256,
+            filename=filename,
+            mime_type=parsed.mime_type,
+            size=size,
+            line_count=line_count(parsed.text),
+            preview=preview(parsed.text),
+            page_lines=parsed.page_lines,
+            chunks=pieces,
+            tokens=[self._tokenizer.tokens(searched_text(filename, piece.number, piece.text)) for piece in tokenized],
+        )
+
+
+async def _sha256(data: bytes) -> str:
+    if len(data) < HASH_INLINE_MAX_BYTES:
+        return hashlib.sha256(data).hexdigest()
+    return (await asyncio.to_thread(hashlib.sha256, data)).hexdigest()
