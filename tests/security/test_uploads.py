@@ -14,14 +14,17 @@ import struct
 import tracemalloc
 import zipfile
 from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 
 import pytest
 from anyio import create_task_group, fail_after
 from anyio.lowlevel import checkpoint
 
 from madang.core.errors import InvalidArguments, LimitExceeded, ToolError
+from madang.services.content.domain import MAX_CONTENT_BYTES
 from madang.services.content.engine.parsing import Parsed, Parser
 from madang.services.content.engine.sources import SourceReader
+from madang.storage.folders import Folders
 from tests.asking import CALL
 from tests.documents import docx, part, parts, pdf, pdf_of_pages, pptx, with_declared_size, with_parts, xlsx, zipped
 from tests.services.content.parsing.processes import children
@@ -156,8 +159,14 @@ async def test_t12_too_many_parts_are_refused_before_they_are_listed(parser: Par
     assert "consists of more than 10,000 parts" in await refusal(parser, b"PK\x03\x04" + directory + end)
 
 
-async def test_t12_a_million_parts_are_too_large_to_begin_with(parser: Parser) -> None:
-    assert "is too large" in await refusal(parser, b"PK\x03\x04" + bytes(47 * 1_000_000))
+async def test_t12_a_million_parts_are_too_large_to_begin_with(tmp_path: Path) -> None:
+    """The file is refused before a parser gets it, after one byte more than is allowed was read of it."""
+    folders = Folders(tmp_path / "workspaces", [])
+    with folders.of(CALL) as session:
+        session.files.write("a.docx", [b"PK\x03\x04", bytes(47 * 1_000_000)])
+
+    with pytest.raises(LimitExceeded, match="larger than 25 MiB"):
+        await SourceReader(folders, MAX_CONTENT_BYTES).from_url(CALL, "a.docx")
 
 
 LAUGHS = '<!DOCTYPE x [<!ENTITY a "ha">' + "".join(

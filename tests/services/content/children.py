@@ -33,7 +33,7 @@ async def killed_later(*_: object) -> None:
 
 POINTS: dict[str, tuple[type, str, Callable[..., object]]] = {
     "before the index is created": (StoreIndex, "create", killed),
-    "before the index is marked as complete": (StoreIndex, "mark_complete", killed),
+    "before the index is marked as usable": (StoreIndex, "write_version", killed),
     "before the index commits": (StoreIndex, "commit", killed),
     "before the change leaves the queue": (IndexQueue, "remove_changes", killed_later),
 }

@@ -15,7 +15,7 @@ from madang.services.content.engine.snippets import MAX_SNIPPET_CHARS, snippet
 from madang.storage.search.tokens import Tokenizer, highlight_terms
 
 PIECES = st.sampled_from(
-    ["\n", "\n\n", "# Heading\n", "word ", "낱말 ", "x" * 700, "가" * 2_000, ". ", "\r\n", "e\u0301"]
+    ["\n", "\n\n", "# Heading\n", "word ", "낱말 ", "x" * 700, "가" * 2_000, "\x07" * 1_300, ". ", "\r\n", "e\u0301"]
 )
 TEXTS = st.lists(PIECES, min_size=1, max_size=60).map("".join)
 

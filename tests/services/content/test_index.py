@@ -114,25 +114,25 @@ async def test_many_who_search_a_damaged_index_at_once_all_find_everything(tmp_p
     (the_store(tmp_path) / "version").unlink()
 
     async with open_content(tmp_path) as asker:
-        found = await asyncio.gather(*(search(asker, "needle") for _ in range(20)))
+        results = await asyncio.gather(*(search(asker, "needle") for _ in range(20)))
 
-    assert all(set(one) == set(ids) for one in found)
+    assert all(set(one) == set(ids) for one in results)
 
 
 async def test_many_who_add_and_delete_at_once_find_what_they_should(tmp_path: Path) -> None:
     async with open_content(tmp_path) as asker:
 
         async def client(name: str) -> str:
-            gone, kept = await add(asker, f"{name}gone needle"), await add(asker, f"{name}kept needle")
-            assert await search(asker, f"{name}gone") == [gone]
-            await asker.done("delete_content", contentId=gone)
+            deleted, remaining = await add(asker, f"{name}gone needle"), await add(asker, f"{name}kept needle")
+            assert await search(asker, f"{name}gone") == [deleted]
+            await asker.done("delete_content", contentId=deleted)
             assert await search(asker, f"{name}gone") == []
-            assert await search(asker, f"{name}kept") == [kept]
-            return kept
+            assert await search(asker, f"{name}kept") == [remaining]
+            return remaining
 
-        kept = await asyncio.gather(*(client(name) for name in "abcdefghijkl"))
+        remaining = await asyncio.gather(*(client(name) for name in "abcdefghijkl"))
 
-        assert set(await search(asker, "needle")) == set(kept)
+        assert set(await search(asker, "needle")) == set(remaining)
 
 
 async def test_the_folder_of_a_deleted_store_goes_and_one_that_was_left_behind_too(tmp_path: Path) -> None:
@@ -185,7 +185,7 @@ def test_an_inline_search_ranks_the_same_and_leaves_the_rest_to_a_thread(
     first, second = indexes(), indexes()
     assert first.search_inline(["zebra"], 5) is None  # opening takes a while
     first.create()
-    first.mark_complete()
+    first.write_version()
     first.add(1, [(1, "a zebra"), (2, "no giraffa")], replaces=True)
     first.commit()
     ranked = first.search_inline(["zebra"], 5)

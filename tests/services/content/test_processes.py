@@ -26,8 +26,8 @@ def child(*words: object) -> subprocess.Popen[str]:
 
 def run(*words: object) -> str:
     with child(*words) as process:
-        said, _ = process.communicate(timeout=60)
-    return said
+        output, _ = process.communicate(timeout=60)
+    return output
 
 
 def check_folder(folder: Path) -> None:
@@ -55,34 +55,34 @@ def check_folder(folder: Path) -> None:
 async def test_a_killed_process_leaves_everything_it_acknowledged_findable(tmp_path: Path) -> None:
     """Killed at random points of its work, again and again in one folder. MADANG_TEST_SEED repeats a run's choices."""
     chance = random.Random(SEED)
-    said: set[str] = set()
+    reported: set[str] = set()
     for round in range(KILLS):
         with child("load", tmp_path, round) as process:
             assert process.stdout is not None
             for _ in range(chance.randint(1, 40)):
-                said.add(next(process.stdout).strip())
+                reported.add(next(process.stdout).strip())
             process.kill()
-            said.update(line.strip() for line in process.stdout if line.endswith("\n"))
+            reported.update(line.strip() for line in process.stdout if line.endswith("\n"))
         async with open_content(tmp_path, limits=LIMITS) as asker:
-            found = set()
-            for line in sorted(said):
+            present = set()
+            for line in sorted(reported):
                 word, what, key = line.split()
-                if (word, what) == ("ack", "add") and f"try delete {key}" not in said:
+                if (word, what) == ("ack", "add") and f"try delete {key}" not in reported:
                     assert len(await search(asker, key)) == 1, f"{key}, seed {SEED}"
-                    found.add(key)
+                    present.add(key)
                 if (word, what) == ("ack", "delete"):
                     assert await search(asker, key) == [], f"{key}, seed {SEED}"
             for store in (await asker.done("list_stores")).data["stores"]:
                 await search(asker, "common", storeId=store["storeId"])
             check_folder(tmp_path)
-    assert len(found) > KILLS, f"seed {SEED}"
+    assert len(present) > KILLS, f"seed {SEED}"
 
 
 @pytest.mark.parametrize("point", POINTS)
 async def test_an_index_that_was_left_behind_is_brought_up_by_the_next_search(tmp_path: Path, point: str) -> None:
-    said = run("die", tmp_path, point, "add_content", "needle in the rows")
+    output = run("die", tmp_path, point, "add_content", "needle in the rows")
 
-    assert said == ""
+    assert output == ""
     async with open_content(tmp_path) as asker:
         (id,) = await search(asker, "needle")
         check_folder(tmp_path)
@@ -92,13 +92,13 @@ async def test_an_index_that_was_left_behind_is_brought_up_by_the_next_search(tm
 @pytest.mark.parametrize("point", ["before the index commits", "before the change leaves the queue"])
 async def test_what_a_killed_process_deleted_is_found_by_nobody(tmp_path: Path, point: str) -> None:
     async with open_content(tmp_path) as asker:
-        gone, kept = await add(asker, "needle one"), await add(asker, "needle two")
+        deleted, remaining = await add(asker, "needle one"), await add(asker, "needle two")
 
-    said = run("die", tmp_path, point, "delete_content", gone)
+    output = run("die", tmp_path, point, "delete_content", deleted)
 
-    assert said == ""
+    assert output == ""
     async with open_content(tmp_path) as asker:
-        assert await search(asker, "needle") == [kept]
+        assert await search(asker, "needle") == [remaining]
         check_folder(tmp_path)
 
 
@@ -107,12 +107,12 @@ async def test_four_processes_add_delete_and_search_at_once(tmp_path: Path) -> N
     outputs = [process.communicate(timeout=120)[0] for process in processes]
 
     assert [process.returncode for process in processes] == [0] * 4
-    kept = dict(line.split() for output in outputs for line in output.splitlines())
-    assert len(kept) == 4 * 9
+    ids = dict(line.split() for output in outputs for line in output.splitlines())
+    assert len(ids) == 4 * 9
     async with open_content(tmp_path) as asker:
-        for key, id in kept.items():
+        for key, id in ids.items():
             assert await search(asker, key) == [id]
-        assert set(await search(asker, "shared")) == set(kept.values())
+        assert set(await search(asker, "shared")) == set(ids.values())
         check_folder(tmp_path)
 
 

@@ -103,11 +103,11 @@ async def test_a_listing_is_read_part_by_part(asker: Asker) -> None:
 
 async def test_a_session_without_content_is_told_how_to_begin(asker: Asker) -> None:
     listed = await asker.done("list_content")
-    found = await asker.done("keyword_similarity_search", query="anything")
+    matches = await asker.done("keyword_similarity_search", query="anything")
     stores = await asker.done("list_stores")
 
     assert listed.data == {"storeId": "", "contents": [], "total": 0, "hasMore": False}
-    assert found.data == {"query": "anything", "results": []}
+    assert matches.data == {"query": "anything", "results": []}
     assert stores.data == {"stores": [], "total": 0}
     assert "'add_content'" in listed.text
 
@@ -222,6 +222,19 @@ async def test_lines_are_read_as_they_are_and_reading_goes_on_where_it_was_cut(a
     assert got == text
 
 
+async def test_lines_of_controls_are_read_part_by_part_too(asker: Asker) -> None:
+    """A control takes one byte in the file and six in the text."""
+    id = await add(asker, ("\x07" * 50 + "\n") * 100)
+
+    next_line = 1
+    while next_line <= 100:
+        reply = await asker.done("read_content", contentId=id, lineRange={"fromLine": next_line})
+        first, last = reply.data["lineRange"]
+        assert reply.text.count("\n> " + "\\u0007" * 50) == last - first + 1
+        assert "cut here" not in reply.text
+        next_line = last + 1
+
+
 async def test_a_few_lines_from_the_middle(asker: Asker) -> None:
     id = await add(asker, "".join(f"line {number}\n" for number in range(1, 5_001)), "n.txt")
 
@@ -265,17 +278,17 @@ async def test_lines_that_are_not_there_are_refused(asker: Asker) -> None:
 
 
 async def test_what_is_deleted_can_neither_be_read_nor_found(asker: Asker) -> None:
-    gone, kept = await add(asker, "secret alpha"), await add(asker, "public alpha")
+    deleted, remaining = await add(asker, "secret alpha"), await add(asker, "public alpha")
 
-    reply = await asker.done("delete_content", contentId=gone)
+    reply = await asker.done("delete_content", contentId=deleted)
 
     assert reply.data["success"] is True
-    assert await search(asker, "secret alpha") == [kept]
-    assert (await asker.ask("read_content", contentId=gone)).error_code == "not_found"
-    assert (await asker.ask("read_content", contentId=f"{gone}-1")).error_code == "not_found"
-    assert (await asker.ask("delete_content", contentId=gone)).error_code == "not_found"
-    assert [content["contentId"] for content in (await asker.done("list_content")).data["contents"]] == [kept]
-    assert await add(asker, "secret alpha") != gone
+    assert await search(asker, "secret alpha") == [remaining]
+    assert (await asker.ask("read_content", contentId=deleted)).error_code == "not_found"
+    assert (await asker.ask("read_content", contentId=f"{deleted}-1")).error_code == "not_found"
+    assert (await asker.ask("delete_content", contentId=deleted)).error_code == "not_found"
+    assert [content["contentId"] for content in (await asker.done("list_content")).data["contents"]] == [remaining]
+    assert await add(asker, "secret alpha") != deleted
 
 
 async def test_only_one_of_two_who_delete_the_same_content_at_once_is_told_so(asker: Asker) -> None:

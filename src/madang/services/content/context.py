@@ -5,6 +5,7 @@ from __future__ import annotations
 from madang.core.calls import Call
 from madang.core.phrases import Line, Rows, layout, say
 from madang.core.service import ServiceContext
+from madang.core.texts import one_line
 from madang.services.content.store import ContentStore
 
 MAX_NAMED_CONTENTS = 10
@@ -12,7 +13,7 @@ MAX_NAME_IN_ROW_CHARS = 80
 
 
 async def content_context(contents: ContentStore, call: Call) -> ServiceContext:
-    """Tell which stores there are and which contents came last."""
+    """Return the stores of the session and its newest contents."""
     stores = await contents.list_stores(call)
     if not stores:
         return ServiceContext("", {"stores": [], "contents": [], "total": 0})
@@ -24,14 +25,14 @@ async def content_context(contents: ContentStore, call: Call) -> ServiceContext:
     text += [
         say(
             '  Store "{name}" (storeId: {id}): {count} file(s)',
-            name=store.name[:MAX_NAME_IN_ROW_CHARS],
+            name=one_line(store.name, MAX_NAME_IN_ROW_CHARS),
             id=store.key.id,
             count=store.contents,
         )
         for store in others
     ]
     text += [
-        layout("  {name} (contentId: {id})", name=content.filename[:MAX_NAME_IN_ROW_CHARS], id=content.id)
+        layout("  {name} (contentId: {id})", name=one_line(content.filename, MAX_NAME_IN_ROW_CHARS), id=content.id)
         for content in newest
     ]
     if total > len(newest):

@@ -162,7 +162,7 @@ class NewContent(NamedTuple):
 
 
 class AddedContent(NamedTuple):
-    """A content after it was added, or the one that was there already."""
+    """A content that was added, or its duplicate in the store."""
 
     store: StoreKey
     content: Content
@@ -249,7 +249,7 @@ class Ranking(Protocol):
         """Return the best chunks, best first."""
 
     async def drop(self, store: StoreKey) -> None:
-        """Remove what is there of a deleted store."""
+        """Remove everything of a deleted store."""
 
     async def open(self) -> None:
         """Remove what a killed process left behind."""
@@ -313,7 +313,7 @@ def check_lines(range: LineRange, content: Content) -> tuple[int, int]:
     """Return the first and the last line of a range, within the content.
 
     Raises:
-        InvalidArguments, OutOfRange: with the number of lines there are.
+        InvalidArguments, OutOfRange: with the number of lines of the content.
     """
     from_line, to_line = range.from_line, range.to_line or content.line_count
     if range.to_line is not None and range.to_line < from_line:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from madang.core.limits import MAX_EXCERPT_BYTES
-from madang.core.phrases import BLOCK_MARGIN
+from madang.core.phrases import Block
 from madang.services.content.domain import Chunk, Excerpt
 
 MAX_EXCERPT_CHUNKS = 40
@@ -23,21 +23,30 @@ def of_lines(chunks: Sequence[Chunk], from_line: int, to_line: int) -> Excerpt:
     lines = _LINES.findall("".join(chunk.text for chunk in chunks))[from_line - chunks[0].from_line :]
     size, count = 0, 0
     for line in lines[: to_line - from_line + 1]:
-        size += len(line.encode()) + len(BLOCK_MARGIN)
+        size += _reply_bytes(line)
         if size > MAX_EXCERPT_BYTES:
             break
         count += 1
-    if count:
-        return Excerpt("".join(lines[:count]), from_line, from_line + count - 1)
-    return _of_one_line([chunk for chunk in chunks if chunk.from_line == chunk.to_line == from_line])
+    pieces = [chunk for chunk in chunks if chunk.from_line == chunk.to_line == from_line]
+    if not count and len(pieces) > 1:
+        return _of_one_line(pieces)
+    # At least one line, or reading could never go on; the renderer truncates one that is all escapes.
+    count = count or 1
+    return Excerpt("".join(lines[:count]), from_line, from_line + count - 1)
 
 
 def _of_one_line(pieces: Sequence[Chunk]) -> Excerpt:
-    size, count = 0, 0
-    for piece in pieces:
-        size += len(piece.text.encode())
+    """Return the chunks of a long line that fit, and at least one."""
+    size, count = _reply_bytes(pieces[0].text), 1
+    for piece in pieces[1:]:
+        size += _reply_bytes(piece.text)
         if size > MAX_EXCERPT_BYTES:
             break
         count += 1
     line, next_chunk = pieces[0].from_line, pieces[count].number if count < len(pieces) else 0
     return Excerpt("".join(piece.text for piece in pieces[:count]), line, line, next_chunk)
+
+
+def _reply_bytes(text: str) -> int:
+    """Return the size of `text` in a reply: behind a margin, with its controls escaped."""
+    return len(str(Block(text.removesuffix("\n"))).encode()) + len("\n")

@@ -77,7 +77,7 @@ class StoreIndex:
         self._index, self._loaded = index, generation
 
     def create(self) -> None:
-        """Replace the index by an empty one. It is used only after `mark_complete`."""
+        """Replace the index by an empty one. Nothing reads it before `write_version`."""
         import tantivy
 
         self.close()
@@ -97,8 +97,8 @@ class StoreIndex:
             index.config_reader("manual")
             self._index, self._loaded = index, self._generation()
 
-    def mark_complete(self) -> None:
-        """Write the version of a created index: the queue now has every change that it lacks."""
+    def write_version(self) -> None:
+        """Mark a created index as usable; every change that it lacks has to be in the queue by then."""
         if self._version is not None:
             with _index_io():
                 self._version.write_text(self._current_version(), encoding="utf-8")

@@ -136,7 +136,7 @@ class IndexRanking:
         try:
             await asyncio.to_thread(opened.index.create)
             await self._rows.queue_all(store)
-            await asyncio.to_thread(opened.index.mark_complete)
+            await asyncio.to_thread(opened.index.write_version)
         except IndexUnusable as error:
             raise _index_unavailable() from error
 

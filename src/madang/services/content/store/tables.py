@@ -1,8 +1,8 @@
 """The tables of the content service, in both dialects.
 
-Numbers of rows are never used again: an index beside the database may still know one that is gone. Embedded, a queue
-(`content_change`) says what that index has to add or drop, written with the rows it is about; on a server there is no
-such index, the words of a chunk are a column.
+Row numbers are never reused: an index beside the database may still have one of a deleted row. Embedded, the table
+`content_change` is the queue of what that index has to add or remove, written in the transaction of the rows; on a
+server the tokens of a chunk are a column, and there is no index.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ MIGRATIONS = MigrationSet(
         );
         CREATE INDEX content_by_store ON content (store_no, no);
 
-        -- The store is in each chunk, so that the words of other stores are left out before anything is ranked.
+        -- The store is in each chunk, so that other stores are filtered out before anything is ranked.
         CREATE TABLE content_chunk (
           no BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
           user_id TEXT NOT NULL,
@@ -86,7 +86,7 @@ MIGRATIONS = MigrationSet(
           number BIGINT NOT NULL, from_line BIGINT NOT NULL, to_line BIGINT NOT NULL,
           text TEXT NOT NULL, words TSVECTOR NOT NULL
         ) WITH (toast_tuple_target = 8160);
-        -- Words are read for every chunk that holds one of those asked for: they stay in the row, as they are.
+        -- Every search reads the tokens of every chunk of the store: they stay in the row, uncompressed.
         ALTER TABLE content_chunk ALTER words SET STORAGE EXTERNAL;
         CREATE UNIQUE INDEX content_chunk_by_number ON content_chunk (content_no, number);
         CREATE INDEX content_chunk_by_line ON content_chunk (content_no, to_line, number);
@@ -94,7 +94,7 @@ MIGRATIONS = MigrationSet(
         CREATE INDEX content_chunk_by_words ON content_chunk USING gin (words);
         {private_rows("content_store", "content", "content_chunk")}
         """,
-        # Row-level security keeps the server from ever asking it, and it took 21 MB for 18,000 chunks.
+        # Under row-level security the server never uses it, and it took 21 MB for 18,000 chunks.
         "DROP INDEX content_chunk_by_words",
     ),
 )

@@ -12,14 +12,12 @@ from madang.services.content.engine.parsing.children import Child
 from madang.services.content.engine.parsing.detection import DocumentKind, document_kind
 from madang.services.content.engine.parsing.parsed import Parsed
 from madang.services.content.engine.parsing.refusals import (
-    file_too_large,
     reader_cannot_start,
     reader_stopped,
     reading_timed_out,
 )
 from madang.services.content.engine.parsing.text import HTML, read_text
 
-MAX_PARSED_BYTES = 25 << 20
 MAX_CHILDREN = 2
 SPARE_S = 300.0
 
@@ -50,11 +48,9 @@ class Parser:
 
         Raises:
             InvalidArguments: the file is of no kind that can be read, broken, protected, or has no text.
-            LimitExceeded: it is too large, or reading it takes too much time or memory.
+            LimitExceeded: reading it takes too much time or memory.
             Unavailable: the child could not be started, or was killed from outside.
         """
-        if len(data) > MAX_PARSED_BYTES:
-            raise file_too_large(filename, len(data), MAX_PARSED_BYTES)
         if kind := document_kind(data, filename):
             return await self._read(kind, data, filename)
         if len(data) <= DECODE_INLINE_MAX_BYTES:

@@ -16,18 +16,6 @@ def quoted_name(filename: str) -> str:
     return f"'{name}'" if name else "''"
 
 
-def file_too_large(filename: str, size_bytes: int, limit_bytes: int) -> LimitExceeded:
-    return LimitExceeded(
-        say(
-            "{filename} is too large: {size} MB, and at most {limit} MB are read.",
-            filename=quoted_name(filename),
-            size=f"{size_bytes / (1 << 20):.1f}",
-            limit=limit_bytes >> 20,
-        ),
-        hint=say("Split it, or add only the part that is needed."),
-    )
-
-
 def reading_timed_out(filename: str, deadline_s: float) -> LimitExceeded:
     return LimitExceeded(
         say(
