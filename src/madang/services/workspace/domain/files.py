@@ -30,9 +30,6 @@ MAX_LINE_CHARS = 1_000
 MAX_MATCH_CHARS = 500
 """Characters of a matching line, and of each line around it."""
 
-MAX_READ_BYTES = 7_000
-"""Of a file, in one answer: with the words around it about 8 KB."""
-
 GIT = ".git"
 """Folders of this name are listed and not entered: what Git stores in them is of no interest."""
 

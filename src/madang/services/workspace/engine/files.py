@@ -13,13 +13,13 @@ from typing import IO
 
 from madang.core.calls import Call
 from madang.core.errors import NotFound, ToolError
+from madang.core.limits import MAX_EXCERPT_BYTES
 from madang.services.workspace.domain.files import (
     GIT,
     MAX_COPIED_FILE_BYTES,
     MAX_EDITED_BYTES,
     MAX_FOUND_FILES,
     MAX_LINE_CHARS,
-    MAX_READ_BYTES,
     DirectoryEntry,
     DirectoryListing,
     Edit,
@@ -88,7 +88,7 @@ class FileEngine:
             if first > 1 and first > index.counted:
                 raise line_not_counted(path, index.counted) if total is None else line_out_of_range(path, first, total)
             lines = tuple(
-                read_lines(fd, index, encoding, first, last, max_bytes=MAX_READ_BYTES, max_chars=MAX_LINE_CHARS)
+                read_lines(fd, index, encoding, first, last, max_bytes=MAX_EXCERPT_BYTES, max_chars=MAX_LINE_CHARS)
             )
         return FileExcerpt(path, status.st_size, text_format, lines, (first, last), total, index.counted)
 
