@@ -20,16 +20,13 @@ from madang.core.errors import InvalidPath, NotRegular, Unavailable
 from madang.core.ids import new_id
 from madang.core.phrases import say
 from madang.storage.folders.failures import file_errors
-from madang.storage.folders.kernel import open_beneath, rename_new
+from madang.storage.folders.kernel import directory_flags, open_beneath, reading_flags, rename_new
 from madang.storage.folders.paths import MAX_NAME_BYTES, parse_path
 from madang.storage.locks import lock_within, try_lock
 
 EntryKind = Literal["file", "folder", "link", "other"]
 WriteMode = Literal["overwrite", "create", "append"]
 
-_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY
-# Not blocking: to open a pipe would wait for a writer.
-_READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY
 _COPY_BYTES = 1 << 20
 MAX_TREE_DEPTH = 64
 """How many folders deep a walk goes at most: each is a descriptor that is held open."""
@@ -72,7 +69,7 @@ class Folder:
         """
         names = parse_path(path)
         with file_errors(path):
-            fd = self._open(names, _READ)
+            fd = self._open(names, reading_flags())
         try:
             _require_regular(path, os.fstat(fd).st_mode)
             os.set_blocking(fd, True)
@@ -92,7 +89,7 @@ class Folder:
         """Open a folder inside this one (or this one) and give its descriptor, which is closed afterwards."""
         names = parse_path(path, may_be_root=True)
         with file_errors(path):
-            fd = self._open(names, _DIRECTORY)
+            fd = self._open(names, directory_flags())
         try:
             yield fd
         finally:
@@ -188,7 +185,7 @@ class Folder:
         at = os.dup(self.fd)
         try:
             for name in names[:-1]:
-                below = open_beneath(at, (_spelling_of(at, name),), _DIRECTORY)
+                below = open_beneath(at, (_spelling_of(at, name),), directory_flags())
                 os.close(at)
                 at = below
             return open_beneath(at, (_spelling_of(at, names[-1]),), flags)
@@ -201,7 +198,7 @@ class Folder:
         if not names:
             yield self.fd, "."
             return
-        fd = self._open(names[:-1], _DIRECTORY)
+        fd = self._open(names[:-1], directory_flags())
         try:
             yield fd, _spelling_of(fd, names[-1])
         finally:
@@ -217,7 +214,7 @@ class Folder:
                 with suppress(FileExistsError):
                     os.mkdir(spelling, 0o700, dir_fd=at)
                     os.fsync(at)
-                below = open_beneath(at, (spelling,), _DIRECTORY)
+                below = open_beneath(at, (spelling,), directory_flags())
                 os.close(at)
                 at = below
             yield at, _spelling_of(at, names[-1])
@@ -259,7 +256,7 @@ class Folder:
     def _begin_like(self, path: str, names: tuple[str, ...], draft_fd: int, *, with_content: bool) -> None:
         """Give a draft the permissions of the file it is to replace, and its content if wanted."""
         try:
-            fd = self._open(names, _READ)
+            fd = self._open(names, reading_flags())
         except FileNotFoundError:
             return
         try:
@@ -311,7 +308,7 @@ def _walk(fd: int, top: str, depth: int, leave_out: str, with_status: range, pla
         yield entry
         if entry.kind == "folder" and depth > 1 and name != leave_out:
             try:
-                below = open_beneath(fd, (name,), _DIRECTORY)
+                below = open_beneath(fd, (name,), directory_flags())
             except OSError:
                 continue
             try:

@@ -6,17 +6,26 @@ import ctypes
 import errno
 import os
 import sys
+from functools import cache
 
 _SYS_OPENAT2 = 437  # the same number on every architecture
 _NO_MAGICLINKS, _NO_SYMLINKS, _BENEATH = 0x02, 0x04, 0x08
 _RENAME_NOREPLACE = 1
 _UNSUPPORTED = (errno.ENOSYS, errno.EPERM, errno.EINVAL, errno.E2BIG)
 
-_libc = ctypes.CDLL(None, use_errno=True)
-
 
 class _OpenHow(ctypes.Structure):
     _fields_ = (("flags", ctypes.c_uint64), ("mode", ctypes.c_uint64), ("resolve", ctypes.c_uint64))
+
+
+def directory_flags() -> int:
+    """Return how a directory is opened."""
+    return os.O_RDONLY | os.O_DIRECTORY
+
+
+def reading_flags() -> int:
+    """Return how a file is opened for reading. Not blocking: to open a pipe would wait for a writer."""
+    return os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY
 
 
 def open_beneath(folder_fd: int, names: tuple[str, ...], flags: int) -> int:
@@ -53,8 +62,8 @@ def rename_new(from_fd: int, from_name: str, to_fd: int, to_name: str) -> None:
     Raises:
         FileExistsError: something is there.
     """
-    if sys.platform == "linux" and hasattr(_libc, "renameat2"):
-        done = _libc.renameat2(from_fd, os.fsencode(from_name), to_fd, os.fsencode(to_name), _RENAME_NOREPLACE)
+    if sys.platform == "linux" and hasattr(_libc(), "renameat2"):
+        done = _libc().renameat2(from_fd, os.fsencode(from_name), to_fd, os.fsencode(to_name), _RENAME_NOREPLACE)
         if done == 0:
             return
         number = ctypes.get_errno()
@@ -65,13 +74,18 @@ def rename_new(from_fd: int, from_name: str, to_fd: int, to_name: str) -> None:
     os.unlink(from_name, dir_fd=from_fd)
 
 
+@cache
+def _libc() -> ctypes.CDLL:
+    return ctypes.CDLL(None, use_errno=True)
+
+
 def _openat2(folder_fd: int, path: str, flags: int) -> int | None:
     """Return a descriptor, or None where this kernel (or a filter in front of it) does not know the call."""
     if sys.platform != "linux":
         return None
     how = _OpenHow(flags, 0, _BENEATH | _NO_MAGICLINKS | _NO_SYMLINKS)
     while True:
-        fd: int = _libc.syscall(_SYS_OPENAT2, folder_fd, os.fsencode(path), ctypes.byref(how), ctypes.sizeof(how))
+        fd: int = _libc().syscall(_SYS_OPENAT2, folder_fd, os.fsencode(path), ctypes.byref(how), ctypes.sizeof(how))
         if fd >= 0:
             return fd
         number = ctypes.get_errno()

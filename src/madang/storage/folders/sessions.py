@@ -16,7 +16,7 @@ from madang.core.errors import Denied, InvalidPath
 from madang.core.phrases import say
 from madang.storage.folders.failures import file_errors
 from madang.storage.folders.folder import Folder, sweep
-from madang.storage.folders.kernel import open_beneath
+from madang.storage.folders.kernel import directory_flags, open_beneath
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 
@@ -125,7 +125,7 @@ def folder_name(user_id: str, session_id: str) -> str:
 
 
 def _open_created(path: Path) -> int:
-    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+    flags = directory_flags() | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
         return os.open(path, flags)
     except FileNotFoundError:
@@ -138,9 +138,9 @@ def _open_created(path: Path) -> int:
 
 def _open_real(path: Path) -> int:
     """Open a folder by its real path: a link that came to stand on the way since then is not what was allowed."""
-    top = os.open(path.anchor, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    top = os.open(path.anchor, directory_flags() | os.O_CLOEXEC)
     try:
-        return open_beneath(top, path.parts[1:], os.O_RDONLY | os.O_DIRECTORY)
+        return open_beneath(top, path.parts[1:], directory_flags())
     finally:
         os.close(top)
 
