@@ -72,8 +72,8 @@ async def test_rows_are_on_disk_a_moment_after_the_call_without_closing(database
     with anyio.fail_after(10):
         while True:
             await asyncio.sleep(0.01)
-            found = await database.read(lambda tx: tx.one("SELECT 1 FROM sqlite_schema WHERE name = 'audit'"))
-            if found and await rows(database):
+            table = await database.read(lambda tx: tx.one("SELECT 1 FROM sqlite_schema WHERE name = 'audit'"))
+            if table and await rows(database):
                 break
     await log.close()
     assert len(await rows(database)) == 1

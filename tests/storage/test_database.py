@@ -183,16 +183,16 @@ async def test_units_at_once_keep_what_those_that_returned_wrote(
 
     with TemporaryDirectory() as folder:
         async with opened(BACK_ENDS[back_end](Path(folder))) as database:
-            kept = await asyncio.gather(*(unit(database, *parts) for parts in units))
-            found = await numbers(database)
+            outcomes = await asyncio.gather(*(unit(database, *parts) for parts in units))
+            stored = await numbers(database)
 
     expected: set[int] = set()
-    for (values, removes, raises), was_kept in zip(units, kept, strict=True):
+    for (values, removes, raises), was_kept in zip(units, outcomes, strict=True):
         fits = removes or (len(set(values)) == len(values) and not expected & set(values))
         assert was_kept == (fits and not raises)
         if was_kept:
             expected = expected - set(values) if removes else expected | set(values)
-    assert found == sorted(expected)
+    assert stored == sorted(expected)
 
 
 async def test_watching_begins_with_an_empty_value_then_tells_the_topics_that_changed(database: Database) -> None:
@@ -205,7 +205,7 @@ async def test_watching_begins_with_an_empty_value_then_tells_the_topics_that_ch
         assert await told(changes) == {"apple"}
 
 
-async def test_several_watchers_each_hear_their_own_and_one_may_leave(database: Database) -> None:
+async def test_several_subscriptions_each_get_their_own_and_one_may_end(database: Database) -> None:
     async with watching(database, "apple") as first:
         async with watching(database, "pear", "apple") as second:
             await insert(database, 1, topic="apple")

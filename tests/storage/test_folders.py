@@ -244,9 +244,9 @@ with Folders(Path({str(path.parent.parent)!r})).of(CALL) as session:
     except Unavailable as error:
         print(error)
 """
-    said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
 
-    assert said.stdout == "The disk is full. Nothing was written.\n"
+    assert done.stdout == "The disk is full. Nothing was written.\n"
     assert os.listdir(path) == ["small"]
     assert os.listdir(path.parent / "temporary") == []
 
@@ -368,9 +368,9 @@ def test_nobody_else_sees_which_sessions_there_are(tmp_path: Path) -> None:
     with folders.of(CALL) as session:
         session.files.write("a/b.txt", [b"text"])
 
-    found = [tmp_path / "data/workspaces", *(tmp_path / "data/workspaces").rglob("*")]
-    assert len(found) == 7
-    assert [path for path in found if path.stat().st_mode & 0o077] == []
+    paths = [tmp_path / "data/workspaces", *(tmp_path / "data/workspaces").rglob("*")]
+    assert len(paths) == 7
+    assert [path for path in paths if path.stat().st_mode & 0o077] == []
 
 
 # Allowed folders

@@ -62,8 +62,8 @@ async def rows(database: PostgresDatabase, sql: str, *parameters: object, user: 
 
 
 async def tables(database: PostgresDatabase) -> list[str]:
-    found = await rows(database, "SELECT tablename::text FROM pg_tables WHERE schemaname = 'public' ORDER BY 1")
-    return [row[0] for row in found if row[0] != "migration"]
+    names = await rows(database, "SELECT tablename::text FROM pg_tables WHERE schemaname = 'public' ORDER BY 1")
+    return [row[0] for row in names if row[0] != "migration"]
 
 
 async def fill(database: PostgresDatabase, store: PlaybookStore) -> str:

@@ -115,8 +115,8 @@ def start_confined(
 ) -> subprocess.Popen[bytes]:
     """Start a program that can read below `folder_fd` and the system's libraries, and nothing else.
 
-    A program that opens files by their paths can be led out of a folder by somebody who swaps a directory for a
-    symbolic link at the right moment (TOCTOU); with Landlock the kernel refuses that. A restriction holds for a thread
+    A program that opens files by their paths can be led out of a folder when a directory is swapped for a symbolic
+    link at the right moment (TOCTOU); with Landlock the kernel refuses that. A restriction holds for a thread
     and what it starts, and cannot be taken back: so a thread is made for it. It also ends right after, which is why the
     program does not end with its parent; `cpu_s` bounds one that is left behind.
     """

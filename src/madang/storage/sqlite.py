@@ -136,9 +136,9 @@ class SqliteDatabase:
         async with self._opening:
             if not self._threads:
                 await asyncio.to_thread(self._open)
-            for needed in (_OWN, NOTICE_MIGRATIONS, migrations):
-                if needed.name not in self._prepared:
-                    await self._migrate(needed)
+            for migration_set in (_OWN, NOTICE_MIGRATIONS, migrations):
+                if migration_set.name not in self._prepared:
+                    await self._migrate(migration_set)
 
     async def read(self, work: Work[ResultT], *, user_id: UserId | None = None, brief: bool = False) -> ResultT:
         if brief and self._inline_reader is not None and self._inline_reader_lock.acquire(blocking=False):
@@ -300,15 +300,15 @@ class SqliteDatabase:
             row = await tx.one("SELECT max(number) FROM migration WHERE set_name = ?1", migrations.name)
             return (row and row[0]) or 0
 
-        done = await self.read(applied)
-        if done > len(migrations.sqlite):
+        applied_count = await self.read(applied)
+        if applied_count > len(migrations.sqlite):
             raise SetupError(
                 say("The database {path} was written by a newer Madang.", path=str(self._path)),
                 hint=say("Update Madang, or use another data folder."),
             )
-        if 0 < done < len(migrations.sqlite):
+        if 0 < applied_count < len(migrations.sqlite):
             await asyncio.to_thread(self._back_up)
-        for number in range(done + 1, len(migrations.sqlite) + 1):
+        for number in range(applied_count + 1, len(migrations.sqlite) + 1):
 
             async def step(tx: Any, number: int = number) -> None:
                 if await applied(tx) >= number:

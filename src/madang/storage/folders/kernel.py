@@ -63,8 +63,8 @@ def rename_new(from_fd: int, from_name: str, to_fd: int, to_name: str) -> None:
         FileExistsError: something is there.
     """
     if sys.platform == "linux" and hasattr(_libc(), "renameat2"):
-        done = _libc().renameat2(from_fd, os.fsencode(from_name), to_fd, os.fsencode(to_name), _RENAME_NOREPLACE)
-        if done == 0:
+        result = _libc().renameat2(from_fd, os.fsencode(from_name), to_fd, os.fsencode(to_name), _RENAME_NOREPLACE)
+        if result == 0:
             return
         number = ctypes.get_errno()
         if number not in _UNSUPPORTED:

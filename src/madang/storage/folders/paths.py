@@ -56,9 +56,9 @@ def _is_unicode(text: str) -> bool:
 
 
 def _invalid(text: str, reason: Phrase) -> InvalidPath:
-    shown = _CONTROLS.sub("\N{REPLACEMENT CHARACTER}", text[:100]).encode(errors="replace").decode()
+    excerpt = _CONTROLS.sub("\N{REPLACEMENT CHARACTER}", text[:100]).encode(errors="replace").decode()
     return InvalidPath(
-        say("The path '{path}' cannot be used: {reason}.", path=shown, reason=reason),
+        say("The path '{path}' cannot be used: {reason}.", path=excerpt, reason=reason),
         hint=say(
             "Give a path relative to the workspace, such as 'notes/today.md'; 'list_directory' shows what is there."
         ),

@@ -160,8 +160,8 @@ class PostgresDatabase:
         pool = self._pool
         if pool is None:
             raise closed()
-        done = asyncio.get_running_loop().create_future()
-        self._accepted.add(done)
+        finished = asyncio.get_running_loop().create_future()
+        self._accepted.add(finished)
         *earlier, last = attempts
         try:
             for attempt in earlier:
@@ -171,8 +171,8 @@ class PostgresDatabase:
         except Exception as error:
             raise unavailable(error) or error from None
         finally:
-            self._accepted.discard(done)
-            done.set_result(None)
+            self._accepted.discard(finished)
+            finished.set_result(None)
 
     async def _on_connection(
         self, pool: asyncpg.Pool[Any], attempt: Callable[[Connection], Awaitable[ResultT]]
@@ -253,31 +253,33 @@ class PostgresDatabase:
         if migrations.sqlite and not migrations.postgresql:
             raise SetupError(say("'{name}' has no tables for a database server yet.", name=migrations.name))
         async with pool.acquire(timeout=ACQUIRE_S) as connection:
-            done = 0
+            applied_count = 0
             with suppress(asyncpg.UndefinedTableError):
-                done = await self._applied(connection, migrations)
-            if done == len(migrations.postgresql):
+                applied_count = await self._applied(connection, migrations)
+            if applied_count == len(migrations.postgresql):
                 return
             async with connection.transaction():
                 await connection.execute(
                     f"SELECT pg_advisory_xact_lock({_lock_key('migrations')})", timeout=MIGRATION_S
                 )
                 await connection.execute(_MIGRATION_TABLE)
-                done = await self._applied(connection, migrations)
-                for number in range(done + 1, len(migrations.postgresql) + 1):
+                applied_count = await self._applied(connection, migrations)
+                for number in range(applied_count + 1, len(migrations.postgresql) + 1):
                     await connection.execute(migrations.postgresql[number - 1], timeout=MIGRATION_S)
                     await connection.execute(
                         "INSERT INTO migration (set_name, number) VALUES ($1, $2)", migrations.name, number
                     )
 
     async def _applied(self, connection: Connection, migrations: MigrationSet) -> int:
-        done = await connection.fetchval("SELECT max(number) FROM migration WHERE set_name = $1", migrations.name)
-        if (done or 0) > len(migrations.postgresql):
+        applied_count = await connection.fetchval(
+            "SELECT max(number) FROM migration WHERE set_name = $1", migrations.name
+        )
+        if (applied_count or 0) > len(migrations.postgresql):
             raise SetupError(
                 say("The database {path} was written by a newer Madang.", path=self._address.place),
                 hint=say("Update Madang, or use another database."),
             )
-        return done or 0
+        return applied_count or 0
 
 
 async def _unit(work: Work[ResultT], begin: str, connection: Connection) -> ResultT:

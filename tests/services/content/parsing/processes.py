@@ -10,11 +10,11 @@ from anyio.lowlevel import checkpoint
 
 def children(pid: int | None = None) -> set[int]:
     """Return the children of a process that read documents, of this one by default; zombies are among them."""
-    found = set()
+    pids = set()
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit() and _parent(entry) == (pid or os.getpid()) and _is_reader(entry):
-            found.add(int(entry.name))
-    return found
+            pids.add(int(entry.name))
+    return pids
 
 
 def is_gone(pid: int) -> bool:

@@ -77,16 +77,16 @@ def _relations(archive: Archive, part: str) -> dict[str, tuple[str, str]]:
     Targets outside are left out: a template or picture of the network is never asked for.
     """
     folder, name = posixpath.split(part)
-    relations = f"{folder}/_rels/{name}.rels".lstrip("/")
-    if relations not in archive:
+    relations_part = f"{folder}/_rels/{name}.rels".lstrip("/")
+    if relations_part not in archive:
         return {}
-    found = {}
-    for element in _parsed(archive, relations).iter("{*}Relationship"):
+    relations = {}
+    for element in _parsed(archive, relations_part).iter("{*}Relationship"):
         if element.get("TargetMode") != "External":
             kind = "/" + element.get("Type", "").rpartition("/")[2]
             target = posixpath.normpath(posixpath.join("/", folder, element.get("Target", "")))
-            found[element.get("Id", "")] = (kind, target.lstrip("/"))
-    return found
+            relations[element.get("Id", "")] = (kind, target.lstrip("/"))
+    return relations
 
 
 def _content_types(archive: Archive) -> dict[str, str]:
