@@ -6,7 +6,7 @@ Each service says it in `tests/services/NAME/promises.py`, as `PROMISES`; the te
 from __future__ import annotations
 
 import importlib
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -63,6 +63,9 @@ class ServicePromises:
     """Make a little of everything that the service keeps."""
     fill: Callable[[Asker], Awaitable[Ids]] = nothing
     """Make so much, and so long, that the answers of the service are as large as they get."""
+    bring_in: Callable[[Asker, str], Awaitable[Sequence[tuple[str, Arguments]]]] | None = None
+    """Bring a text in from outside in every way there is (imports, files, their names), and return the calls that show
+    it: for services that read what others wrote."""
     internal_ids: frozenset[str] = frozenset()
     """Fields with ids that no tool takes: all others have to be in the text."""
 

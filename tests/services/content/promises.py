@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import quote
+
 from tests.asking import Asker
 from tests.promises import Arguments, Ids, Promise, ServicePromises
 
@@ -22,6 +24,30 @@ async def fill(asker: Asker) -> Ids:
         )
         await asker.done("create_store", metadata=LARGE_STORE)
     return {"store": added.data["storeId"], "content": added.data["contentId"]}
+
+
+async def bring_in(asker: Asker, text: str) -> list[tuple[str, Arguments]]:
+    """Add `text` as text, as a file's name, inside a document, and as the address of a file."""
+    address = "data:text/plain," + quote(f"{text} needle")
+    page = f"<title>{text}</title><h1>{text}</h1><p>{text} needle"
+    ways: list[Arguments] = [
+        {"content": f"{text} needle", "metadata": {"filename": text}},
+        {"fileUrl": address, "metadata": {"filename": f"{text}.txt"}},
+        {"fileUrl": "data:text/html," + quote(page)},
+        {"fileUrl": f"file:///{text}"},
+        {"fileUrl": f"data:{text};{text},{text}"},
+        {"fileUrl": address, "metadata": {"filename": f"{text}.pdf"}},
+    ]
+    replies = [await asker.ask("add_content", **way) for way in ways]
+    ids = {reply.data["contentId"] for reply in replies if not reply.is_error}
+    return [
+        *(("add_content", way) for way in ways),
+        *(("read_content", {"contentId": id}) for id in ids),
+        ("list_content", {}),
+        ("list_stores", {}),
+        ("keyword_similarity_search", {"query": "needle"}),
+        *(("delete_content", {"contentId": id}) for id in ids),
+    ]
 
 
 def by_store(ids: Ids) -> Arguments:
@@ -66,4 +92,5 @@ PROMISES = ServicePromises(
     },
     prepare,
     fill,
+    bring_in,
 )

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+
+import yaml
+
 from tests.asking import Asker
 from tests.promises import Arguments, Ids, Promise, ServicePromises
 
@@ -26,6 +30,30 @@ async def fill(asker: Asker) -> Ids:
     playbook = created.data["playbook"]["id"]
     await asker.done("select_playbook", id=playbook)
     return {"playbook": playbook}
+
+
+async def bring_in(asker: Asker, text: str) -> list[tuple[str, Arguments]]:
+    """Import documents in either format with `text` in every field of a playbook."""
+    step = {"description": text, "action": {"toolName": text, "purpose": text}, "requiredData": [text]}
+    criteria = {"description": text, "requiredArtifacts": [text]}
+    playbook = {"goal": text, "initialCommand": text, "workflow": [step], "successCriteria": criteria}
+    document = {"madangPlaybooks": 1, "playbooks": [playbook]}
+    imported = [await asker.ask("import_playbooks", document=dump(document)) for dump in (json.dumps, yaml.safe_dump)]
+    ids = [id for reply in imported if not reply.is_error for id in reply.data["ids"]]
+    # What cannot be imported is told of, with names and values.
+    wrong = [{"madangPlaybooks": 1, text: text}, {"madangPlaybooks": text}, {"madangPlaybooks": 1, "playbooks": [text]}]
+    wrong += [{"madangPlaybooks": 1, "playbooks": [{**playbook, text: text}]}]
+    return [
+        *(("import_playbooks", {"document": dump(part)}) for part in wrong for dump in (json.dumps, yaml.safe_dump)),
+        ("import_playbooks", {"document": text}),
+        ("import_playbooks", {"document": f"{text}: [{text}"}),
+        *((tool, {"id": id}) for tool in ("get_playbook", "select_playbook") for id in ids),
+        ("list_playbooks", {}),
+        ("show_playbooks", {}),
+        ("list_playbook_runs", {}),
+        *(("export_playbooks", {"format": format}) for format in ("yaml", "json")),
+        *(("delete_playbook", {"id": id}) for id in ids),
+    ]
 
 
 def by_id(ids: Ids) -> Arguments:
@@ -54,5 +82,6 @@ PROMISES = ServicePromises(
     },
     prepare,
     fill,
+    bring_in,
     internal_ids=frozenset({"agentId", "stepId"}),
 )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from tests.asking import Asker
-from tests.promises import Ids, Promise, ServicePromises
+from tests.promises import Arguments, Ids, Promise, ServicePromises
+from tests.services.workspace.workspaces import folder_of
 
 FILE = "notes/메모.md"
 MISSING = {"path": "nothing.txt"}
@@ -20,6 +21,31 @@ async def fill(asker: Asker) -> Ids:
         await asker.done("write_file", path=f"{number}{'긴' * 70}.md", content="x")
         asker.keep_file("notes/" + "긴" * 80 + str(number))
     return {"outside": outside_file(asker, "밖" * 100_000)}
+
+
+async def bring_in(asker: Asker, text: str) -> list[tuple[str, Arguments]]:
+    """Put a file with such a name and such lines into the workspace and into the folder that the person allowed."""
+    name = f"{text.replace(chr(0), '')}.txt"  # no file system has a name with NUL
+    lines = f"{text}\nneedle {text}\n{text}\n"
+    for folder in (folder_of(asker), asker.folders.allowed[0]):
+        (folder / name).write_text(lines, encoding="utf-8")
+        (folder / "plain.txt").write_text(lines, encoding="utf-8")
+    change = {"oldText": "needle", "newText": f"{text} thread"}
+    return [
+        ("list_directory", {}),
+        ("search_files", {"pattern": "*"}),
+        ("grep", {"pattern": "needle", "context": 2}),
+        *(("read_file", {"path": path}) for path in (name, "plain.txt")),
+        *(("export_file", {"path": path}) for path in (name, "plain.txt")),
+        ("export_zip", {"files": [name, "plain.txt", f"missing {text}"]}),
+        ("export_zip", {"files": ["."]}),
+        *(("edit_file", {"path": path, "edits": [change]}) for path in (name, "plain.txt")),
+        ("import_file", {"source": str(asker.folders.allowed[0] / name), "path": "imported.txt"}),
+        ("import_file", {"source": str(asker.folders.allowed[0] / name)}),
+        ("read_file", {"path": "imported.txt"}),
+        ("move_file", {"source": name, "target": "moved.txt"}),
+        ("delete_file", {"path": "plain.txt"}),
+    ]
 
 
 def outside_file(asker: Asker, content: str) -> str:
@@ -74,4 +100,5 @@ PROMISES = ServicePromises(
     },
     prepare,
     fill,
+    bring_in,
 )
