@@ -194,7 +194,7 @@ class Doors:
             mode=self.kind.era,
             extensions=[pages] if shows == "linked" else [],
             client_info=types.Implementation(name=name, version="1"),
-            read_timeout_seconds=30,
+            read_timeout_seconds=60,
             message_handler=on_message,
         )
 
@@ -226,7 +226,7 @@ async def _http(settings: Settings) -> AsyncIterator[Any]:
     # Loading the certificates that nobody asks for here takes longer than most stories.
     async with (
         serving_http(settings) as address,
-        httpx2.AsyncClient(headers=headers, timeout=30, verify=False) as http_client,
+        httpx2.AsyncClient(headers=headers, timeout=60, verify=False) as http_client,
     ):
         yield streamable_http_client(address, http_client=http_client)
 

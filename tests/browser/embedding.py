@@ -22,6 +22,7 @@ from playwright.async_api import (
     Page,
     Route,
     async_playwright,
+    expect,
 )
 
 CallTool = Callable[[str, dict[str, Any]], Awaitable[dict[str, Any]]]
@@ -29,6 +30,8 @@ ReadResource = Callable[[str], Awaitable[dict[str, Any]]]
 
 _HOST_URL = "http://host.example/"
 _HOST_PAGE = Path(__file__).with_name("host.html")
+expect.set_options(timeout=60_000)  # against hangs: five seconds are too little on a busy machine
+
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
@@ -189,7 +192,7 @@ class EmbeddingHost:
 
     async def recorded(self, kind: str, count: int = 1) -> list[Any]:
         """Wait until the view has sent that many messages of a kind."""
-        with fail_after(5):
+        with fail_after(60):
             while len(self.record(kind)) < count:
                 await self._recorded.wait()
         return self.record(kind)

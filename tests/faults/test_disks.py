@@ -22,7 +22,7 @@ from tests.faults.disks import Disk
 from tests.faults.story import STORY, check_file, check_inside, open_story, state, states, tell
 from tests.storage.test_sqlite import can_mount, file_size_limit, small_disk
 
-WITHIN_S = 10
+WITHIN_S = 60
 NOBODY = 65534
 
 

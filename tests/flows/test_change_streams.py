@@ -107,7 +107,7 @@ async def test_a_listening_client_hears_of_changes_made_in_other_processes(
         id = await _keep(door)
         uri = TEMPLATE.format(id=id)
         async with (
-            asyncio.timeout(20),
+            asyncio.timeout(60),
             door.client.listen(resources_list_changed=True, resource_subscriptions=[uri]) as changes,
         ):
             await _elsewhere(tmp_path, "update_playbook", f'{{"id": "{id}", "playbook": {{"goal": "New"}}}}')
@@ -121,7 +121,7 @@ async def test_a_client_of_the_older_era_is_told_without_asking_and_subscribes_t
     tmp_path: Path, way: Literal["memory", "stdio", "http"]
 ) -> None:
     heard: asyncio.Queue[Any] = asyncio.Queue()
-    async with asyncio.timeout(20), Doors(DoorKind(way, "legacy"), tmp_path).open(on_message=heard.put) as door:
+    async with asyncio.timeout(60), Doors(DoorKind(way, "legacy"), tmp_path).open(on_message=heard.put) as door:
         assert isinstance(door, McpDoor)
         subscribed, other = await _keep(door), await _keep(door)
         with pytest.warns(MCPDeprecationWarning):

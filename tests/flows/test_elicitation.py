@@ -38,7 +38,7 @@ async def asking(folder: Path, era: str, person: Person | None, *, elicit: bool 
         server = _server(madang, elicit=elicit)
         mode: Any = era
         callback: Any = person
-        async with Client(server.server, mode=mode, elicitation_callback=callback, read_timeout_seconds=20) as client:
+        async with Client(server.server, mode=mode, elicitation_callback=callback, read_timeout_seconds=60) as client:
             yield client
 
 

@@ -30,7 +30,7 @@ FLAGS = (
     "--disable-component-update",
     "--disable-sync",
 )
-PATIENCE_MS = 30_000
+PATIENCE_MS = 60_000
 API_TOKEN = "for-the-page-of-the-inspector"
 
 

@@ -70,7 +70,7 @@ async def test_vs_code_reaches_a_running_madang_with_the_token_it_asks_for(era: 
     # On another port than the one in the README, which somebody may be using here.
     async with (
         madang_over_http(tmp_path) as url,
-        httpx2.AsyncClient(headers=headers, timeout=30) as http_client,
+        httpx2.AsyncClient(headers=headers, timeout=60) as http_client,
     ):
         await _greet(streamable_http_client(url, http_client=http_client), era)
 

@@ -73,7 +73,7 @@ async def test_a_call_that_takes_too_long_is_given_up(database: SqliteDatabase) 
     echo = Echo()
     provider.register(echo)
 
-    with fail_after(5):
+    with fail_after(60):
         reply = await provider.execute_tool(CALL, "hang", {})
         await echo.holder.cancelled.wait()
 
@@ -88,7 +88,7 @@ async def test_a_call_that_takes_too_long_is_given_up(database: SqliteDatabase) 
 async def test_a_tool_can_have_a_time_limit_of_its_own(provider: Provider) -> None:
     provider.register(Plain("patient", tools_of(PatientTools())))
 
-    with fail_after(5):
+    with fail_after(60):
         reply = await provider.execute_tool(CALL, "wait_briefly", {})
 
     assert "The call took longer than 0.01 s" in reply.text
@@ -99,7 +99,7 @@ async def test_a_cancelled_call_is_cancelled_and_not_answered(provider: Provider
     provider.register(echo)
     call = asyncio.create_task(provider.execute_tool(CALL, "hang", {}))
 
-    with fail_after(5):
+    with fail_after(60):
         await echo.holder.entered.wait()
         call.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -212,7 +212,7 @@ async def test_closing_waits_for_rows_that_are_on_their_way() -> None:
     database = Slow(None)
     audit = AuditLog(database)
     audit.record(AuditEntry(CALL, "echo", "read", {}, "ok", 1, 1.0))
-    with fail_after(5):
+    with fail_after(60):
         await database.began.wait()
         closing = asyncio.create_task(audit.close())
         await asyncio.wait([closing], timeout=0)
@@ -264,7 +264,7 @@ async def test_calls_that_were_refused_or_cancelled_are_in_the_trail_too(databas
     with pytest.raises(NotGranted):
         await provider.execute_tool(replace(CALL, assistant_id=AssistantId("guest")), "echo", {"text": "hi"})
     hanging = asyncio.create_task(provider.execute_tool(CALL, "hang", {}))
-    with fail_after(5):
+    with fail_after(60):
         await echo.holder.entered.wait()
         hanging.cancel()
         await asyncio.wait([hanging])

@@ -27,7 +27,7 @@ class Canary:
 
     async def knocked(self, what: str = "") -> None:
         """Wait until somebody said this."""
-        with fail_after(10):
+        with fail_after(60):
             while not any(what in said for said in self.heard):
                 self._knocked.clear()
                 await self._knocked.wait()

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 TOKEN = "a-token-that-only-this-test-knows"
-TIMEOUT_S = 20
+TIMEOUT_S = 60
 ACCEPT = "application/json, text/event-stream"
 INITIALIZE = {
     "jsonrpc": "2.0",

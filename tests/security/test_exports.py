@@ -303,7 +303,7 @@ def test_t15_chromium_saves_what_it_would_otherwise_run(served: Served, tmp_path
             content_type="text/html; charset=utf-8", body=f'<a href="{data["downloadUrl"]}">get</a>'
         ))  # fmt: skip
         page.goto("http://host.example/")
-        with page.expect_download(timeout=10_000) as downloading:
+        with page.expect_download(timeout=60_000) as downloading:
             page.get_by_text("get").click()
         downloading.value.save_as(tmp_path / "saved")
         name, url = downloading.value.suggested_filename, page.url

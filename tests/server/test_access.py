@@ -55,7 +55,7 @@ async def send_body(
     async def send(message: Message) -> None:
         sent.append(message)
 
-    with anyio.fail_after(10):
+    with anyio.fail_after(60):
         await AccessMiddleware(inside, POLICY)(scope, receive, send)
     return (sent[0]["status"] if sent else 0), inside.bodies
 

@@ -29,7 +29,7 @@ from madang.storage.sqlite import SqliteDatabase
 from tests.storage.backends import NUMBERS, insert
 
 ROOT = Path(__file__).resolve().parents[2]
-TIMEOUT_S = 30
+TIMEOUT_S = 60
 CALL = Call(assistant_id=AssistantId("default"))
 
 SLOW_STEPS = MigrationSet(

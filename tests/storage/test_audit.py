@@ -69,7 +69,7 @@ async def test_rows_are_on_disk_a_moment_after_the_call_without_closing(database
     await database.prepare(MigrationSet("any", sqlite=()))
     log.record(ENTRY)
 
-    with anyio.fail_after(10):
+    with anyio.fail_after(60):
         while True:
             await asyncio.sleep(0.01)
             table = await database.read(lambda tx: tx.one("SELECT 1 FROM sqlite_schema WHERE name = 'audit'"))
@@ -179,14 +179,14 @@ async def test_closing_waits_for_rows_that_are_being_written(database: SqliteDat
     slow = SlowDatabase(database)
     log = AuditLog(slow)
     log.record(ENTRY)
-    with anyio.fail_after(10):
+    with anyio.fail_after(60):
         await slow.asked.wait()
     closing = asyncio.create_task(log.close())
     await asyncio.wait([closing], timeout=0.1)
 
     assert not closing.done()
     slow.let.set()
-    with anyio.fail_after(10):
+    with anyio.fail_after(60):
         await closing
     assert len(await rows(database)) == 1
 

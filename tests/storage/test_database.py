@@ -18,7 +18,7 @@ from madang.core.errors import SetupError, Unavailable
 from madang.storage.database import Database, Transaction
 from tests.storage.backends import BACK_ENDS, EMBEDDED, NUMBERS, insert, numbers, opened, same_steps
 
-WITHIN_S = 10
+WITHIN_S = 60
 
 
 class Refused(Exception):

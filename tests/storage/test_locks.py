@@ -25,7 +25,7 @@ async def test_a_waiter_gets_the_lock_before_its_previous_holder(tmp_path: Path)
         waiter.release()
 
     waiting = asyncio.create_task(wait())
-    with fail_after(10):
+    with fail_after(60):
         while not holder.has_waiter():
             await checkpoint()
         holder.release()
@@ -43,7 +43,7 @@ async def test_acquiring_twice_is_once(tmp_path: Path) -> None:
     await lock.acquire()
     lock.release()
 
-    with fail_after(10):
+    with fail_after(60):
         await FairFileLock(tmp_path / "a").acquire()
 
 
@@ -52,7 +52,7 @@ async def test_a_lock_in_a_folder_that_was_removed_keeps_nobody_out(tmp_path: Pa
     await old.acquire()
     shutil.rmtree(tmp_path / "a")
 
-    with fail_after(10):
+    with fail_after(60):
         await new.acquire()
 
     assert (tmp_path / "a" / "lock").exists()
@@ -64,7 +64,7 @@ async def test_a_cancelled_waiter_leaves_the_queue(tmp_path: Path) -> None:
     holder, waiter = FairFileLock(tmp_path / "a"), FairFileLock(tmp_path / "a")
     await holder.acquire()
     waiting = asyncio.create_task(waiter.acquire())
-    with fail_after(10):
+    with fail_after(60):
         while not holder.has_waiter():
             await checkpoint()
         waiting.cancel()

@@ -498,7 +498,7 @@ async def test_changes_are_told(asker: Asker) -> None:
     assert await anext(changes) == frozenset()
 
     id = await add(asker, "second")
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         assert await anext(changes)
         await asker.done("delete_content", contentId=id)
         assert await anext(changes)

@@ -17,7 +17,7 @@ import pytest
 from tests.postgresql import url_in
 from tests.security.served import INITIALIZE
 
-TIMEOUT_S = 30
+TIMEOUT_S = 60
 
 
 class Served:

@@ -276,7 +276,7 @@ async def test_a_wait_ends_once_and_knows_how_long_it_took(store: UiStore, set_c
 
     assert waiting.status == "waiting"
     assert (resumed.status, resumed.message, resumed.resume_instruction) == ("resumed", "Plug it in", "Look again")
-    assert 89 <= resumed.elapsed_s <= 91
+    assert resumed.elapsed_s >= 89
     set_clock(seconds=900)
     assert await store.resume(CALL, waiting.wait_id) == resumed
 
@@ -284,7 +284,7 @@ async def test_a_wait_ends_once_and_knows_how_long_it_took(store: UiStore, set_c
 async def test_each_change_is_told_once(store: UiStore) -> None:
     asked, other = await ask(store), await ask(store)
     changes = store.changes(CALL, asked.message_id)
-    with fail_after(10):
+    with fail_after(60):
         assert await anext(changes) == frozenset()
         await settle(store, other)
         await settle(store, asked)

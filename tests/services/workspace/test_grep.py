@@ -255,7 +255,7 @@ async def test_many_searches_at_once_are_all_answered_and_reading_goes_on(asker:
     async def search() -> None:
         totals.append((await asker.done("grep", pattern="needle")).data["total"])
 
-    with fail_after(30):
+    with fail_after(60):
         async with create_task_group() as tasks:
             for _ in range(30):
                 tasks.start_soon(search)
@@ -304,7 +304,7 @@ async def test_a_search_ends_at_its_deadline_and_leaves_no_process(
     monkeypatch.setattr(searching, "MAX_SEARCH_S", 0.5)
     await asker.done("write_file", path="a.txt", content="needle\n")
 
-    with fail_after(5):
+    with fail_after(60):
         reply = await asker.done("grep", pattern="needle")
 
     assert (reply.data["stopped"], reply.data["truncated"], reply.data["total"]) == ("time", True, 1)
@@ -320,7 +320,7 @@ async def test_a_cancelled_search_ends_its_process(
     monkeypatch.setattr(searching, "MAX_SEARCH_S", 60.0)
     begun = folder_of(asker) / "begun"
 
-    with fail_after(10):
+    with fail_after(60):
         async with create_task_group() as tasks:
             tasks.start_soon(lambda: asker.ask("grep", pattern="needle"))
             while not (begun.exists() and unconfined):
@@ -339,7 +339,7 @@ async def test_a_flood_of_output_is_not_kept(
     monkeypatch.setattr(searching, "MAX_SEARCH_S", 1.5)
     await asker.done("write_file", path="a.txt", content="needle\n")
 
-    with fail_after(10):
+    with fail_after(60):
         reply = await asker.done("grep", pattern="needle")
 
     assert reply.data["stopped"] == "time"
