@@ -7,7 +7,7 @@ COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 \
 	--generate-hashes --no-emit-index-url --no-header $(if $(UPGRADE),--upgrade)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check bench lock clean
+.PHONY: help setup run test fast format check bench lock clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -17,11 +17,18 @@ setup: .venv/.dev ## Install everything a developer needs into .venv (PYTHON=...
 run: .venv/.run ## Start Madang; installs only what it needs to run
 	@$(BIN)/madang
 
-test: .venv/.dev ## Run the checks and all tests, as CI does
+test: .venv/.dev ## Run the checks and all tests on the built wheel, as CI does
 	@scripts/system-packages
 	@scripts/node-packages
 	@scripts/check
 	@scripts/test
+
+fast: .venv/.dev ## Run the tests of a minute and a half, against src/
+	@scripts/test fast
+
+format: .venv/.dev ## Format the code and sort its imports
+	@$(BIN)/ruff check --quiet --select I --fix .
+	@$(BIN)/ruff format .
 
 check: .venv/.dev ## Check format, lint, types, imports and generated files
 	@scripts/check
