@@ -19,6 +19,7 @@ from madang.rendering import pages
 from madang.storage.audit import AuditLog
 from madang.storage.database import Database
 from madang.storage.sqlite import SqliteDatabase
+from tests.asking import Asker
 from tests.docs.pages import ROOT, blocks
 from tests.postgresql import database_in
 
@@ -75,6 +76,19 @@ async def test_its_page_shows_the_notes_escaped(provider: Provider) -> None:
     assert "\n1. <b>a</b> Status: b (ID: " in listing.text
     assert listing.page is not None
     assert "&lt;b&gt;a&lt;/b&gt;" in listing.page.fragment
+
+
+async def test_its_promises_hold(provider: Provider, notes: str) -> None:
+    promises = importlib.import_module(f"{notes}.promises").PROMISES
+    asker = Asker(provider, SqliteDatabase(None), CALL)
+
+    ids = await promises.prepare(asker)
+
+    assert [*promises.tools] == [tool.name for tool in await provider.available_tools(CALL)]
+    for name, promise in promises.tools.items():
+        assert (await asker.done(name, **promise.example_arguments(ids))).tool == name
+        assert (await asker.ask(name, **promise.refused)).is_error
+    assert len((await asker.done("get_note", id=(await promises.fill(asker))["note"])).text) > 2_000
 
 
 async def test_a_subscription_hears_of_its_own_session_alone(provider: Provider) -> None:
