@@ -26,7 +26,7 @@ class Download:
     """What an address stands for: a file in the exports of the call's session, and the name to save it under."""
 
     call: Call
-    kept_name: str
+    stored_name: str
     name: str
     until: float
 
@@ -39,12 +39,12 @@ class Downloads:
         self._base_url = base_url
         self._downloads: dict[str, Download] = {}
 
-    def address(self, call: Call, kept_name: str, name: str) -> str:
+    def address(self, call: Call, stored_name: str, name: str) -> str:
         """Return a new address for an export."""
         while len(self._downloads) >= MAX_ADDRESSES:
             del self._downloads[next(iter(self._downloads))]  # the oldest
         key = secrets.token_urlsafe(32)
-        self._downloads[key] = Download(call, kept_name, name, time.monotonic() + LIFETIME_S)
+        self._downloads[key] = Download(call, stored_name, name, time.monotonic() + LIFETIME_S)
         return f"{self._base_url}{PREFIX}{key}/{quote(name, safe='')}"
 
     def find(self, key: str) -> Download | None:
@@ -61,5 +61,5 @@ class Downloads:
         Raises:
             NotFound: it was removed.
         """
-        with self._folders.of(download.call) as session, session.exports.open_file(download.kept_name) as file:
+        with self._folders.of(download.call) as session, session.exports.open_file(download.stored_name) as file:
             return open(os.dup(file.fileno()), "rb", buffering=0)
