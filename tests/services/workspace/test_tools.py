@@ -361,6 +361,17 @@ async def test_lines_full_of_controls_are_shown_as_far_as_the_answer_says(asker:
     assert f"startLine {last + 1}." in reply.text
 
 
+@pytest.mark.parametrize("locale", ["en", "ko"])
+async def test_a_long_path_takes_its_room_from_the_lines(asker: Asker, locale: str) -> None:
+    """The answer names the path up to three times, and the lines that it promises must still be in it."""
+    path = "/".join(["가" * 80] * 6)
+    await asker.done("write_file", path=path, content="\n".join(["x" * 1500, *["나" * 40] * 400]))
+
+    reply = await asker.with_call(locale=locale).done("read_file", path=path)
+
+    assert f"\n{reply.data['endLine']:>6}\t" + "나" * 40 + "\n" in reply.text
+
+
 async def test_the_nearest_lines_are_quoted_with_every_white_space_visible(asker: Asker) -> None:
     await asker.done("write_file", path="a.txt", content='say "one"\u2028two\tthree\x1b\\n\n')
 

@@ -14,6 +14,7 @@ from typing import IO
 from madang.core.calls import Call
 from madang.core.errors import NotFound, ToolError
 from madang.core.limits import MAX_EXCERPT_BYTES
+from madang.core.texts import visible_name
 from madang.services.workspace.domain.files import (
     GIT,
     MAX_COPIED_FILE_BYTES,
@@ -56,6 +57,10 @@ SAMPLE_BYTES = 64 * 1024
 MAX_BINARY_PREVIEW_BYTES = 32
 COPY_CHUNK_BYTES = 1024 * 1024
 MAX_WALK_S = 2.0
+MAX_PATH_MENTIONS = 3
+"""In an answer about lines: its heading and two notes name the file."""
+MAX_SHORT_PATH_BYTES = 150
+"""Bytes of a path for which an excerpt leaves room, at each mention."""
 _EMPTY = TextFormat("utf-8", "none")
 
 
@@ -87,9 +92,8 @@ class FileEngine:
             total = index.counted if index.is_complete else None
             if first > 1 and first > index.counted:
                 raise line_not_counted(path, index.counted) if total is None else line_out_of_range(path, first, total)
-            lines = tuple(
-                read_lines(fd, index, encoding, first, last, max_bytes=MAX_EXCERPT_BYTES, max_chars=MAX_LINE_CHARS)
-            )
+            max_bytes = _max_excerpt_bytes(path)
+            lines = tuple(read_lines(fd, index, encoding, first, last, max_bytes=max_bytes, max_chars=MAX_LINE_CHARS))
         return FileExcerpt(path, status.st_size, text_format, lines, (first, last), total, index.counted)
 
     def write(self, call: Call, path: str, content: str, mode: WriteMode) -> WrittenFile:
@@ -238,6 +242,12 @@ class FileEngine:
         """Open the workspace for a change; one change at a time, over all processes."""
         with self._folders.of(call) as session, session.files.locked():
             yield session.files
+
+
+def _max_excerpt_bytes(path: str) -> int:
+    """Return how many bytes of lines fit into an answer: fewer where the path itself is long."""
+    excess = len(visible_name(path).encode()) - MAX_SHORT_PATH_BYTES
+    return MAX_EXCERPT_BYTES - MAX_PATH_MENTIONS * max(excess, 0)
 
 
 def _existing_format(folder: Folder, path: str, mode: WriteMode) -> TextFormat | None:
