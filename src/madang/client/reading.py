@@ -16,7 +16,7 @@ from madang.client.answers import Answer, JsonView, wire_data
 from madang.core import errors
 from madang.core.errors import MadangError, RequestError, ToolError
 from madang.core.phrases import Phrase
-from madang.core.results import Reply
+from madang.core.results import ENVELOPE_FIELDS, Reply
 
 T = TypeVar("T")
 FamilyT = TypeVar("FamilyT", bound=MadangError)
@@ -192,6 +192,8 @@ def _candidates(answer: ParsedAnswer) -> Iterator[bytes | str]:
     """Yield the JSON values that the answer may stand for, the likeliest first."""
     data = answer.data
     yield to_json(data)
+    if isinstance(data, Mapping) and not ENVELOPE_FIELDS.isdisjoint(data):
+        yield to_json({name: value for name, value in data.items() if name not in ENVELOPE_FIELDS})
     if isinstance(data, Mapping) and list(data) == ["result"]:
         yield to_json(data["result"])  # FastMCP puts lists and scalars under this name, because MCP wants an object
     if not answer.is_structured:

@@ -303,6 +303,9 @@ async def test_list_show_and_turn_agree_about_the_page(asker: Asker) -> None:
 
     listed, shown, turned = [(await asker.done(tool, page=1, pageSize=2)).data for tool in LISTS]
 
+    for data in (listed, shown, turned):
+        data.pop("next", None)
+        data.pop("pause", None)
     assert listed == shown == turned
 
 

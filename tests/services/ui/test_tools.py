@@ -56,6 +56,8 @@ Status: Agent paused for user interaction (the person sees a form; 'get_prompt' 
         "prompt": "Which colour?",
         "options": ["Blue", "Green"],
         "status": "awaiting_response",
+        "pause": {"kind": "prompt", "status": "waiting"},
+        "next": "Paused: the person sees a form; 'get_prompt' tells their answer.",
     }
     assert reply.pause == "prompt"
 
@@ -417,6 +419,8 @@ Status: Agent paused for user interaction (Continue button available).\
         "resumeInstruction": "Print page 1",
         "status": "waiting",
         "elapsedS": 0.0,
+        "pause": {"kind": "wait", "status": "waiting"},
+        "next": "Paused: Continue button available.",
     }
     elapsed = resumed.data["elapsedS"]
     assert plain(resumed.text, id).replace(f"after {elapsed:g} s", "after <n> s") == snapshot("""\
