@@ -19,7 +19,7 @@ from madang.core.phrases import say
 from madang.core.service import ActiveSession, ServiceContext
 from madang.provider.provider import Provider
 from tests.asking import CALL, Asker, open_asker
-from tests.provider.services import Changing, Echo, FailingToWatch, Plain, Switching, Telling
+from tests.provider.services import Changing, FailingToWatch, Plain, Switching, Telling
 
 HERE = ActiveSession(AssistantId("a"), SessionId("s"))
 
@@ -85,7 +85,7 @@ async def test_a_context_may_be_a_text_or_text_and_state(provider: Provider) -> 
         "text": ServiceContext("# Text", {}),
         "both": ServiceContext([say("# {n} things", n=2)], {"things": 2}),
     }
-    assert await provider.build_tool_prompt(CALL) == "# Available tools: 0\n\n# Text\n\n# 2 things"
+    assert await provider.build_tool_prompt(CALL) == "# Text\n\n# 2 things"
 
 
 async def test_one_failing_context_leaves_a_line_and_breaks_nothing(
@@ -106,8 +106,6 @@ async def test_one_failing_context_leaves_a_line_and_breaks_nothing(
     contexts = await provider.service_contexts(CALL)
 
     assert prompt == snapshot("""\
-# Available tools: 0
-
 # Good
 
 # broken: its state cannot be read now.
@@ -125,18 +123,30 @@ async def test_the_prompt_is_the_same_each_time_and_in_the_order_of_registration
 
     (prompt,) = {await asker.provider.build_tool_prompt(asker.call) for _ in range(5)}
 
-    tools, *contexts = prompt.split("\n\n")
-    assert tools == f"# Available tools: {len(await asker.provider.available_tools(asker.call))}"
-    assert contexts[:2] == snapshot(
-        [
-            "# Playbooks: none yet",
-            """\
-# Plan: Move house
-Todos, 1 of 1 pending:
-  ID:1 Boxes\
-""",
-        ]
-    )
+    stable, _, state = prompt.partition("\n\n")
+    assert stable == asker.provider.instructions(asker.call)
+    assert state == await asker.provider.build_state_prompt(asker.call)
+    assert state.index("Move house") < state.index("Boxes")
+
+
+async def test_a_new_state_leaves_the_beginning_of_the_prompt_as_it_was(asker: Asker) -> None:
+    """Servers of models cache the longest beginning that did not change."""
+    before = await asker.provider.build_tool_prompt(asker.call)
+    await asker.done("create_goal", goal="Move house")
+    after = await asker.provider.build_tool_prompt(asker.call)
+
+    stable = asker.provider.instructions(asker.call)
+    assert stable
+    assert before.startswith(stable)
+    assert after.startswith(stable)
+    assert before != after
+
+
+async def test_a_call_without_a_session_has_no_state_and_no_line_about_it(asker: Asker) -> None:
+    homeless = replace(asker.call, session_id=None)
+
+    assert "cannot be read" not in await asker.provider.build_tool_prompt(homeless)
+    assert (await asker.provider.service_contexts(homeless))["planning"] == ServiceContext("")
 
 
 async def test_the_built_in_services_tell_their_state_of_this_session(asker: Asker) -> None:
@@ -169,19 +179,19 @@ async def test_the_built_in_services_tell_their_state_of_this_session(asker: Ask
     assert other["ui"] == ServiceContext("", {"pendingPrompts": []})
 
 
-async def test_the_prompt_counts_only_the_tools_this_assistant_may_use(asker: Asker) -> None:
+async def test_the_prompt_tells_only_of_services_this_assistant_may_use(asker: Asker) -> None:
     provider = Provider(asker.provider._audit, grants={"guest": []})
-    provider.register(Echo())
+    provider.register(Telling("secret", lambda _: "# Secret"))
 
-    assert await provider.build_tool_prompt(replace(CALL, assistant_id=AssistantId("guest"))) == "# Available tools: 0"
-    assert await provider.build_tool_prompt(CALL) == "# Available tools: 3"
+    assert await provider.build_tool_prompt(replace(CALL, assistant_id=AssistantId("guest"))) == ""
+    assert await provider.build_tool_prompt(CALL) == "# Secret"
 
 
 async def test_the_prompt_is_in_the_language_of_the_call(asker: Asker) -> None:
     prompt = await asker.with_call(locale="ko").provider.build_tool_prompt(replace(asker.call, locale="ko"))
 
     assert "'create_goal'" in prompt
-    assert "Available tools" not in prompt
+    assert "no active goal" not in prompt
 
 
 # watch_contexts

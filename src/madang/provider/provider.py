@@ -15,7 +15,7 @@ from functools import reduce
 from typing import Any
 
 from madang.core.calls import Call, assistant_missing
-from madang.core.errors import InvalidCursor, MadangError, NotGranted, TimedOut, ToolError, UnknownTool
+from madang.core.errors import ContextMissing, InvalidCursor, MadangError, NotGranted, TimedOut, ToolError, UnknownTool
 from madang.core.phrases import Phrase, layout, say
 from madang.core.resources import Resource, ResourceList, ResourceTemplate
 from madang.core.results import Reply, ToolResult
@@ -222,14 +222,19 @@ class Provider:
             yield frozenset(uri for uris in changes for uri in uris)
 
     async def build_tool_prompt(self, call: Call) -> str:
-        """Return what the model should know this turn: how many tools, then each service's state, in a fixed order."""
+        """Return what the model should know this turn: the instructions, which stay the same, then the state.
+
+        In this order, because a model's server caches the longest beginning that did not change.
+        """
+        return "\n\n".join(filter(None, [self.instructions(call), await self.build_state_prompt(call)]))
+
+    async def build_state_prompt(self, call: Call) -> str:
+        """Return the state of each service in a fixed order. It changes from turn to turn: no history keeps it."""
         translate = translator(call.locale)
-        tools = await self.available_tools(call)
-        parts = [say("# Available tools: {count}", count=len(tools)).render(translate)]
-        for context in (await self.service_contexts(call)).values():
-            prompt = context.context_prompt
-            parts.append(prompt if isinstance(prompt, str) else render_text(prompt, translate))
-        return "\n\n".join(part for part in parts if part)
+        prompts = [context.context_prompt for context in (await self.service_contexts(call)).values()]
+        return "\n\n".join(
+            filter(None, (prompt if isinstance(prompt, str) else render_text(prompt, translate) for prompt in prompts))
+        )
 
     def _find(self, name: str) -> tuple[Service, Tool] | None:
         entry = self._tools.get(name)
@@ -327,6 +332,8 @@ async def _context(service: TellsContext, call: Call) -> ServiceContext:
     name = service.metadata.name
     try:
         context = await service.get_service_context(call)
+    except ContextMissing:
+        return ServiceContext("")  # a call without a session has no state to tell, and that is no failure
     except Exception as error:
         if not isinstance(error, MadangError):
             logger.exception("get_service_context failed for %s", name)
