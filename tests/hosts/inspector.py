@@ -99,7 +99,8 @@ async def inspector(browser: Browser, folder: Path, kind: str) -> AsyncIterator[
         context.set_default_timeout(PATIENCE_MS)
         page = await context.new_page()
         await page.goto(f"http://127.0.0.1:{variables['CLIENT_PORT']}?MCP_INSPECTOR_API_TOKEN={API_TOKEN}")
-        await page.get_by_label("Connect or disconnect").click(force=True)
+        # In the page itself: the switch is drawn over its input, which has no place on the screen at first.
+        await page.get_by_label("Connect or disconnect").evaluate("element => element.click()")
         await expect(page.get_by_text("Connected", exact=True)).to_be_visible(timeout=PATIENCE_MS)
         yield Host(page, kind)
 
