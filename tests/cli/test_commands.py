@@ -10,6 +10,7 @@ import pytest
 
 from madang.cli import main
 from madang.core.errors import SetupError
+from madang.core.service import ServiceMetadata
 from madang.settings import read_settings
 
 
@@ -103,6 +104,18 @@ def test_the_doctor_finds_a_folder_that_others_can_read(tmp_path: Path, capsys: 
     assert main(["doctor", "--data-dir", str(folder)]) == 1
 
     assert "can be read by others (mode 755)\n      chmod 700 " in capsys.readouterr().out
+
+
+def test_the_doctor_counts_no_service_that_this_platform_does_not_have(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ServiceMetadata, "is_supported", property(lambda metadata: not metadata.needs_posix))
+
+    assert main(["doctor", "--data-dir", str(tmp_path / "data")]) == 0
+
+    assert "ok    Service workspace: error The service 'workspace' is not available on Windows yet." in (
+        capsys.readouterr().out
+    )
 
 
 def test_the_doctor_finds_a_broken_database(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -64,8 +64,10 @@ async def _findings(settings: Settings) -> AsyncIterator[Finding]:
     async with open_madang(settings) as madang:
         await madang.provider.available_tools(madang.call("command"))
         for name, status in madang.provider.status.items():
-            is_ready = status.state == "ready"
-            remedy = "" if is_ready else "See the reason; 'madang call' with one of its tools tells more."
+            metadata = madang.provider.get_service_metadata(name)
+            # A service that this platform does not have yet is no fault of the installation.
+            is_expected = status.state == "ready" or (metadata is not None and not metadata.is_supported)
+            remedy = "" if is_expected else "See the reason; 'madang call' with one of its tools tells more."
             yield Finding(f"Service {name}", f"{status.state} {status.reason}".strip(), remedy)
     if settings.database:
         yield await _server(settings)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, runtime_checkable
@@ -28,6 +29,11 @@ class ServiceMetadata:
     former_names: tuple[str, ...] = ()
     """Services that had these tools before. A grant, a setting or a qualified tool name (`ui__visualize_data`) that
     was written for one of them holds for this service too."""
+
+    @property
+    def is_supported(self) -> bool:
+        """Whether this service can run on this platform."""
+        return not (self.needs_posix and sys.platform == "win32")
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import sys
 
 from madang.core.errors import MadangError, Unavailable
 from madang.core.phrases import say
@@ -29,7 +28,7 @@ class Lifecycle:
     def add(self, service: Service) -> None:
         name = service.metadata.name
         self._locks[name] = asyncio.Lock()
-        if _is_supported(service):
+        if service.metadata.is_supported:
             self._status[name] = ServiceStatus("loading", "waits for its first use")
         else:
             self._status[name] = ServiceStatus("error", str(_unsupported(name)))
@@ -41,7 +40,7 @@ class Lifecycle:
             Unavailable: it cannot be opened; its status has the reason.
         """
         name = service.metadata.name
-        if not _is_supported(service):
+        if not service.metadata.is_supported:
             raise _unsupported(name)
         if self._status[name].state == "ready":
             return
@@ -85,10 +84,6 @@ class Lifecycle:
                 await service.unload()
             except Exception:
                 logger.exception("Service %s failed to close", service.metadata.name)
-
-
-def _is_supported(service: Service) -> bool:
-    return not (service.metadata.needs_posix and sys.platform == "win32")
 
 
 def _unsupported(name: str) -> Unavailable:
