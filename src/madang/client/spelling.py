@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping
-from difflib import get_close_matches
 from functools import lru_cache
 from typing import Any
 
 from pydantic.alias_generators import to_snake
 
-MAX_SUGGESTIONS = 3
+from madang.core.suggestions import did_you_mean
+
 MAX_REFERENCES = 8
 """Ends a cycle of references in a foreign schema."""
 
@@ -30,13 +30,9 @@ def match_name(name: str, known: Collection[str]) -> str | None:
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
-    """Return a sentence with the known names that look like `name`; empty when none does."""
-    names = {snake_case(one) for one in known}
-    matches = [repr(one) for one in get_close_matches(snake_case(name), names, n=MAX_SUGGESTIONS)]
-    if not matches:
-        return ""
-    *others, last = matches
-    return f" Did you mean {', '.join(others)} or {last}?" if others else f" Did you mean {last}?"
+    """Return a sentence, after a space, with the known names that look like `name`; empty when none does."""
+    sentence = did_you_mean(snake_case(name), map(snake_case, known))
+    return f" {sentence}" if sentence else ""
 
 
 def properties_of(schema: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -1,0 +1,33 @@
+"""Near misses: the known names that look like one that does not exist, and the sentence that offers them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+from itertools import islice
+
+from madang.core.phrases import Phrase, say
+
+MAX_SUGGESTIONS = 3
+MAX_COMPARED_NAMES = 2_000
+MAX_COMPARED_CHARS = 100
+"""Comparing takes time by the product of two lengths, and the names may be a stranger's: longer ones are left out."""
+
+
+def nearest_names(name: str, known: Iterable[str]) -> list[str]:
+    """Return the known names that look like `name`, the likeliest first; empty when none does."""
+    if len(name) > MAX_COMPARED_CHARS:
+        return []
+    comparable = (one for one in dict.fromkeys(known) if len(one) <= MAX_COMPARED_CHARS)
+    return get_close_matches(name, list(islice(comparable, MAX_COMPARED_NAMES)), n=MAX_SUGGESTIONS)
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> Phrase | None:
+    """Return a sentence with the known names that look like `name`; None when none does."""
+    names = [f"'{one}'" for one in nearest_names(name, known)]
+    if not names:
+        return None
+    *others, last = names
+    if not others:
+        return say("Did you mean {name}?", name=last)
+    return say("Did you mean {names} or {last}?", names=", ".join(others), last=last)
