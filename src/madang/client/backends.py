@@ -2,32 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
+import anyio
+from pydantic import ValidationError
+
+from madang.client.listing import MAX_LIST_S, ListedTool, ToolListBudget, unusable_list
 from madang.client.reading import request_error
 from madang.core.calls import Call
+from madang.core.errors import ConnectionLost, RequestError
+from madang.core.phrases import say
 from madang.core.results import Reply
 from madang.core.tools import Tool
 
 if TYPE_CHECKING:
-    from mcp import Client, ClientSession
-
-MAX_LIST_PAGES = 1000
-"""Of a tool list: a server whose cursor never ends must not hang the client."""
-
-
-class ListedTool(Protocol):
-    """A tool as a server lists it: one of ours, or the MCP SDK's."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def description(self) -> str | None: ...
-    @property
-    def input_schema(self) -> dict[str, Any]: ...
-    @property
-    def output_schema(self) -> dict[str, Any] | None: ...
+    from mcp import Client, ClientSession, MCPError
 
 
 class Backend(Protocol):
@@ -67,30 +57,29 @@ class McpBackend:
     def __init__(self, client: Client | ClientSession, meta: Mapping[str, str] | None = None) -> None:
         self._client = client
         self._meta: Any = dict(meta) if meta else None
+        # The SDK evaluates the server's output schema on the event loop: one regular expression in it, or one cycle of
+        # references, stops the program for ever, and no timeout ends it. What an answer holds is checked by `unwrap`.
+        session: Any = getattr(client, "session", client)
+        session.validate_tool_result = _accept_any_result
 
     async def tools(self) -> Sequence[ListedTool]:
-        from mcp import MCPError
-
         tools: list[ListedTool] = []
         cursor: str | None = None
+        budget = ToolListBudget()
         try:
-            for _ in range(MAX_LIST_PAGES):
-                page = await self._list(cursor)
-                tools += page.tools
-                cursor = page.next_cursor
-                if not cursor:
-                    break
-        except MCPError as error:
-            raise request_error(error.code, error.message, error.data) from error
-        return tools
+            with anyio.fail_after(MAX_LIST_S):
+                while True:
+                    page = await _answer(self._list(cursor))
+                    budget.add(page.tools, page.next_cursor)
+                    tools += page.tools
+                    cursor = page.next_cursor
+                    if not cursor:
+                        return tools
+        except TimeoutError as error:
+            raise unusable_list(say("it takes longer than {max:g} s", max=MAX_LIST_S)) from error
 
     async def call(self, tool: str, arguments: dict[str, Any]) -> Any:
-        from mcp import MCPError
-
-        try:
-            return await self._client.call_tool(tool, arguments, meta=self._meta)
-        except MCPError as error:
-            raise request_error(error.code, error.message, error.data) from error
+        return await _answer(self._client.call_tool(tool, arguments, meta=self._meta))
 
     async def _list(self, cursor: str | None) -> Any:
         import mcp_types as types
@@ -101,3 +90,39 @@ class McpBackend:
             return await self._client.list_tools(cursor=cursor, meta=self._meta, cache_mode="refresh")
         params = types.PaginatedRequestParams(cursor=cursor, _meta=self._meta)
         return await self._client.list_tools(params=params)
+
+
+async def _accept_any_result(*_: object) -> None:
+    pass
+
+
+async def _answer(request: Awaitable[Any]) -> Any:
+    """Wait for the answer to a request; what the SDK raises becomes one of our errors."""
+    from mcp import MCPError
+
+    try:
+        return await request
+    except MCPError as error:
+        if _is_connection_lost(error):
+            raise connection_lost(error.message) from error
+        raise request_error(error.code, error.message, error.data) from error
+    except ValidationError as error:
+        reason = error.errors()[0]["msg"]
+        raise RequestError(say("The server's answer is not valid MCP: {reason}.", reason=reason)) from error
+
+
+def connection_lost(reason: str) -> ConnectionLost:
+    """Return the error for a server that is gone in the middle of a connection."""
+    return ConnectionLost(
+        say("The connection to the server was lost: {reason}.", reason=reason.rstrip(".")),
+        hint=say("Connect again. A call that was under way may have been done: look before you repeat it."),
+    )
+
+
+def _is_connection_lost(error: MCPError) -> bool:
+    from mcp_types import CONNECTION_CLOSED
+
+    if isinstance(error.data, Mapping):
+        return error.data.get("code") == ConnectionLost.code
+    # Servers use this code for errors of their own, so the SDK's words are compared too.
+    return error.code == CONNECTION_CLOSED and error.message.startswith(("Connection closed", "SSE stream "))

@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from madang import __version__
-from madang.client.backends import Backend, HasTools, McpBackend, ProviderBackend
+from madang.client.backends import Backend, HasTools, McpBackend, ProviderBackend, connection_lost
 from madang.client.proxy import ServerProxy
 from madang.core.calls import Call
 from madang.core.errors import SetupError
@@ -54,8 +54,9 @@ async def connect(
     over MCP; without them a Madang server uses its own. `timeout_s` is for one request over MCP.
 
     Raises:
-        SetupError: the server cannot be reached.
+        SetupError: the server cannot be reached, or what it lists is beyond all bounds.
         RequestError: it does not let its tools be listed.
+        ConnectionLost: the server is gone; also raised by the call that was under way and by later ones.
     """
     failure: Exception | None = None
     try:
@@ -67,9 +68,12 @@ async def connect(
             except Exception as error:
                 # The SDK's task groups would wrap it in an ExceptionGroup, which no `except NotFound` catches.
                 failure = error
-    except Exception:
+    except Exception as error:
         # A broken connection also fails to close; the first failure is the one to raise.
         if failure is None:
+            if isinstance(error, ExceptionGroup):
+                # A transport that broke between calls; the SDK's task groups tell it only in this way.
+                raise connection_lost(_reason(error)) from error
             raise
     if failure is not None:
         raise failure
@@ -119,11 +123,13 @@ async def _http(address: str, token: str, timeout_s: float, opened: AsyncExitSta
     import httpx2
     from mcp.client.streamable_http import streamable_http_client
 
+    from madang.client.http import MAX_MESSAGE_BYTES, MessageClient
+
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     # A server may keep an idle stream open for long: the timeout of a request does not apply to it.
     timeout = httpx2.Timeout(timeout_s, read=max(timeout_s, MAX_SILENCE_S))
-    client = await opened.enter_async_context(httpx2.AsyncClient(headers=headers, timeout=timeout))
-    return streamable_http_client(address, http_client=client)
+    client = await opened.enter_async_context(MessageClient(headers=headers, timeout=timeout))
+    return streamable_http_client(address, http_client=client, max_sse_event_size=MAX_MESSAGE_BYTES)
 
 
 def _reason(error: BaseException) -> str:

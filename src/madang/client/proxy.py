@@ -10,7 +10,8 @@ from typing import Any, Concatenate, Never, ParamSpec, TypeVar, get_args, get_ty
 from pydantic_core import to_jsonable_python
 
 from madang.client.answers import Answer, JsonView, wire_data
-from madang.client.backends import Backend, ListedTool
+from madang.client.backends import Backend
+from madang.client.listing import ListedTool
 from madang.client.reading import parse_answer, unwrap
 from madang.client.spelling import match_name, properties_of, snake_case, spell_arguments, suggestion
 from madang.core.calls import Call
@@ -96,7 +97,7 @@ class ServerProxy:
         async def ask(*values: P.args, **named: P.kwargs) -> DocumentT:
             # The first two parameters, the tools object and the call, are the provider's to fill in.
             bound = list(signature.bind(None, None, *values, **named).arguments.items())[2:]
-            # To our tools None means left out, and a null is refused.
+            # To our tools None means left out.
             arguments = {argument: value for argument, value in bound if value is not None}
             # Tools for the person may be missing from the list; our servers take Python's spelling too.
             schema = self._tools[name].input_schema if name in self._tools else {}

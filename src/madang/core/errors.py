@@ -87,6 +87,10 @@ class InvalidCursor(RequestError):
     code = "invalid_cursor"
 
 
+class ConnectionLost(RequestError):
+    code = "connection_lost"
+
+
 class SetupError(MadangError):
     """Madang cannot start, or goes on only after the person changed something."""
 
