@@ -51,6 +51,26 @@ async def test_an_unknown_tool_is_the_programs_mistake(provider: Provider, name:
         await provider.execute_tool(CALL, name, {"text": "hi"})
 
 
+@pytest.mark.parametrize(("name", "meant"), [("ecko", "echo"), ("echo__ecko", "echo"), ("entirely_other", "")])
+async def test_an_unknown_tool_is_answered_with_the_nearest_name(provider: Provider, name: str, meant: str) -> None:
+    provider.register(Echo())
+
+    with pytest.raises(UnknownTool) as unknown:
+        await provider.execute_tool(CALL, name, {})
+
+    assert str(unknown.value.hint or "") == (f"Did you mean '{meant}'?" if meant else "")
+
+
+async def test_no_tool_is_suggested_that_the_assistant_may_not_use(database: SqliteDatabase) -> None:
+    provider = Provider(AuditLog(database), grants={"guest": []})
+    provider.register(Echo())
+
+    with pytest.raises(UnknownTool) as unknown:
+        await provider.execute_tool(replace(CALL, assistant_id=AssistantId("guest")), "ecko", {})
+
+    assert unknown.value.hint is None
+
+
 async def test_an_assistant_that_is_listed_may_use_only_its_services(database: SqliteDatabase) -> None:
     provider = Provider(AuditLog(database), grants={"guest": ["other"], "nobody": []})
     provider.register(Echo())

@@ -30,6 +30,7 @@ from madang.core.service import (
     TellsChanges,
     TellsContext,
 )
+from madang.core.suggestions import did_you_mean
 from madang.core.texts import one_line
 from madang.core.tools import DEFAULT_TIME_LIMIT_S, Tool, ToolSchemas
 from madang.provider.lifecycle import Lifecycle
@@ -137,7 +138,7 @@ class Provider:
         entry = self._find(name)
         if entry is None:
             self._record(call, name[:MAX_TOOL_NAME_CHARS], "", arguments, UnknownTool.code)
-            raise UnknownTool(say("There is no tool '{name}'.", name=name[:MAX_TOOL_NAME_CHARS]))
+            raise self.unknown_tool(call, name)
         service, tool = entry
         if not self._may_use(call, service):
             self._record(call, tool.name, tool.effect, arguments, NotGranted.code)
@@ -151,6 +152,12 @@ class Provider:
             elapsed_ms = (time.perf_counter() - started_s) * 1000
             self._record(call, tool.name, tool.effect, arguments, outcome, size_bytes, elapsed_ms)
         return answer
+
+    def unknown_tool(self, call: Call, name: str) -> UnknownTool:
+        """Return the error for a tool that does not exist, with the names that this call's assistant may have meant."""
+        usable = (tool.name for service, tool in self._tools.values() if self._may_use(call, service))
+        message = say("There is no tool '{name}'.", name=name[:MAX_TOOL_NAME_CHARS])
+        return UnknownTool(message, hint=did_you_mean(name.rpartition("__")[2], usable))
 
     async def switch_context(self, active: ActiveSession | None) -> None:
         """Tell every ready service which session the person is in; a failure is logged and affects no other service."""
