@@ -288,10 +288,10 @@ class SqliteDatabase:
         connection.close()
 
     async def _migrate(self, migrations: MigrationSet) -> None:
-        """Apply the steps of a set that are missing, each in a transaction of its own.
+        """Apply the steps of a set that are missing, all in one transaction: a kill leaves none of them or all.
 
-        Another process may be doing the same: the write lock decides who goes first, and each step is looked up again
-        after the lock is held.
+        Another process may be doing the same: the write lock decides which goes first, and what is missing is looked up
+        again after the lock is held.
         """
 
         async def applied(tx: Any) -> int:
@@ -308,15 +308,14 @@ class SqliteDatabase:
             )
         if 0 < applied_count < len(migrations.sqlite):
             await asyncio.to_thread(self._back_up)
-        for number in range(applied_count + 1, len(migrations.sqlite) + 1):
 
-            async def step(tx: Any, number: int = number) -> None:
-                if await applied(tx) >= number:
-                    return
+        async def apply_missing(tx: Any) -> None:
+            for number in range(await applied(tx) + 1, len(migrations.sqlite) + 1):
                 await tx.run(migrations.sqlite[number - 1])
                 await tx.run("INSERT INTO migration VALUES (?1, ?2, ?3)", migrations.name, number, timestamp())
 
-            await self.write(step)
+        if applied_count < len(migrations.sqlite):
+            await self.write(apply_missing)
         self._prepared.add(migrations.name)
 
     def _back_up(self) -> None:
