@@ -23,8 +23,9 @@ from madang.app import Madang, open_madang
 from madang.client import ServerProxy, connect
 from madang.core.calls import Locale, PageMode
 from madang.core.ids import AssistantId, SessionId
+from madang.core.results import PAUSE_KEY
 from madang.server.http import http_app, listening_socket, local_policy
-from madang.server.mapping import APP_MIME_TYPE, FRAGMENT_KEY, PAUSE_KEY, UI_EXTENSION
+from madang.server.mapping import APP_MIME_TYPE, FRAGMENT_KEY, UI_EXTENSION
 from madang.server.mcp import McpServer
 from madang.settings import Settings, UiChoice
 

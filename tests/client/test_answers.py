@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import copy
 import pickle
+from datetime import UTC, datetime
 
 import pytest
 
-from madang.client import Answer, unwrap
+from madang.client import Answer, OpenPause, unwrap
 
 DATA = {
     "storeId": "s",
@@ -79,3 +80,39 @@ def test_answers_compare_and_copy_as_their_data() -> None:
     assert unwrap(answer()) is DATA
     assert (list(answer()), repr(answer().page.items[0])) == (list(DATA), "JsonView({'createdAt': 'now'})")
     assert {"store_id", "page", "next_cursor"} <= set(dir(answer()))
+
+
+ENVELOPE = {"type": "object", "properties": {"next": {"type": "string"}, "pause": {"type": "object"}}}
+
+
+def test_a_pause_and_the_next_step_are_small_values() -> None:
+    details = {"kind": "prompt", "id": "m1", "status": "waiting", "expiresAt": "2026-01-02T03:04:05Z"}
+    paused = Answer("", {"next": "Ask the person.", "pause": details}, ENVELOPE)
+
+    assert paused.pause == OpenPause("prompt", "m1", datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC))
+    assert paused.next == "Ask the person."
+    assert paused["pause"]["status"] == "waiting"
+
+
+def test_an_answer_without_them_has_none_and_no_text() -> None:
+    for plain in (Answer("", {}, ENVELOPE), Answer("", "It rains."), Answer("", [1]), Answer("", None, ENVELOPE)):
+        assert (plain.pause, plain.next) == (None, "")
+
+
+def test_what_another_server_means_by_these_names_is_not_taken_for_ours() -> None:
+    """A cursor and a number of seconds: nothing to stop an agent for."""
+    schema = {"properties": {"next": {"type": "string"}}}
+    for foreign in (Answer("", {"next": "cursor", "pause": {"kind": "wait"}}, schema), Answer("", {"pause": 3})):
+        assert (foreign.pause, foreign.next) == (None, "")
+        assert foreign["pause"] in ({"kind": "wait"}, 3)
+
+
+def test_a_pause_that_is_declared_beside_the_data_needs_no_schema() -> None:
+    assert Answer("", {}, None, "choice").pause == OpenPause("choice")
+    assert Answer("", "text alone", None, "wait").pause == OpenPause("wait")
+
+
+def test_details_of_a_pause_that_make_no_sense_are_left_out() -> None:
+    paused = Answer("", {"pause": {"kind": "wait", "id": 7, "expiresAt": "soon"}, "next": ["a"]}, ENVELOPE)
+
+    assert (paused.pause, paused.next) == (OpenPause("wait"), "")

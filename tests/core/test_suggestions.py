@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from madang.core.suggestions import did_you_mean, nearest_names
+from madang.core.suggestions import did_you_mean, nearest_name, nearest_names
 
 
 def test_the_nearest_name_comes_first_and_a_far_one_not_at_all() -> None:
@@ -12,6 +12,7 @@ def test_the_nearest_name_comes_first_and_a_far_one_not_at_all() -> None:
 
     assert nearest_names("list_playbook", known) == ["list_playbooks", "list_playbook_runs", "get_playbook"]
     assert nearest_names("xyzzy", known) == []
+    assert (nearest_name("addTodos", known), nearest_name("xyzzy", known)) == ("add_todo", "")
 
 
 def test_the_sentence_names_one_or_several() -> None:

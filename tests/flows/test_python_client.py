@@ -54,6 +54,17 @@ async def test_what_a_store_holds_is_read_like_the_fields_of_an_object(doors: Do
     assert (read.content, read.line_range, read.total_lines) == ("둘째 줄\n", [2, 2], 2)
 
 
+async def test_an_answer_that_pauses_says_so_at_every_door(doors: Doors) -> None:
+    async with doors.open() as door, door.connect() as server:
+        asked = await server.prompt_user(prompt="Which?", type="text")
+        plain = await server.get_current_state()
+
+    assert asked.pause is not None
+    assert (asked.pause.kind, plain.pause) == ("prompt", None)
+    assert asked.next
+    assert asked.next == asked["next"]
+
+
 async def test_the_raw_response_is_unwrapped_to_the_same_data(doors: Doors) -> None:
     async with doors.open() as door, door.connect() as server:
         await server.add_todo(name="Write it down")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from madang.core.resources import Resource
-from madang.core.results import Link, Reply, ShownPage
+from madang.core.results import PAUSE_KEY, Link, Reply, ShownPage
 from madang.server import mapping
 from madang.services import builtin_services
 from madang.storage.sqlite import SqliteDatabase
@@ -47,7 +47,7 @@ def test_an_embedded_page_names_the_exact_tool_and_is_for_the_person() -> None:
     }
     assert resource["uri"].startswith("ui://playbooks/")
     assert resource["uri"] != second["content"][1]["resource"]["uri"]
-    assert first["_meta"] == {mapping.PAUSE_KEY: {"kind": "choice"}}
+    assert first["_meta"] == {PAUSE_KEY: {"kind": "choice"}}
 
 
 def test_links_come_after_the_text_and_the_page() -> None:

@@ -3,9 +3,9 @@
 It needs the vocabulary of `core` and nothing else of ours; the MCP SDK is imported when a connection is opened.
 """
 
-from madang.client.answers import Answer, JsonView
+from madang.client.answers import Answer, JsonView, OpenPause
 from madang.client.connecting import connect
 from madang.client.proxy import ServerProxy, ToolMethod
 from madang.client.reading import unwrap
 
-__all__ = ["Answer", "JsonView", "ServerProxy", "ToolMethod", "connect", "unwrap"]
+__all__ = ["Answer", "JsonView", "OpenPause", "ServerProxy", "ToolMethod", "connect", "unwrap"]

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from madang.client.spelling import match_name, properties_of, snake_case, suggestion
+from madang.core.results import ENVELOPE_FIELDS
 
 
 class JsonView:
@@ -79,21 +82,65 @@ class JsonView:
         return self._views[key]
 
 
+@dataclass(frozen=True, slots=True)
+class OpenPause:
+    """What the agent waits for after an answer; `id` settles it, and is empty where nothing needs to be named."""
+
+    kind: str
+    """`choice`, `prompt` or `wait`; a newer server may have others."""
+    id: str = ""
+    expires_at: datetime | None = None
+
+
 class Answer(JsonView):
-    """The answer of one call. `text` is what a model reads; a field of that name is at `answer["text"]`."""
+    """The answer of one call. `text` is what a model reads; a field of that name is at `answer["text"]`.
 
-    __slots__ = ("_text",)
+    `pause` and `next` are Madang's. Fields of these names in the data of another server are items alike.
+    """
 
-    def __init__(self, text: str, data: Any, schema: Mapping[str, Any] | None = None) -> None:
+    __slots__ = ("_pause", "_text")
+
+    def __init__(self, text: str, data: Any, schema: Mapping[str, Any] | None = None, pause: str = "") -> None:
         super().__init__(data, schema)
         self._text = text
+        self._pause = pause
 
     @property
     def text(self) -> str:
         return self._text
 
+    @property
+    def pause(self) -> OpenPause | None:
+        """What the agent now waits for; None when the answer does not declare a pause."""
+        envelope = self._data.get("pause") if self._has_envelope() else None
+        details = envelope if isinstance(envelope, Mapping) else {}
+        kind = self._pause or details.get("kind")
+        if not isinstance(kind, str) or not kind:
+            return None
+        settled_by = details.get("id")
+        return OpenPause(kind, settled_by if isinstance(settled_by, str) else "", _time(details.get("expiresAt")))
+
+    @property
+    def next(self) -> str:
+        """What the model should do now, in sentences that also end the text; empty when there is nothing to say."""
+        sentences = self._data.get("next") if self._has_envelope() else None
+        return sentences if isinstance(sentences, str) else ""
+
+    def _has_envelope(self) -> bool:
+        # Another server's `next` may be a cursor, its `pause` a number of seconds: only a tool that declares both in
+        # its output schema means what we mean by them. A pause is also declared beside the data.
+        declared = properties_of(self._schema)
+        return isinstance(self._data, Mapping) and (bool(self._pause) or declared.keys() >= ENVELOPE_FIELDS)
+
     def __str__(self) -> str:
         return self._text
+
+
+def _time(value: Any) -> datetime | None:
+    try:
+        return datetime.fromisoformat(value)
+    except (TypeError, ValueError):
+        return None
 
 
 def view(value: Any, schema: Any = None) -> Any:

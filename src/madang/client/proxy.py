@@ -44,7 +44,7 @@ class ToolMethod:
             raise TypeError(f"Arguments go by keyword: {self!r}")
         wire_arguments = _to_wire(self._tool.input_schema, arguments)
         answer = parse_answer(await self._backend.call(self._tool.name, wire_arguments))
-        return Answer(answer.text, answer.data, self._tool.output_schema)
+        return Answer(answer.text, answer.data, self._tool.output_schema, answer.pause)
 
     def __repr__(self) -> str:
         return f"<tool {self._tool.name}({', '.join(map(snake_case, properties_of(self._tool.input_schema)))})>"

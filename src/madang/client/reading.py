@@ -16,7 +16,7 @@ from madang.client.answers import Answer, JsonView, wire_data
 from madang.core import errors
 from madang.core.errors import MadangError, RequestError, ToolError
 from madang.core.phrases import Phrase
-from madang.core.results import ENVELOPE_FIELDS, Reply
+from madang.core.results import ENVELOPE_FIELDS, PAUSE_KEY, Reply
 
 T = TypeVar("T")
 FamilyT = TypeVar("FamilyT", bound=MadangError)
@@ -32,6 +32,8 @@ class ParsedAnswer:
     data: Any
     is_structured: bool = True
     """Whether the data came as structured data; otherwise it was parsed from the text, or is the text."""
+    pause: str = ""
+    """The kind of pause that the answer declares beside its data; only Madang's do."""
 
 
 @overload
@@ -61,7 +63,7 @@ def parse_answer(response: object) -> ParsedAnswer:
     if isinstance(response, Reply):
         if response.is_error:
             raise _tool_error(response.text, response.data)
-        return ParsedAnswer(response.text, response.data)
+        return ParsedAnswer(response.text, response.data, pause=response.pause or "")
     # Some responses carry the data beside `result` and the text inside it, so each member is looked up in both.
     layers = [response, *(inner for inner in (_member(response, "result"),) if inner is not None)]
     content = _first(layers, "content")
@@ -72,11 +74,13 @@ def parse_answer(response: object) -> ParsedAnswer:
         raise _no_answer(response)
     texts = list(_texts(content))
     text = "\n".join(texts)
-    answer = ParsedAnswer(text, structured)
+    pause = _declared_pause(layers)
+    answer = ParsedAnswer(text, structured, pause=pause)
     if structured is None:
         # Content without any text (an image) is handed on rather than lost.
         parsed = _json_in(texts)
-        answer = ParsedAnswer(text, content if not texts and content else text if parsed is None else parsed, False)
+        data = content if not texts and content else text if parsed is None else parsed
+        answer = ParsedAnswer(text, data, False, pause)
     if any(_member(layer, name) is True for layer in layers for name in ("isError", "is_error")):
         raise _tool_error(text, answer.data)
     return answer
@@ -95,6 +99,13 @@ def _member(holder: object, name: str) -> Any:
 def _first(layers: list[object], *names: str) -> Any:
     values = (_member(layer, name) for name in names for layer in layers)
     return next((value for value in values if value is not None), None)
+
+
+def _declared_pause(layers: list[object]) -> str:
+    meta = _first(layers, "_meta", "meta")
+    declared = meta.get(PAUSE_KEY) if isinstance(meta, Mapping) else None
+    kind = declared.get("kind") if isinstance(declared, Mapping) else None
+    return kind if isinstance(kind, str) else ""
 
 
 def _texts(content: Any) -> Iterator[str]:

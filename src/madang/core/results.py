@@ -14,6 +14,9 @@ DataT = TypeVar("DataT", bound=Document, covariant=True)
 ENVELOPE_FIELDS = frozenset({"next", "pause"})
 """What the renderer adds to the data of any tool: no document of a service has fields of these names."""
 
+PAUSE_KEY = "madang/pause"
+"""Where the `_meta` of a result over MCP says that it pauses."""
+
 PauseKind = Literal["choice", "prompt", "wait"]
 """What the agent waits for: a pick on a page, the answer to a question, or the person's word to go on."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from difflib import get_close_matches
 from itertools import islice
@@ -15,11 +16,19 @@ MAX_COMPARED_CHARS = 100
 
 
 def nearest_names(name: str, known: Iterable[str]) -> list[str]:
-    """Return the known names that look like `name`, the likeliest first; empty when none does."""
+    """Return the known names that look like `name`, whatever their case and separators; the likeliest first."""
     if len(name) > MAX_COMPARED_CHARS:
         return []
-    comparable = (one for one in dict.fromkeys(known) if len(one) <= MAX_COMPARED_CHARS)
-    return get_close_matches(name, list(islice(comparable, MAX_COMPARED_NAMES)), n=MAX_SUGGESTIONS)
+    comparable = islice((one for one in known if len(one) <= MAX_COMPARED_CHARS), MAX_COMPARED_NAMES)
+    names: dict[str, str] = {}
+    for one in comparable:
+        names.setdefault(_letters(one), one)
+    return [names[match] for match in get_close_matches(_letters(name), names, n=MAX_SUGGESTIONS)]
+
+
+def nearest_name(name: str, known: Iterable[str]) -> str:
+    """Return the known name that looks most like `name`; empty when none does."""
+    return next(iter(nearest_names(name, known)), "")
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> Phrase | None:
@@ -31,3 +40,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> Phrase | None:
     if not others:
         return say("Did you mean {name}?", name=last)
     return say("Did you mean {names} or {last}?", names=", ".join(others), last=last)
+
+
+def _letters(name: str) -> str:
+    return re.sub(r"[\W_]", "", name).lower()

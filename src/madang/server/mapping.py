@@ -11,14 +11,13 @@ from typing import Any
 from madang.core.calls import PageMode
 from madang.core.ids import new_id
 from madang.core.resources import Resource, ResourceTemplate
-from madang.core.results import Link, Reply, ShownPage
+from madang.core.results import PAUSE_KEY, Link, Reply, ShownPage
 from madang.core.tools import Tool
 
 UI_EXTENSION = "io.modelcontextprotocol/ui"
 SKILLS_EXTENSION = "io.modelcontextprotocol/skills"
 APP_MIME_TYPE = "text/html;profile=mcp-app"
 FRAGMENT_KEY = "madang/html"
-PAUSE_KEY = "madang/pause"
 
 
 def page_uri(name: str) -> str:
