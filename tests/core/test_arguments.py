@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from copy import deepcopy
+from typing import Annotated, Any, Literal
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pydantic import Field, ValidationError
 
-from madang.core.arguments import check_shape, invalid_arguments
+from madang.core.arguments import check_shape, coerced, invalid_arguments, without_empty
 from madang.core.documents import Document
 from madang.core.errors import InvalidArguments, LimitExceeded
 from madang.core.limits import MAX_ARGUMENT_DEPTH, MAX_ARGUMENT_VALUES
+from madang.core.schemas import flat_schema
 
 
 def nested(depth: int) -> dict[str, Any]:
@@ -64,18 +68,44 @@ def test_half_a_surrogate_pair_is_refused(bad: str) -> None:
         check_shape({"a": bad})
 
 
+class Part(Document):
+    label: str
+    from_line: int = 1
+    note: str | None = None
+
+
 class Example(Document):
-    page_size: int = 1
+    page_size: Annotated[int, Field(le=100)] = 1
     share: float = 0.5
     flag: bool = True
     kind: Literal["a", "b"] = "a"
     names: list[str] = Field(default_factory=list)
+    numbers: list[int] = Field(default_factory=list)
+    parts: list[Part] = Field(default_factory=list)
+    range: Part = Part(label="")
 
 
-def refusal(arguments: dict[str, Any], *fields: str) -> InvalidArguments:
+class Needy(Document):
+    goal: str
+    page: int = 1
+
+
+SCHEMA = flat_schema(Example)
+
+
+def refusal(
+    arguments: dict[str, Any], model: type[Document] = Example, schema: dict[str, Any] | None = None
+) -> InvalidArguments:
+    with pytest.raises(ValidationError) as raised:
+        model.model_validate(arguments)
+    return invalid_arguments(raised.value, flat_schema(model) if schema is None else schema)
+
+
+def meant(arguments: dict[str, Any]) -> Any:
+    """Return refused arguments as they are taken instead."""
     with pytest.raises(ValidationError) as raised:
         Example.model_validate(arguments)
-    return invalid_arguments(raised.value, fields=fields)
+    return coerced(arguments, raised.value, SCHEMA)
 
 
 @pytest.mark.parametrize(
@@ -100,6 +130,94 @@ def test_each_field_is_named_with_what_is_wrong(arguments: dict[str, Any], said:
     assert str(refusal(arguments)) == said
 
 
-def test_the_hint_lists_the_arguments_there_are() -> None:
-    assert str(refusal({"flag": 0}, "pageSize", "flag").hint) == "The arguments are: pageSize, flag."
-    assert str(refusal({"flag": 0}).hint) == "This tool takes no arguments."
+@pytest.mark.parametrize(
+    ("arguments", "hint"),
+    [
+        ({"pageSize": 101}, "Correct pageSize and call again."),
+        ({"page_size": True}, "Correct pageSize and call again."),
+        ({"parts": [{"label": "a", "fromLine": "x"}]}, "Correct parts.0.fromLine and call again."),
+        ({"parts": [{}]}, "An item of parts takes label (required), fromLine, note."),
+        ({"parts": ["a"]}, "An item of parts takes label (required), fromLine, note."),
+        ({"parts": [{"label": "a", "fromLines": 1}]}, "Did you mean 'fromLine'? An item of parts takes label"),
+        ({"range": {}}, "range takes label (required), fromLine, note."),
+        ({"range": 5}, "range takes label (required), fromLine, note."),
+        ({"PageSize": 1}, "Did you mean 'pageSize'? The arguments are: pageSize, share, flag,"),
+        ({"page_sizes": 1}, "Did you mean 'pageSize'? The arguments are: pageSize, share, flag,"),
+        ({"elephant": 1}, "The arguments are: pageSize, share, flag, kind, names, numbers, parts, range."),
+        ({"x" * 100_000: 1}, "The arguments are: pageSize, share,"),
+        ({"pageSize": 101, "elephant": 1}, "The arguments are: pageSize, share,"),
+    ],
+)
+def test_the_hint_is_at_the_level_that_was_wrong(arguments: dict[str, Any], hint: str) -> None:
+    assert str(refusal(arguments).hint).startswith(hint)
+
+
+def test_the_hint_marks_what_is_required() -> None:
+    assert str(refusal({}, Needy).hint) == "The arguments are: goal (required), page."
+    assert str(refusal({"x": 1}, Document).hint) == "This tool takes no arguments."
+    assert refusal({"x": 1}, Document, schema={}).hint is not None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "taken"),
+    [
+        ({"pageSize": None, "share": 0.5}, {"share": 0.5}),
+        ({"page_size": None}, {}),
+        ({"parts": None, "range": None, "names": None}, {}),
+        ({"parts": [{"label": "a", "fromLine": None}]}, {"parts": [{"label": "a"}]}),
+        ({"pageSize": "12"}, {"pageSize": 12}),
+        ({"pageSize": "007"}, {"pageSize": 7}),
+        ({"numbers": ["1", 2, "3"]}, {"numbers": [1, 2, 3]}),
+        ({"parts": [{"label": "a"}, {"label": "b", "from_line": "3"}]},
+         {"parts": [{"label": "a"}, {"label": "b", "from_line": 3}]}),
+    ],
+)  # fmt: skip
+def test_null_is_left_out_and_digits_are_an_integer(arguments: dict[str, Any], taken: dict[str, Any]) -> None:
+    before = deepcopy(arguments)
+
+    assert meant(arguments) == taken
+    assert arguments == before
+    Example.model_validate(taken)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        *({"pageSize": value} for value in (True, 1.5, "1.5", " 1", "1 ", "+1", "-1", "", "one", "\u0663", "1_0", [1])),
+        {"pageSize": "1" * 19},
+        {"numbers": [None]},
+        {"names": [None]},
+        {"parts": [{"label": None}]},
+        {"parts": [None]},
+        {"share": "1"},
+        {"flag": "true"},
+        {"names": [1]},
+        {"elephant": None},
+    ],
+)  # fmt: skip
+def test_everything_else_is_refused_as_it_was(arguments: dict[str, Any]) -> None:
+    assert meant(arguments) is None
+
+
+def test_a_null_that_a_field_takes_keeps_its_meaning() -> None:
+    """In a merge patch null removes; only a null that would be refused is dropped."""
+    taken = meant({"parts": [{"label": "a", "note": None}], "pageSize": None})
+
+    assert taken == {"parts": [{"label": "a", "note": None}]}
+
+
+@given(st.recursive(st.none() | st.text() | st.integers(), lambda inner: st.lists(inner) | st.dictionaries(
+    st.sampled_from(["pageSize", "page_size", "parts", "label", "fromLine", "numbers", "other"]), inner)))  # fmt: skip
+def test_whatever_is_taken_otherwise_was_refused_before_and_is_no_bug(value: Any) -> None:
+    try:
+        Example.model_validate(value)
+    except ValidationError as error:
+        coerced(value, error, SCHEMA)
+        invalid_arguments(error, SCHEMA)
+
+
+def test_empty_arguments_count_as_absent_where_they_exclude_each_other() -> None:
+    arguments = {"content": "", "fileUrl": "a", "file_url": [], "storeId": ""}
+
+    assert without_empty(arguments, ("content", "file_url")) == {"fileUrl": "a", "storeId": ""}
+    assert without_empty({"content": 0}, ("content",)) == {"content": 0}

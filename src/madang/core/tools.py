@@ -10,8 +10,9 @@ from types import NoneType, UnionType
 from typing import Any, Literal, TypedDict, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from pydantic import ValidationError, create_model
+from pydantic.alias_generators import to_camel
 
-from madang.core.arguments import check_shape, invalid_arguments
+from madang.core.arguments import check_shape, coerced, invalid_arguments, without_empty
 from madang.core.calls import Call
 from madang.core.documents import Document
 from madang.core.results import ToolResult
@@ -49,6 +50,7 @@ class _Declaration:
     answers_pause: bool
     answered_by: str
     joins_contexts: bool
+    either: tuple[str, ...]
     time_limit_s: float | None
 
 
@@ -62,6 +64,7 @@ def tool(
     answers_pause: bool = False,
     answered_by: str = "",
     joins_contexts: bool = False,
+    either: tuple[str, ...] = (),
     time_limit_s: float | None = None,
 ) -> Callable[[MethodT], MethodT]:
     """Declare a method to be a tool.
@@ -69,13 +72,23 @@ def tool(
     `page` names the page the tool shows, if any, and `refills` one that it draws anew only where it is open already;
     `answers_pause` marks the tools that wake a paused agent; `answered_by` names the tool that takes the answer to what
     this one asks; `joins_contexts` ends its text over MCP with what other services have, for clients whose model is
-    given no contexts; `time_limit_s` is for tools that may take longer than the provider gives to others, and stop when
+    given no contexts; `either` names arguments that exclude each other, of which an empty one counts as left out;
+    `time_limit_s` is for tools that may take longer than the provider gives to others, and stop when
     they are cancelled.
     """
 
     def declare(method: MethodT) -> MethodT:
         declaration = _Declaration(
-            effect, audience, idempotent, page, refills, answers_pause, answered_by, joins_contexts, time_limit_s
+            effect,
+            audience,
+            idempotent,
+            page,
+            refills,
+            answers_pause,
+            answered_by,
+            joins_contexts,
+            either,
+            time_limit_s,
         )
         setattr(method, _DECLARATION, declaration)
         return method
@@ -101,6 +114,7 @@ class Tool:
     answers_pause: bool
     answered_by: str
     joins_contexts: bool = False
+    either: tuple[str, ...] = ()
     time_limit_s: float | None = None
     schemas: ToolSchemas | None = None
 
@@ -118,15 +132,22 @@ class Tool:
         for name, parameter in inspect.signature(self.handler).parameters.items():
             if name == "call":
                 continue
-            # An optional parameter is one that may be left out; an explicit null is refused like any wrong type, and
-            # the schema stays free of unions, which several clients reject.
+            # An optional parameter is one that may be left out, and `run` drops a null; so the schema stays free of
+            # unions, which several clients reject.
             required = parameter.default is inspect.Parameter.empty
             fields[name] = (_without_none(self._hints[name]), ... if required else parameter.default)
         return create_model(self.name, __base__=Document, **fields)
 
     @cached_property
     def input_schema(self) -> dict[str, Any]:
-        return self.schemas["input"] if self.schemas else flat_schema(self.input_model)
+        if self.schemas:
+            return self.schemas["input"]
+        schema = flat_schema(self.input_model)
+        for name in self.either:
+            # Clients check arguments against the schema: it has to let the empty one through that `run` drops.
+            for bound in ("minLength", "minItems"):
+                schema["properties"][to_camel(name)].pop(bound, None)
+        return schema
 
     @cached_property
     def output_model(self) -> type[Document]:
@@ -141,14 +162,29 @@ class Tool:
         """Check the arguments and run the tool.
 
         Raises:
-            InvalidArguments: the arguments do not fit; the message names the field.
+            InvalidArguments, LimitExceeded: the arguments do not fit.
         """
         check_shape(arguments)
+        return await self.handler(call, **vars(self.checked(arguments)))
+
+    def checked(self, arguments: Mapping[str, Any]) -> Document:
+        """Return the arguments as the handler takes them.
+
+        Raises:
+            InvalidArguments: they do not fit; the message names the field.
+        """
+        if self.either:
+            arguments = without_empty(arguments, self.either)
         try:
-            checked = self.input_model.model_validate(arguments)
+            return self.input_model.model_validate(arguments)
         except ValidationError as error:
-            raise invalid_arguments(error, fields=self.input_schema["properties"]) from None
-        return await self.handler(call, **vars(checked))
+            meant = coerced(arguments, error, self.input_schema)
+            if meant is None:
+                raise invalid_arguments(error, self.input_schema) from None
+        try:
+            return self.input_model.model_validate(meant)
+        except ValidationError as error:
+            raise invalid_arguments(error, self.input_schema) from None
 
 
 def tools_of(holder: object) -> tuple[Tool, ...]:
@@ -173,6 +209,7 @@ def tools_of(holder: object) -> tuple[Tool, ...]:
                 answers_pause=declaration.answers_pause,
                 answered_by=declaration.answered_by,
                 joins_contexts=declaration.joins_contexts,
+                either=declaration.either,
                 time_limit_s=declaration.time_limit_s,
             )
         )

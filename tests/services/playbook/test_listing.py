@@ -217,17 +217,17 @@ async def test_a_long_list_shows_fifty_rows_and_says_how_to_read_the_rest(asker:
 
 
 @pytest.mark.parametrize("tool", LISTS)
-@pytest.mark.parametrize("value", [0, -1, 1.5, 2.0, "2", True, math.nan, math.inf, None, [], 10**10])
+@pytest.mark.parametrize("value", [0, -1, 1.5, 2.0, "2.5", " 2", True, math.nan, math.inf, [], 10**10])
 async def test_a_page_that_is_no_page_number_is_refused_by_name(asker: Asker, tool: str, value: Any) -> None:
     reply = await asker.ask(tool, page=value)
 
     assert reply.error_code == "invalid_arguments"
     assert reply.text.startswith(f"[{tool}] Error: page: must ")
-    assert "\nHint: The arguments are: page, pageSize" in reply.text
+    assert reply.text.endswith("\nHint: Correct page and call again.")
 
 
 @pytest.mark.parametrize("tool", LISTS)
-@pytest.mark.parametrize("value", [0, -2, 1001, 1.5, "2", True, math.nan, None])
+@pytest.mark.parametrize("value", [0, -2, 1001, 1.5, "-1", True, math.nan])
 async def test_a_page_size_that_is_none_is_refused_by_name(asker: Asker, tool: str, value: Any) -> None:
     reply = await asker.ask(tool, page=1, pageSize=value)
 

@@ -117,7 +117,7 @@ async def test_ids_are_unique_and_in_the_order_of_creation_times(asker: Asker) -
             "workflow.0.action.toolName: must be a string.",
         ),
         ({"goal": "x", "workflow": [{"description": "d"}] * 201}, "workflow: must have at most 200 items."),
-        ({"goal": "x", "workflow": [], "initialCommand": None}, "initialCommand: must be a string."),
+        ({"goal": "x", "workflow": [], "initialCommand": 1}, "initialCommand: must be a string."),
         ({"goal": "x", "workflow": [], "id": "mine"}, "id: is not an argument of this tool."),
         ({"goal": "nul \x00", "workflow": []}, "A text holds a NUL character."),
         (

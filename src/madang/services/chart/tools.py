@@ -18,7 +18,7 @@ from madang.services.chart.engine.drawing import draw_chart
 class ChartTools:
     """The tools of the chart service."""
 
-    @tool(effect="read", page=views.CHART_PAGE)
+    @tool(effect="read", page=views.CHART_PAGE, either=("data", "series"))
     async def visualize_data(
         self,
         call: Call,

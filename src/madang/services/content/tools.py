@@ -53,7 +53,7 @@ class ContentTools:
         """List the content stores of this session with their ids."""
         return views.stores_listed(await self._contents.list_stores(call))
 
-    @tool(effect="write", idempotent=True, time_limit_s=ADD_LIMIT_S)
+    @tool(effect="write", idempotent=True, either=("content", "file_url"), time_limit_s=ADD_LIMIT_S)
     async def add_content(
         self,
         call: Call,

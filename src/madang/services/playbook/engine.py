@@ -77,7 +77,7 @@ def read_document(document: str) -> list[PlaybookContent]:
     try:
         return PortableDocument.model_validate(plain).playbooks
     except ValidationError as error:
-        raise invalid_arguments(error, fields=("madangPlaybooks: 1", "playbooks")) from None
+        raise invalid_arguments(error, hint=say("The document needs: madangPlaybooks: 1, playbooks.")) from None
 
 
 def _parse(document: str) -> Any:
