@@ -124,6 +124,9 @@ def test_t42_without_the_token_no_route_answers(served: Served, authorization: s
         for method in METHODS:
             body = BODY if method == "POST" else b""
             answer = served.request(method, path, body, served.headers(authorization=authorization))
+            if "/.well-known/" in path:
+                refused(answer, 404)  # nothing is there, and a client has to learn that without a token
+                continue
             refused(answer, 401)
             assert answer.headers["www-authenticate"] == "Bearer"
     cookie = served.headers(authorization=authorization, cookie=f"token={TOKEN}")

@@ -169,3 +169,26 @@ def test_a_port_that_is_taken_is_a_matter_of_setup() -> None:
         assert taken.getsockname()[0] == "127.0.0.1"
         with pytest.raises(SetupError, match=str(port)):
             listening_socket("localhost", port)
+
+
+@pytest.mark.parametrize("method", ["GET", "POST", "OPTIONS"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/.well-known/oauth-protected-resource",
+        "/.well-known/oauth-protected-resource/mcp",
+        "/.well-known/oauth-authorization-server",
+        "/mcp/.well-known/openid-configuration",
+    ],
+)
+async def test_a_client_that_looks_for_a_login_learns_without_a_token_that_there_is_none(
+    path: str, method: str
+) -> None:
+    """A 401 there would send it on, to ask the person to log in."""
+    headers = {name: value for name, value in HEADERS.items() if name != "authorization"}
+
+    assert await send_body([], headers, path=path, method=method) == (404, [])
+    assert await send_body([], {**headers, "host": "evil.test"}, path=path, method=method) == (421, [])
+    assert await send_body([], {**headers, "origin": "http://evil.test"}, path=path, method=method) == (403, [])
+    assert await send_body([], {**headers, "sec-fetch-site": "cross-site"}, path=path, method=method) == (403, [])
+    assert await send_body([], HEADERS, path=path, method=method) == (404, [])

@@ -25,6 +25,7 @@ from madang.server.downloads import DownloadRoute, is_download
 from madang.storage.downloads import Downloads
 
 INLINE_PARSE_MAX_BYTES = 64 * 1024
+WELL_KNOWN = "/.well-known/"
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,9 +122,10 @@ class AccessMiddleware:
     A web page in the person's browser can reach every port of this machine (DNS rebinding, CSRF). Against it, in this
     order: the Host header must be one of ours (a rebound DNS name brings its own), an Origin must be ours if there is
     one, `Sec-Fetch-Site` must not say cross-site, and the token must be in a header, which no page can set without a
-    CORS preflight that we never answer. The URL of a download is a capability: it needs no token, and a browser may
-    follow a link to it from another site, as a navigation to a new document and nothing else. Every route and every
-    ASGI scope type passes here; an unknown type is refused.
+    CORS preflight that we never answer. Two kinds of paths need no token. The URL of a download is a capability: a
+    browser may follow a link to it from another site, as a navigation to a new document and nothing else. And
+    `/.well-known/` is where a client that was refused looks for a way to log in: there is none, which it has to learn
+    without a token. Every route and every ASGI scope type passes here; an unknown type is refused.
     """
 
     def __init__(self, app: ASGIApp, policy: AccessPolicy, *, has_downloads: bool = False) -> None:
@@ -137,7 +139,7 @@ class AccessMiddleware:
         if scope["type"] != "http":
             return None
         by_capability = self._has_downloads and is_download(scope)
-        refusal = self._refusal(Headers(scope=scope), scope["method"], by_capability=by_capability)
+        refusal = self._refusal(Headers(scope=scope), scope["method"], scope["path"], by_capability=by_capability)
         if not scope["path"].startswith("/"):
             # A target in absolute form overrides the Host header, so the check of that header would prove nothing.
             refusal = _Refusal(400, "The request target must be a path.")
@@ -157,7 +159,7 @@ class AccessMiddleware:
             receive = _replay(body, receive)
         return await self._app(scope, receive, send)
 
-    def _refusal(self, headers: Headers, method: str, *, by_capability: bool) -> _Refusal | None:
+    def _refusal(self, headers: Headers, method: str, path: str, *, by_capability: bool) -> _Refusal | None:
         hosts = headers.getlist("host")
         if len(hosts) != 1 or hosts[0].lower() not in self._policy.hosts:
             return _Refusal(421, "This Host is not allowed.")
@@ -170,6 +172,8 @@ class AccessMiddleware:
             return _Refusal(403, "Cross-site requests are not allowed.")
         if by_capability:
             return None
+        if WELL_KNOWN in path:
+            return _Refusal(404, "There is no login here: a client needs the bearer token that the server printed.")
         scheme, _, token = headers.get("authorization", "").partition(" ")
         if scheme.lower() != "bearer" or not hmac.compare_digest(token.encode(), self._policy.token.encode()):
             return _Refusal(401, "A bearer token is required: the one that the server printed when it started.")
