@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import Any
 import pytest
 
 from tests.security.served import INITIALIZE
+from tests.wires import envelope
 
 TIMEOUT_S = 60
 
@@ -162,3 +164,26 @@ def test_requests_that_a_shell_pipes_in_are_answered_although_the_input_has_ende
     assert [answer["id"] for answer in answers] == [1, 2]
     assert answers[1]["result"]["structuredContent"]["todo"]["name"] == "x"
     assert result.returncode == 0
+
+
+@pytest.mark.parametrize("delay_s", [0.0, 2.0])
+def test_a_client_that_probes_and_then_shakes_hands_on_one_pipe_is_served(tmp_path: Path, delay_s: float) -> None:
+    """Clients of both eras do this when the start takes longer than they wait for the answer to their probe."""
+    command = [sys.executable, "-m", "madang", "mcp", "--data-dir", str(tmp_path)]
+    probe = {"jsonrpc": "2.0", "id": 0, "method": "server/discover", "params": {"_meta": envelope("copilot-cli")}}
+    lines = [INITIALIZE, {"jsonrpc": "2.0", "method": "notifications/initialized"}]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(json.dumps(probe).encode() + b"\n")
+        process.stdin.flush()
+        time.sleep(delay_s)
+        for line in [*lines, {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}]:
+            process.stdin.write(json.dumps(line).encode() + b"\n")
+        process.stdin.close()
+        answers = {answer["id"]: answer for answer in map(json.loads, process.stdout)}
+
+    assert process.returncode == 0
+    assert all("result" in answers[id] for id in (0, 1, 2)), answers
+    assert answers[1]["result"]["protocolVersion"] == "2025-06-18"
+    assert answers[2]["result"]["tools"]

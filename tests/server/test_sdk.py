@@ -73,7 +73,7 @@ async def test_capabilities_promise_changes_of_resources_alone() -> None:
         return {}
 
     server = SdkServer("test", on_subscriptions_listen=answer)
-    for method in ("tools/list", "prompts/list", "resources/list"):
+    for method in ("tools/list", "prompts/list", "prompts/get", "resources/list"):
         server.add_request_handler(method, types.PaginatedRequestParams, answer)
 
     modern = server.get_capabilities(protocol_version="2026-07-28")
@@ -88,3 +88,14 @@ async def test_capabilities_promise_changes_of_resources_alone() -> None:
             capabilities.resources.list_changed,
         )
         assert promised == (False, False, True), f"mcp {VERSION} derives capabilities otherwise: see get_capabilities"
+
+
+async def test_prompts_that_can_only_be_listed_are_not_declared() -> None:
+    async def answer(_: RequestContext, __: types.RequestParams) -> dict[str, Any]:
+        return {}
+
+    server = SdkServer("test")
+    server.add_request_handler("prompts/list", types.PaginatedRequestParams, answer)
+
+    assert server.get_capabilities(protocol_version="2026-07-28").prompts is None
+    assert server.create_initialization_options().capabilities.prompts is None

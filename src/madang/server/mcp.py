@@ -65,6 +65,7 @@ class McpServer:
         add = self.server.add_request_handler
         add("tools/list", types.PaginatedRequestParams, self._list_tools)
         add("tools/call", types.CallToolRequestParams, self._call_tool)
+        add("prompts/list", types.PaginatedRequestParams, self._list_prompts)
         add("resources/list", types.PaginatedRequestParams, self._list_resources)
         add("resources/templates/list", types.PaginatedRequestParams, self._list_templates)
         add("resources/read", types.ReadResourceRequestParams, self._read_resource)
@@ -76,7 +77,11 @@ class McpServer:
     async def serve_stdio(self) -> None:
         """Serve the client that started this process, until it closes our standard input."""
         with stdio_streams() as (reader, writer):
-            await self.server.run(reader, writer, self.server.create_initialization_options())
+            await self.serve_connection(reader, writer)
+
+    async def serve_connection(self, reader: Any, writer: Any) -> None:
+        """Serve one client over a pair of message streams."""
+        await self.server.run(reader, writer, self.server.create_initialization_options())
 
     def _input_schema(self, name: str) -> Mapping[str, Any] | None:
         tool = self._provider.find_tool(name)
@@ -107,6 +112,10 @@ class McpServer:
         if tool is None:
             raise UnknownTool(say("There is no tool '{name}'.", name=params.name[:100]))
         return await self._elicitation.resume(call, tool, params)
+
+    async def _list_prompts(self, _: RequestContext, __: types.PaginatedRequestParams) -> dict[str, Any]:
+        """Return no prompts. The capability is not declared, but some clients ask without looking."""
+        return mapping.cacheable({"prompts": []})
 
     async def _list_resources(self, context: RequestContext, params: types.PaginatedRequestParams) -> dict[str, Any]:
         call = self._call_of(context)

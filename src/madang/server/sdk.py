@@ -6,21 +6,30 @@ says what to change here when the SDK moves on.
 
 from __future__ import annotations
 
+from collections import deque
 from functools import cached_property
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, Self
 
+import anyio
 import mcp_types as types
 from mcp.server.connection import Connection
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import NotificationOptions, Server
 from mcp.server.models import InitializationOptions
+from mcp.shared.message import SessionMessage
 
 RequestContext = ServerRequestContext[Any, Any]
 """What the SDK hands to each handler: the client's session, the protocol version, the request's id and `_meta`."""
 
 TRACING_MIDDLEWARE = "OpenTelemetryMiddleware"
 """By name: the class is in a private module, and a failing import would keep the server from starting."""
+
+PROBE = "server/discover"
+"""The request by which a client of both protocol eras finds out which of them is served."""
+
+MAX_EARLY_MESSAGES = 8
+"""So many messages before the first request are kept; the SDK keeps as many."""
 
 
 class SdkServer(Server[Any]):
@@ -31,6 +40,30 @@ class SdkServer(Server[Any]):
         if find_spec("opentelemetry.sdk") is None:
             # Without OpenTelemetry's SDK the spans are not received, and making one takes a tenth of a small call.
             self.middleware = [one for one in self.middleware if type(one).__name__ != TRACING_MIDDLEWARE]
+
+    async def run(
+        self,
+        read_stream: Any,
+        write_stream: Any,
+        initialization_options: InitializationOptions,
+        raise_exceptions: bool = False,
+    ) -> None:
+        """Serve one connection, in the era of the first request that is no probe.
+
+        The SDK takes the first request for the client's choice of era. A client whose probe is answered late goes on
+        with `initialize` on the same pipe, and would be refused from then on; so each probe gets a loop of its own.
+        """
+        early: deque[Any] = deque(maxlen=MAX_EARLY_MESSAGES)
+        async for item in read_stream:
+            request = item.message if isinstance(item, SessionMessage) else None
+            if isinstance(request, types.JSONRPCRequest) and request.method == PROBE:
+                exchange = _Exchange(item, request.id, write_stream)
+                await super().run(exchange, exchange.writer, initialization_options, raise_exceptions)
+                continue
+            early.append(item)
+            if isinstance(request, types.JSONRPCRequest):
+                break
+        await super().run(_Replayed(early, read_stream), write_stream, initialization_options, raise_exceptions)
 
     def create_initialization_options(
         self, notification_options: NotificationOptions | None = None, *arguments: Any, **options: Any
@@ -44,6 +77,9 @@ class SdkServer(Server[Any]):
         for capability in (capabilities.tools, capabilities.prompts):
             if capability is not None:
                 capability.list_changed = False
+        if self.get_request_handler("prompts/get") is None:
+            # `prompts/list` alone is an empty list for clients that ask without looking here.
+            capabilities.prompts = None
         return capabilities
 
     @property
@@ -54,6 +90,84 @@ class SdkServer(Server[Any]):
     @cached_property
     def _stamp(self) -> dict[str, Any]:
         return self.server_info.model_dump(by_alias=True, mode="json", exclude_none=True)
+
+
+class MessageStream:
+    """The asynchronous context manager that the SDK expects of a stream in either direction."""
+
+    async def aclose(self) -> None:
+        """Nothing to close."""
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+
+class _Incoming(MessageStream):
+    """A stream of messages from the client, by its `receive`."""
+
+    async def receive(self) -> Any:
+        raise NotImplementedError
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Any:
+        try:
+            return await self.receive()
+        except anyio.EndOfStream:
+            raise StopAsyncIteration from None
+
+
+class _Replayed(_Incoming):
+    """The messages that were read already, then the rest of their stream."""
+
+    def __init__(self, early: deque[Any], stream: Any) -> None:
+        self._early = early
+        self._stream = stream
+
+    @property
+    def last_context(self) -> Any:
+        """The context of the sender, for streams inside one process."""
+        return getattr(self._stream, "last_context", None)
+
+    async def receive(self) -> Any:
+        return self._early.popleft() if self._early else await self._stream.receive()
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+
+class _Exchange(_Incoming):
+    """One request and its answer, as a connection that ends when the answer is written; the pipe stays open."""
+
+    def __init__(self, item: SessionMessage, id: types.RequestId, stream: Any) -> None:
+        self._items = deque([item])
+        self._is_answered = anyio.Event()
+        self.writer = _ExchangeWriter(id, stream, self._is_answered)
+
+    async def receive(self) -> Any:
+        if self._items:
+            return self._items.popleft()
+        # The SDK cancels its handlers at the end of input.
+        await self._is_answered.wait()
+        raise anyio.EndOfStream
+
+
+class _ExchangeWriter(MessageStream):
+    def __init__(self, id: types.RequestId, stream: Any, is_answered: anyio.Event) -> None:
+        self._id = id
+        self._stream = stream
+        self._is_answered = is_answered
+
+    async def send(self, item: SessionMessage, /) -> None:
+        try:
+            await self._stream.send(item)
+        finally:
+            if isinstance(item.message, (types.JSONRPCResponse, types.JSONRPCError)) and item.message.id == self._id:
+                self._is_answered.set()
 
 
 def connection_of(context: RequestContext) -> Connection:

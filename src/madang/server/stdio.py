@@ -27,6 +27,8 @@ from mcp_types import (
     jsonrpc_message_adapter,
 )
 
+from madang.server.sdk import MessageStream
+
 DRAIN_TIMEOUT_S = 5.0
 MAX_QUEUED_MESSAGES = 64
 """Backpressure: so many messages are read ahead of the server, and so many wait for a client that does not read."""
@@ -67,19 +69,6 @@ def _rebind_standard_handle(fd: int) -> None:
             rebind_std_handle_to_fd(fd)
 
 
-class _Stream:
-    """The asynchronous context manager that the SDK expects of a stream in either direction."""
-
-    async def aclose(self) -> None:
-        """Nothing to close."""
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.aclose()
-
-
 class PendingRequests:
     """The requests that are not answered yet.
 
@@ -111,7 +100,7 @@ class PendingRequests:
             await asyncio.wait_for(self._is_empty.wait(), self._timeout_s)
 
 
-class StdinReader(_Stream):
+class StdinReader(MessageStream):
     """The messages that a client writes, one per line. A line that is no message comes as the parser's exception."""
 
     def __init__(self, fd: int, pending: PendingRequests) -> None:
@@ -154,7 +143,7 @@ class StdinReader(_Stream):
             self._loop.call_soon_threadsafe(self._lines.put_nowait, b"")
 
 
-class StdoutWriter(_Stream):
+class StdoutWriter(MessageStream):
     """The messages for the client, one per line."""
 
     def __init__(self, fd: int, pending: PendingRequests) -> None:
