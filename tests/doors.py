@@ -34,7 +34,7 @@ Era = Literal["auto", "legacy"]
 """How the official client connects: `auto` speaks 2026-07-28 with us, `legacy` 2025-11-25."""
 
 Shows = Literal["linked", "embedded", "off"]
-"""What the client says it can show: MCP Apps, nothing in particular, or a name that is known to show no pages."""
+"""What the client can show: MCP Apps, which it declares; pages in results, by the option of the server; or nothing."""
 
 TOKEN = "a-token-for-tests-only"
 
@@ -176,6 +176,8 @@ class Doors:
         shows: Shows = "embedded",
         on_message: Any = None,
     ) -> AsyncIterator[Door]:
+        if shows == "embedded" and ui == "auto":
+            ui = "embedded"
         settings = Settings(
             self.data_dir, AssistantId(assistant), SessionId(session), locale=locale, ui=ui, token=TOKEN
         )
@@ -189,12 +191,11 @@ class Doors:
 
     def _client(self, server: Any, shows: Shows, on_message: Any) -> Client:
         pages = advertise(UI_EXTENSION, {"mimeTypes": [APP_MIME_TYPE]})
-        name = "claude-code" if shows == "off" else "madang-tests"
         return Client(
             server,
             mode=self.kind.era,
             extensions=[pages] if shows == "linked" else [],
-            client_info=types.Implementation(name=name, version="1"),
+            client_info=types.Implementation(name="madang-tests", version="1"),
             read_timeout_seconds=60,
             message_handler=on_message,
         )

@@ -48,7 +48,7 @@ async def test_a_linked_view_can_be_read_as_a_resource_that_fills_itself(memory_
     assert page["_meta"]["ui"]["csp"] == {"connectDomains": [], "resourceDomains": []}
 
 
-async def test_a_client_that_declares_nothing_gets_the_page_inside_the_result(mcp_doors: Doors) -> None:
+async def test_with_the_option_for_it_a_client_gets_the_page_inside_the_result(mcp_doors: Doors) -> None:
     async with mcp_doors.open() as door:
         await door.done("create_playbook", goal="Ship it", workflow=[])
         tools = await door.tools()
@@ -73,7 +73,7 @@ async def test_a_client_that_declares_nothing_gets_the_page_inside_the_result(mc
     assert turned.resource["resource"]["_meta"]["serviceInfo"]["toolName"] == "get_playbook_page"
 
 
-async def test_a_command_line_agent_gets_text_only_and_is_told_to_ask_in_the_chat(mcp_doors: Doors) -> None:
+async def test_a_client_that_declares_nothing_gets_no_page_and_is_told_to_ask_in_the_chat(mcp_doors: Doors) -> None:
     async with mcp_doors.open(shows="off") as door:
         await door.done("create_playbook", goal="Ship it", workflow=[])
         tools = await door.tools()

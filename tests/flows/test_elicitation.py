@@ -110,4 +110,4 @@ async def test_other_clients_get_the_page_or_the_text(tmp_path: Path, era: str, 
 
     assert result.structured_content is not None
     assert result.structured_content["status"] == "awaiting_response"
-    assert [part.type for part in result.content] == ["text", "resource"]
+    assert [part.type for part in result.content] == ["text"]

@@ -22,37 +22,26 @@ from madang.server.sdk import RequestContext
 
 ANSWER = "answer"
 
-# Clients whose forms are known to reach the person. Others declare elicitation and draw nothing, and a question would
-# be lost there; for them it is asked on our page or in the chat, unless `--ask elicit` overrides it.
-DRAWS_FORMS = frozenset({"visual studio code", "visual studio code - insiders"})
-
 
 class Elicitation:
-    """Asks through the client. `always` asks every client that declares elicitation."""
+    """Asks through the client, and takes what it brings back."""
 
-    def __init__(self, provider: Provider, *, always: bool) -> None:
+    def __init__(self, provider: Provider) -> None:
         self._provider = provider
-        self._always = always
 
-    def can_ask(self, context: RequestContext) -> bool:
-        """Tell whether questions of this client go through its own forms."""
-        capabilities = context.session.client_capabilities
-        if capabilities is None or capabilities.elicitation is None:
-            return False
-        client = context.session.client_params
-        return self._always or (client is not None and client.client_info.name.lower() in DRAWS_FORMS)
-
-    async def ask(self, context: RequestContext, call: Call, reply: Reply, form: ElicitationForm) -> dict[str, Any]:
+    async def ask(
+        self, context: RequestContext, call: Call, reply: Reply, form: ElicitationForm
+    ) -> Reply | dict[str, Any]:
         """Ask through the client: at once in the older era, by a round trip since 2026-07-28."""
         if context.protocol_version in MODERN_PROTOCOL_VERSIONS:
             return _input_required(form)
         try:
             result = await context.session.elicit_form(form.message, _schema(form), context.request_id)
         except (NoBackChannelError, MCPError, TimeoutError):
-            return mapping.call_result(reply)  # the question stays open, and its text says how to answer it
+            return reply  # the question stays open, and its text says how to answer it
         return await self._submit(call, form.reply_tool, form.message_id, result, asked_by=reply.tool)
 
-    async def resume(self, call: Call, tool: Tool, params: types.CallToolRequestParams) -> dict[str, Any]:
+    async def resume(self, call: Call, tool: Tool, params: types.CallToolRequestParams) -> Reply:
         """Take the answer that the client brings back, as the outcome of the call that asked."""
         result = (params.input_responses or {}).get(ANSWER)
         if not isinstance(result, types.ElicitResult) or not tool.answered_by or not params.request_state:
@@ -61,12 +50,12 @@ class Elicitation:
 
     async def _submit(
         self, call: Call, reply_tool: str, message_id: str, result: types.ElicitResult, *, asked_by: str
-    ) -> dict[str, Any]:
+    ) -> Reply:
         arguments: dict[str, Any] = {"messageId": message_id, "cancelled": result.action != "accept"}
         if result.action == "accept":
             arguments[ANSWER] = (result.content or {}).get(ANSWER)
         reply = await self._provider.execute_tool(call, reply_tool, arguments)
-        return mapping.call_result(mapping.renamed(reply, asked_by))
+        return mapping.renamed(reply, asked_by)
 
 
 def _input_required(form: ElicitationForm) -> dict[str, Any]:

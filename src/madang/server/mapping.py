@@ -24,14 +24,16 @@ def page_uri(name: str) -> str:
     return f"ui://{name}"
 
 
-def listed_tool(tool: Tool, pages: PageMode) -> dict[str, Any]:
-    """Return a tool as `tools/list` shows it to a client with these pages."""
+def listed_tool(tool: Tool, pages: PageMode, *, with_data: bool = True) -> dict[str, Any]:
+    """Return a tool as `tools/list` shows it to a client with these pages.
+
+    Without data no output schema is listed: clients refuse a result without structured content where there is one.
+    """
     entry: dict[str, Any] = {
         "name": tool.name,
         "title": tool.title,
         "description": tool.description,
         "inputSchema": tool.input_schema,
-        "outputSchema": _result_or_error(tool.output_schema),
         "annotations": {
             "readOnlyHint": tool.effect == "read",
             "destructiveHint": tool.effect == "destroy",
@@ -39,6 +41,8 @@ def listed_tool(tool: Tool, pages: PageMode) -> dict[str, Any]:
             "openWorldHint": False,
         },
     }
+    if with_data:
+        entry["outputSchema"] = _result_or_error(tool.output_schema)
     if pages == "linked":
         ui: dict[str, Any] = {}
         if tool.page:
@@ -69,13 +73,14 @@ def arguments_of(tool: Tool) -> str:
     return " ".join(name if name in required else f"{name}?" for name in tool.input_schema["properties"])
 
 
-def listed_tools(tools: Iterable[Tool], pages: PageMode) -> list[dict[str, Any]]:
+def listed_tools(tools: Iterable[Tool], pages: PageMode, *, with_data: bool = True) -> list[dict[str, Any]]:
     """Return the tools that this client lists.
 
     Tools for the person are hidden from the model wherever the page with their buttons can be shown: a client of linked
     pages hides them by their `visibility`, and one of embedded pages calls them without having listed them.
     """
-    return [listed_tool(tool, pages) for tool in tools if tool.audience == "model" or pages != "embedded"]
+    listed = [tool for tool in tools if tool.audience == "model" or pages != "embedded"]
+    return [listed_tool(tool, pages, with_data=with_data) for tool in listed]
 
 
 def renamed(reply: Reply, tool: str) -> Reply:
@@ -83,8 +88,8 @@ def renamed(reply: Reply, tool: str) -> Reply:
     return replace(reply, tool=tool, text=f"[{tool}]" + reply.text.removeprefix(f"[{reply.tool}]"))
 
 
-def call_result(reply: Reply) -> dict[str, Any]:
-    """Return a reply as a `CallToolResult`."""
+def call_result(reply: Reply, *, with_data: bool = True) -> dict[str, Any]:
+    """Return a reply as a `CallToolResult`, with or without structured content."""
     content: list[dict[str, Any]] = [{"type": "text", "text": reply.text}]
     meta: dict[str, Any] = {}
     if reply.pause is not None:
@@ -97,12 +102,9 @@ def call_result(reply: Reply) -> dict[str, Any]:
     elif reply.refill:
         meta[FRAGMENT_KEY] = reply.refill
     content += [_link(link) for link in reply.links]
-    result: dict[str, Any] = {
-        "resultType": "complete",
-        "content": content,
-        "structuredContent": reply.data,
-        "isError": reply.is_error,
-    }
+    result: dict[str, Any] = {"resultType": "complete", "content": content, "isError": reply.is_error}
+    if with_data:
+        result["structuredContent"] = reply.data
     if meta:
         result["_meta"] = meta
     return result

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, get_args
@@ -17,13 +18,14 @@ from madang.core.ids import AssistantId, SessionId, is_name
 from madang.core.limits import MAX_NAME_CHARS
 from madang.core.phrases import say
 from madang.core.resources import Resource, ResourceList
+from madang.core.results import Reply
 from madang.core.tools import Tool
 from madang.provider.provider import Provider
 from madang.rendering.catalogue import translator
 from madang.rendering.replies import document, error_reply, page_document
 from madang.server import mapping
 from madang.server.change_streams import ChangeStreams
-from madang.server.clients import page_mode
+from madang.server.clients import Delivery, delivery, elicits
 from madang.server.elicitation import Elicitation
 from madang.server.sdk import RequestContext, SdkServer
 from madang.server.stdio import stdio_streams
@@ -48,9 +50,12 @@ class McpServer:
         self._call = call
         self._calls = {pages: replace(call, pages=pages) for pages in get_args(PageMode)}
         self._ui = ui
-        self._elicitation = Elicitation(provider, always=always_elicit)
+        self._always_elicit = always_elicit
+        self._elicitation = Elicitation(provider)
         self._changes = ChangeStreams(provider)
-        self._listed_tools: dict[tuple[PageMode, tuple[str, ...]], list[dict[str, Any]]] = {}
+        self._listed_tools: dict[tuple[Delivery, tuple[str, ...]], tuple[list[Tool], list[dict[str, Any]]]] = {}
+        self._has_one_connection = False
+        self._settled: Delivery | None = None
         self.server: Server[Any] = SdkServer(
             "madang",
             version=__version__,
@@ -80,7 +85,12 @@ class McpServer:
             await self.serve_connection(reader, writer)
 
     async def serve_connection(self, reader: Any, writer: Any) -> None:
-        """Serve one client over a pair of message streams."""
+        """Serve one client over a pair of message streams, and nobody else: what it has listed decides what it is sent.
+
+        Since 2026-07-28 each request names its client by itself, or does not; over one connection the first list or
+        call settles it for all that follow.
+        """
+        self._has_one_connection = True
         await self.server.run(reader, writer, self.server.create_initialization_options())
 
     def _input_schema(self, name: str) -> Mapping[str, Any] | None:
@@ -88,26 +98,35 @@ class McpServer:
         return tool.input_schema if tool else None
 
     async def _list_tools(self, context: RequestContext, _: types.PaginatedRequestParams) -> dict[str, Any]:
-        call = self._call_of(context)
-        tools = await self._provider.available_tools(call)
-        key = call.pages, tuple(tool.name for tool in tools)
-        if key not in self._listed_tools:
-            self._listed_tools[key] = mapping.listed_tools(tools, call.pages)
-        return mapping.cacheable({"tools": self._listed_tools[key]})
+        reached = self._settle(context)
+        tools = await self._provider.available_tools(self._call_of(context))
+        key = reached, tuple(tool.name for tool in tools)
+        listed_from, listed = self._listed_tools.get(key, ([], []))
+        if not all(map(operator.is_, tools, listed_from)) or not listed:
+            # Not listed before, or a service was registered anew: its tools have the same names, and maybe new schemas.
+            listed = mapping.listed_tools(tools, reached.pages, with_data=reached.sends_data)
+            self._listed_tools[key] = tools, listed
+        return mapping.cacheable({"tools": listed})
 
     async def _call_tool(self, context: RequestContext, params: types.CallToolRequestParams) -> dict[str, Any]:
-        call = self._call_of(context)
+        sends_data = self._settle(context).sends_data
         try:
-            if params.request_state is not None:
-                return await self._resume(call, params)
-            reply = await self._provider.execute_tool(call, params.name, params.arguments or {})
-            if reply.form is not None and self._elicitation.can_ask(context):
-                return await self._elicitation.ask(context, call, reply, reply.form)
+            outcome = await self._outcome(context, params)
         except RequestError as error:
             raise self._protocol_error(error) from None
-        return mapping.call_result(reply)
+        return mapping.call_result(outcome, with_data=sends_data) if isinstance(outcome, Reply) else outcome
 
-    async def _resume(self, call: Call, params: types.CallToolRequestParams) -> dict[str, Any]:
+    async def _outcome(self, context: RequestContext, params: types.CallToolRequestParams) -> Reply | dict[str, Any]:
+        """Return the reply to a call, or the request for input that comes before it."""
+        call = self._call_of(context)
+        if params.request_state is not None:
+            return await self._resume(call, params)
+        reply = await self._provider.execute_tool(call, params.name, params.arguments or {})
+        if reply.form is not None and elicits(context.session, always=self._always_elicit):
+            return await self._elicitation.ask(context, call, reply, reply.form)
+        return reply
+
+    async def _resume(self, call: Call, params: types.CallToolRequestParams) -> Reply:
         tool = self._provider.find_tool(params.name)
         if tool is None:
             raise UnknownTool(say("There is no tool '{name}'.", name=params.name[:100]))
@@ -193,9 +212,19 @@ class McpServer:
         names.update({tool.refills: tool for tool in readers if tool.refills})
         return names
 
+    def _delivery(self, context: RequestContext) -> Delivery:
+        return self._settled or delivery(context.session, self._ui)
+
+    def _settle(self, context: RequestContext) -> Delivery:
+        """Return how results reach this client; where there is one connection, it stays so from now on."""
+        reached = self._delivery(context)
+        if self._has_one_connection:
+            self._settled = reached
+        return reached
+
     def _call_of(self, context: RequestContext) -> Call:
         """Return the call of a request: its assistant and session from `_meta`, else the server's own."""
-        call = self._calls[self._ui or page_mode(context.session)]
+        call = self._calls[self._delivery(context).pages]
         meta: Mapping[str, Any] = context.meta or {}
         if ASSISTANT_KEY in meta:
             call = replace(call, assistant_id=AssistantId(_name(meta, ASSISTANT_KEY)))
