@@ -134,6 +134,8 @@ async def test_an_unknown_tool_is_a_protocol_error_and_the_qualified_name_is_tak
             await door.call("no_such_tool")
         with pytest.raises(MCPError, match="There is no tool 'planning__list_playbooks'"):
             await door.call("planning__list_playbooks")
+        with pytest.raises(MCPError, match=r"There is no tool 'add_todos'\. Did you mean 'add_todo'"):
+            await door.call("add_todos")
         qualified = await door.done("playbook__list_playbooks")
 
     assert qualified.text.startswith("[list_playbooks] ")

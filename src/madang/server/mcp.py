@@ -13,10 +13,9 @@ from mcp.shared.exceptions import MCPError
 
 from madang import __version__
 from madang.core.calls import Call, PageMode
-from madang.core.errors import RequestError, ToolError, UnknownTool
+from madang.core.errors import RequestError, ToolError
 from madang.core.ids import AssistantId, SessionId, is_name
 from madang.core.limits import MAX_NAME_CHARS
-from madang.core.phrases import say
 from madang.core.resources import Resource, ResourceList
 from madang.core.results import Reply
 from madang.core.tools import Tool
@@ -129,7 +128,7 @@ class McpServer:
     async def _resume(self, call: Call, params: types.CallToolRequestParams) -> Reply:
         tool = self._provider.find_tool(params.name)
         if tool is None:
-            raise UnknownTool(say("There is no tool '{name}'.", name=params.name[:100]))
+            raise self._provider.unknown_tool(call, params.name)
         return await self._elicitation.resume(call, tool, params)
 
     async def _list_prompts(self, _: RequestContext, __: types.PaginatedRequestParams) -> dict[str, Any]:
@@ -233,8 +232,9 @@ class McpServer:
         return call
 
     def _protocol_error(self, error: RequestError) -> MCPError:
-        message = error.message.render(translator(self._call.locale))
-        return MCPError(code=types.INVALID_PARAMS, message=message, data={"code": error.code})
+        # A JSON-RPC error has no place for a hint of its own, and clients show only the message.
+        parts = [part.render(translator(self._call.locale)) for part in (error.message, error.hint) if part]
+        return MCPError(code=types.INVALID_PARAMS, message=" ".join(parts), data={"code": error.code})
 
 
 def _name(meta: Mapping[str, Any], key: str) -> str:
