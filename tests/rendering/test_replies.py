@@ -10,12 +10,12 @@ from inline_snapshot import snapshot
 from madang.core.calls import PageMode
 from madang.core.documents import Document
 from madang.core.errors import NotFound, Unavailable
-from madang.core.limits import MAX_REPLY_BYTES
+from madang.core.limits import MAX_REPLY_BYTES, MAX_REPLY_ROWS
 from madang.core.paging import span
 from madang.core.phrases import ByPage, Rows, Text, layout, say
 from madang.core.results import Pause, Reply, ShownPage, ToolResult, UiPage
 from madang.rendering.catalogue import translator
-from madang.rendering.replies import MAX_ROWS, error_reply, render_text, reply
+from madang.rendering.replies import error_reply, render_text, reply
 from tests.asking import CALL
 
 ENGLISH = translator("en")
@@ -37,11 +37,19 @@ def test_a_text_is_its_blocks_line_by_line() -> None:
 
 
 def test_fifty_rows_are_shown_and_the_rest_is_told() -> None:
-    exactly = rendered(Rows([layout("row")] * MAX_ROWS, REST))
-    more = rendered("head", Rows([layout("row")] * (MAX_ROWS + 3), REST), "foot")
+    exactly = rendered(Rows([layout("row")] * MAX_REPLY_ROWS, REST))
+    more = rendered("head", Rows([layout("row")] * (MAX_REPLY_ROWS + 3), REST), "foot")
 
-    assert exactly == ["row"] * MAX_ROWS
-    assert more == ["head", *["row"] * MAX_ROWS, "… 3 more after 50.", "foot"]
+    assert exactly == ["row"] * MAX_REPLY_ROWS
+    assert more == ["head", *["row"] * MAX_REPLY_ROWS, "… 3 more after 50.", "foot"]
+
+
+@pytest.mark.parametrize(("start", "following"), [(0, "50, page 2"), (100, "150, page 4"), (60, "110, page 3")])
+def test_a_list_that_is_cut_knows_where_it_goes_on(start: int, following: str) -> None:
+    """The page may repeat rows, where the list did not begin at a page of that size; it skips none."""
+    text = rendered(Rows([layout("row")] * 60, say("… Next: {next}, page {next_page}"), start))
+
+    assert text[-1] == f"… Next: {following}"
 
 
 def test_rows_are_cut_where_the_room_ends() -> None:

@@ -24,5 +24,8 @@ MAX_BODY_VALUES = 2 * MAX_ARGUMENT_VALUES
 MAX_REPLY_BYTES = 8 * 1024
 """Of the text of a reply, about: the renderer cuts what does not fit, and says so."""
 
+MAX_REPLY_ROWS = 50
+"""Of a list in the text of a reply."""
+
 MAX_EXCERPT_BYTES = MAX_REPLY_BYTES - 1_192
 """Of a text that a reply quotes; the rest is for names, ids and words around it, in any language."""

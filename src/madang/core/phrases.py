@@ -99,11 +99,25 @@ between two phrases."""
 class Rows:
     """A list inside a text. It is shown as far as it fits; `rest` then says how to get what was left out.
 
-    `rest` may use the placeholders {shown} and {left_out}.
+    `start` is where the list begins in the whole: an offset, or the number of its first row. `rest` may use the
+    placeholders {shown}, {left_out}, {next} (where the rows that were left out begin) and {next_page} (the first page
+    of {shown} rows that holds one of them, where `start` is an offset).
     """
 
     lines: Sequence[Phrase | Block]
     rest: Phrase
+    start: int = 0
+
+    def rest_after(self, shown: int) -> Phrase:
+        """Return what to say when only the first `shown` rows fit."""
+        values = {
+            "shown": shown,
+            "left_out": len(self.lines) - shown,
+            "next": self.start + shown,
+            # A page that begins in the middle of the shown rows repeats some of them; a later one would skip some.
+            "next_page": self.start // max(shown, 1) + 2,
+        }
+        return Phrase(self.rest.template, {**self.rest.values, **values})
 
 
 Text = Sequence[Line | Rows]

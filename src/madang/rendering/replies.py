@@ -8,14 +8,13 @@ from typing import Any
 
 from madang.core.calls import Call
 from madang.core.errors import MadangError
-from madang.core.limits import MAX_REPLY_BYTES
+from madang.core.limits import MAX_REPLY_BYTES, MAX_REPLY_ROWS
 from madang.core.phrases import Block, Phrase, Rows, Text, Translate, chosen, render_line, say
 from madang.core.resources import Resource
 from madang.core.results import Pause, Reply, ShownPage, ToolResult, UiPage
 from madang.rendering import pages
 from madang.rendering.catalogue import translator
 
-MAX_ROWS = 50
 MIN_ROWS_BYTES = 2 * 1024
 MIN_ROW_BYTES = 300
 
@@ -107,11 +106,14 @@ def render_text(text: Text, translate: Translate) -> str:
     text = chosen(text, shows_page=False)
     blocks = [_lines(block, translate) for block in text]
     whole = "\n".join(chain.from_iterable(blocks))
-    if len(whole.encode()) <= MAX_REPLY_BYTES and max(map(len, blocks), default=0) <= MAX_ROWS:
+    if len(whole.encode()) <= MAX_REPLY_BYTES and max(map(len, blocks), default=0) <= MAX_REPLY_ROWS:
         return whole
     single = [lines[0] for block, lines in zip(text, blocks, strict=True) if not isinstance(block, Rows)]
     rows = [
-        row for block, lines in zip(text, blocks, strict=True) if isinstance(block, Rows) for row in lines[:MAX_ROWS]
+        row
+        for block, lines in zip(text, blocks, strict=True)
+        if isinstance(block, Rows)
+        for row in lines[:MAX_REPLY_ROWS]
     ]
     reserved = min(MIN_ROWS_BYTES, sum(len(row.encode()) + 1 for row in rows))
     max_line_bytes = _max_line_bytes([len(line.encode()) for line in single], MAX_REPLY_BYTES - reserved - len(single))
@@ -123,17 +125,15 @@ def render_text(text: Text, translate: Translate) -> str:
             continue
         fitting, budget_bytes = _fitting_rows(lines, translate, budget_bytes)
         result += fitting
-        left_out = len(lines) - len(fitting)
-        if left_out:
-            rest = Phrase(block.rest.template, {**block.rest.values, "shown": len(fitting), "left_out": left_out})
-            result.append(rest.render(translate))
+        if len(fitting) < len(lines):
+            result.append(block.rest_after(len(fitting)).render(translate))
     return "\n".join(result)
 
 
 def _fitting_rows(rows: list[str], translate: Translate, budget_bytes: int) -> tuple[list[str], int]:
     """Return the rows that fit and what is left of the budget. One row is always shown, truncated if need be."""
     fitting: list[str] = []
-    for row in rows[:MAX_ROWS]:
+    for row in rows[:MAX_REPLY_ROWS]:
         line = row if fitting else _truncate(row, max(budget_bytes, MIN_ROW_BYTES), translate)
         budget_bytes -= len(line.encode()) + 1
         if budget_bytes < 0 and fitting:
