@@ -154,7 +154,7 @@ async def test_an_error_is_shown_and_the_buttons_work_again(madang: ServedMadang
         await host.frame.get_by_role("button", name="Delete: Goal number 1").click()
         status = host.frame.get_by_role("status")
         await expect(status).to_have_text(
-            f"Error: Playbook {ids[0]} not found.\nHint: Use 'list_playbooks' to see the ids there are."
+            f"Error: Playbook {ids[0]} not found.\nHint: Call 'list_playbooks' to see the ids there are."
         )
         await expect(host.frame.locator("h2")).to_have_text(goals(3))
 

@@ -116,7 +116,7 @@ def meant(arguments: dict[str, Any]) -> Any:
         ({"share": float("nan")}, "share: must be a finite number."),
         ({"share": "x"}, "share: must be a number."),
         ({"flag": 1}, "flag: must be true or false."),
-        ({"kind": "c"}, "kind: must be one of 'a' or 'b'."),
+        ({"kind": "c"}, "kind: must be one of 'a', 'b'."),
         ({"names": [1]}, "names.0: must be a string."),
         ({"Names": []}, "Names: is not an argument of this tool."),
         ({"pageSize": "x", "flag": 0}, "pageSize: must be an integer. flag: must be true or false."),

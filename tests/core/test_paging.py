@@ -35,7 +35,6 @@ def test_where_a_page_lies(page: int, page_size: int, total: int, expected: Span
         (9, 10, 25, "Page 9 does not exist: there are 3 pages (25 things)."),
         (2, ALL, 25, "Page 2 does not exist: there are 1 pages (25 things)."),
         (3, ALL, 1001, "Page 3 does not exist: there are 2 pages (1001 things)."),
-        (2, 10, 0, "Page 2 does not exist: there are 0 pages (0 things)."),
     ],
 )
 def test_past_the_end_is_the_last_page_which_a_check_refuses(
@@ -44,10 +43,18 @@ def test_past_the_end_is_the_last_page_which_a_check_refuses(
     last: Page[str] = span(asked, page_size, total).fill([])
 
     assert last.page == max(last.total_pages, 1)
-    check_page(last.page, last, say("things"))
+    check_page(last.page, last, say("things"), "list_things")
     with pytest.raises(OutOfRange) as raised:
-        check_page(asked, last, say("things"))
+        check_page(asked, last, say("things"), "list_things")
     assert str(raised.value) == message
+
+
+@pytest.mark.parametrize("page_size", [10, ALL])
+def test_an_empty_listing_has_one_page_whatever_its_number(page_size: int) -> None:
+    nothing: Page[str] = span(2, page_size, 0).fill([])
+
+    check_page(2, nothing, say("things"), "list_things")
+    assert nothing.page == 1
 
 
 def test_a_filled_page_knows_its_neighbours() -> None:

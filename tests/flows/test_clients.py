@@ -28,7 +28,7 @@ async def test_a_client_that_declares_mcp_apps_gets_linked_views(mcp_doors: Door
     assert shown.page.startswith("<h1")
     assert "<html" not in shown.page
     assert "select-pb-btn" in shown.page
-    assert shown.text.endswith("Status: Agent paused for user interaction (Select/Delete/Navigate buttons available).")
+    assert "\nStatus: Agent paused for user interaction (Select/Delete/Navigate buttons available; " in shown.text
 
 
 async def test_a_linked_view_can_be_read_as_a_resource_that_fills_itself(memory_doors: Doors) -> None:

@@ -234,7 +234,7 @@ _WORDINGS: dict[str, Callable[[Mapping[str, Any]], Phrase]] = {
     "string_too_long": lambda context: say("must have at most {bound} characters", bound=context["max_length"]),
     "too_short": lambda context: say("must have at least {bound} item(s)", bound=context["min_length"]),
     "too_long": lambda context: say("must have at most {bound} items", bound=context["max_length"]),
-    "literal_error": lambda context: say("must be one of {options}", options=context["expected"]),
+    "literal_error": lambda context: say("must be one of {options}", options=context["expected"].replace(" or ", ", ")),
     "page_size": lambda _: say("must be -1 (all) or 1…1000"),
     "empty_patch": lambda _: say("must name at least one field to change"),
     "blank": lambda _: say("must not be blank"),

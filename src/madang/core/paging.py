@@ -88,13 +88,13 @@ def span(page: int, page_size: int, total: int) -> Span:
     return Span(min(page, max(pages, 1)), page_size, total, pages)
 
 
-def check_page(asked: int, page: Page[T], things: Phrase) -> None:
-    """Refuse the last page where a later one was asked for; the first page of an empty listing exists.
+def check_page(asked: int, page: Page[T], things: Phrase, tool: str) -> None:
+    """Refuse the last page where a later one was asked for. An empty listing has one page, whatever its number.
 
     Raises:
-        OutOfRange: with the number of pages, and of `things` in them.
+        OutOfRange: with the number of pages, and of `things` in them; the hint calls `tool` for the last page.
     """
-    if page.page != asked:
+    if page.page != asked and page.total_items:
         raise OutOfRange(
             say(
                 "Page {page} does not exist: there are {pages} pages ({total} {things}).",
@@ -103,5 +103,10 @@ def check_page(asked: int, page: Page[T], things: Phrase) -> None:
                 total=page.total_items,
                 things=things,
             ),
-            hint=say("Use a page from 1 to {pages}.", pages=max(page.total_pages, 1)),
+            hint=say(
+                "Use a page from 1 to {pages}: '{tool}' with page {pages}, pageSize {size} is the last.",
+                pages=page.total_pages,
+                tool=tool,
+                size=page.page_size,
+            ),
         )

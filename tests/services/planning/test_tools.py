@@ -44,7 +44,14 @@ Recent Activity Log (0/10):
 
 Next Actions: Create a goal to get started ('create_goal')\
 """)
-    assert reply.data == {"goal": "", "lastClearedGoal": "", "todos": [], "observations": [], "success": True}
+    assert reply.data == {
+        "goal": "",
+        "lastClearedGoal": "",
+        "todos": [],
+        "observations": [],
+        "success": True,
+        "next": "Next Actions: Create a goal to get started ('create_goal')",
+    }
 
 
 async def test_the_current_state_has_goal_todos_log_and_next_actions(asker: Asker) -> None:
@@ -67,7 +74,7 @@ Active Todos (1/2):
 Recent Activity Log (1/10):
   1. The lift is broken
 
-Next Actions: Continue with pending todos ('mark_todo' when one is done)\
+Next Actions: Continue with pending todos: do ID:2, then 'mark_todo' with id 2\
 """)
     assert state(reply) == {
         "goal": "Move house",
@@ -166,7 +173,10 @@ async def test_an_unknown_todo_lists_the_ids_there_are_and_changes_nothing(
 
     reply = await asker.ask(tool, **arguments)
 
-    assert reply.text == (f"[{tool}] Error: There is no todo with ID {missing}.\nHint: The IDs there are: 1, 2.")
+    assert reply.text == (
+        f"[{tool}] Error: There is no todo with ID {missing}.\n"
+        "Hint: The IDs there are: ID:2 Call a van, ID:1 Find boxes."
+    )
     assert reply.data["error"]["code"] == "not_found"
     assert state(await asker.done("get_current_state")) == state(before)
 
@@ -201,10 +211,8 @@ async def test_the_eleventh_observation_drops_the_oldest_and_says_so(asker: Aske
     reply = await asker.done("add_observation", observation="Seen 10")
 
     assert tenth.data["dropped"] == ""
-    assert reply.text.startswith(
-        "[add_observation] Observation added: Seen 10\n"
-        "The oldest observation was dropped, because only 10 are kept: Seen 0\n"
-    )
+    assert reply.text.startswith("[add_observation] Observation added: Seen 10\n\nCurrent Planning State:\n")
+    assert '  10. Seen 10\nNo longer in the log, which keeps the last 10: "Seen 0"\n\nNext Actions: ' in reply.text
     assert reply.data["dropped"] == "Seen 0"
     assert reply.data["observations"] == [f"Seen {number}" for number in range(1, 11)]
     assert "Recent Activity Log (10/10):\n  1. Seen 1\n" in reply.text
@@ -224,9 +232,9 @@ async def test_next_actions_follow_the_plan(asker: Asker) -> None:
         [
             "Create a goal to get started ('create_goal')",
             "Break the goal into todos ('add_todo')",
-            "Continue with pending todos ('mark_todo' when one is done)",
+            "Continue with pending todos: do ID:1, then 'mark_todo' with id 1",
             "All todos are completed: 'add_todo' for what is missing, or 'clear_goal' when the goal is reached",
-            "Create a goal to get started ('create_goal')",
+            "Set the next goal with 'create_goal'",
         ]
     )
 

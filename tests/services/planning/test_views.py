@@ -50,11 +50,12 @@ def test_the_state_as_a_result() -> None:
                 [layout("  {number}. {text}", number=1, text="Rain")],
                 say("  … {left_out} more, too long to show here."),
             ),
-            "",
+        ],
+        next=[
             say(
                 "Next Actions: {actions}",
-                actions=say("Continue with pending todos ('mark_todo' when one is done)"),
-            ),
+                actions=say("Continue with pending todos: do ID:{id}, then 'mark_todo' with id {id}", id=2),
+            )
         ],
         data=views.PlanOutcome(
             goal="이사",
@@ -75,7 +76,7 @@ def test_what_changed_stands_beside_the_state() -> None:
     assert views.session_cleared(Plan()).data == views.PlanOutcome()
 
 
-def test_every_text_ends_with_the_state() -> None:
+def test_every_text_ends_with_the_state_and_what_to_do_next() -> None:
     state = views.state_lines(PLAN)
 
     for result in (
@@ -88,13 +89,135 @@ def test_every_text_ends_with_the_state() -> None:
         views.session_cleared(PLAN),
     ):
         assert list(result.text)[2:] == state
+        assert list(result.next) == [views.next_actions(PLAN)]
 
 
 def test_the_state_in_korean_keeps_names_and_ids() -> None:
-    text = render_text(views.state_lines(PLAN), translator("ko"))
+    state = PLAN.state.model_copy(update={"goal": ""})
+    results = (
+        views.current_state(PLAN),
+        views.goal_cleared(PLAN.model_copy(update={"state": state}), "이사"),
+        views.observation_added(PLAN, "Old"),
+        views.current_state(Plan()),
+    )
 
-    assert "ID:2 [ ] Van" in text
-    assert "'mark_todo'" in text
+    texts = [render_text([*result.text, "", *result.next], translator("ko")) for result in results]
+
+    assert texts == snapshot(
+        [
+            """\
+현재 계획 상태:
+
+목표: 이사
+이전 목표: Find a flat
+
+진행 중인 할 일 (1/2):
+  ID:2 [ ] Van
+  ID:1 [✓] Boxes — twelve
+
+최근 활동 기록 (1/10):
+  1. Rain
+
+다음 행동: 남은 할 일을 계속하세요: ID:2을(를) 하고 'mark_todo'를 id 2(으)로 호출\
+""",
+            """\
+목표를 지웠습니다: "이사"
+
+현재 계획 상태:
+
+목표: 없음
+이전 목표: Find a flat
+
+진행 중인 할 일 (1/2):
+  ID:2 [ ] Van
+  ID:1 [✓] Boxes — twelve
+
+최근 활동 기록 (1/10):
+  1. Rain
+
+다음 행동: 'create_goal'로 다음 목표를 정하세요\
+""",
+            """\
+관찰을 추가했습니다: Rain
+
+현재 계획 상태:
+
+목표: 이사
+이전 목표: Find a flat
+
+진행 중인 할 일 (1/2):
+  ID:2 [ ] Van
+  ID:1 [✓] Boxes — twelve
+
+최근 활동 기록 (1/10):
+  1. Rain
+마지막 10개만 남기는 기록에서 빠진 것: "Old"
+
+다음 행동: 남은 할 일을 계속하세요: ID:2을(를) 하고 'mark_todo'를 id 2(으)로 호출\
+""",
+            """\
+현재 계획 상태:
+
+목표: 활성 목표 없음
+
+진행 중인 할 일 (0/0):
+  할 일 없음
+
+최근 활동 기록 (0/10):
+  최근 관찰 없음
+
+다음 행동: 목표를 만들어 시작하세요 ('create_goal')\
+""",
+        ]
+    )
+
+
+def test_a_cleared_goal_asks_for_the_next_one_and_what_was_dropped_stands_below_the_log() -> None:
+    state = PLAN.state.model_copy(update={"goal": ""})
+    cleared = views.goal_cleared(PLAN.model_copy(update={"state": state}), "이사")
+    added = views.observation_added(PLAN, "Old")
+
+    texts = [render_text([*result.text, "", *result.next], translator("en")) for result in (cleared, added)]
+
+    assert texts == snapshot(
+        [
+            """\
+Goal cleared: "이사"
+
+Current Planning State:
+
+Goal: none
+Previous Goal: Find a flat
+
+Active Todos (1/2):
+  ID:2 [ ] Van
+  ID:1 [✓] Boxes — twelve
+
+Recent Activity Log (1/10):
+  1. Rain
+
+Next Actions: Set the next goal with 'create_goal'\
+""",
+            """\
+Observation added: Rain
+
+Current Planning State:
+
+Goal: 이사
+Previous Goal: Find a flat
+
+Active Todos (1/2):
+  ID:2 [ ] Van
+  ID:1 [✓] Boxes — twelve
+
+Recent Activity Log (1/10):
+  1. Rain
+No longer in the log, which keeps the last 10: "Old"
+
+Next Actions: Continue with pending todos: do ID:2, then 'mark_todo' with id 2\
+""",
+        ]
+    )
 
 
 def test_the_words_of_each_change() -> None:
@@ -128,10 +251,7 @@ def test_the_words_of_each_change() -> None:
             "Cleared 2 todo(s): ID 1, 2",
             "No todos to clear.",
             "Observation added: Rain",
-            """\
-Observation added: Rain
-The oldest observation was dropped, because only 10 are kept: Old\
-""",
+            "Observation added: Rain",
             "Goal, todos and observations of this session were cleared.",
         ]
     )

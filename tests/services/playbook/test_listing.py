@@ -41,7 +41,7 @@ async def test_an_empty_list_has_no_page_and_no_pause(asker: Asker, tool: str) -
     reply = await asker.ask(tool, page=1, pageSize=10)
 
     assert reply.text == (
-        f"[{tool}] No playbooks found for agent test-agent.\nNote: Use 'create_playbook' to make one."
+        f"[{tool}] No playbooks found for agent test-agent.\n\nNote: Use 'create_playbook' to make one."
     )
     assert (reply.page, reply.pause, reply.is_error) == (None, None, False)
     assert reply.data == {
@@ -55,7 +55,23 @@ async def test_an_empty_list_has_no_page_and_no_pause(asker: Asker, tool: str) -
             "items": [],
         },
         "formattedText": "",
+        "next": "Note: Use 'create_playbook' to make one.",
     }
+
+
+@pytest.mark.parametrize("tool", LISTS)
+@pytest.mark.parametrize("size", [2, -1])
+async def test_none_is_the_empty_page_whatever_its_number(asker: Asker, tool: str, size: int) -> None:
+    reply = await asker.done(tool, page=2, pageSize=size)
+
+    assert reply.text.startswith(f"[{tool}] No playbooks found for agent test-agent.\n")
+    assert reply.data["page"]["page"] == 1
+
+
+async def test_no_runs_are_the_empty_page_whatever_its_number(asker: Asker) -> None:
+    reply = await asker.done("list_playbook_runs", page=2, pageSize=2)
+
+    assert reply.text.startswith("[list_playbook_runs] No playbook has been selected yet.\n")
 
 
 async def test_list_answers_with_text_alone_and_never_pauses(asker: Asker) -> None:
@@ -82,18 +98,49 @@ async def test_show_answers_with_text_and_a_page_and_pauses(asker: Asker) -> Non
 
     reply = await asker.done("show_playbooks")
 
-    created_at = reply.data["page"]["items"][0]["createdAt"]
+    day = reply.data["page"]["items"][0]["createdAt"][:10]
     assert reply.text == (
         "[show_playbooks] Displaying 1 playbook(s) in interactive UI.\n"
         "Current page: 1 of 1\n"
         "\n"
         "Playbooks on this page:\n"
-        f'1. id:{id} goal:"Goal 0" initial:"" steps:0 createdAt:{created_at}\n'
+        f'1. id:{id} goal:"Goal 0" steps:0 createdAt:{day}\n'
         "\n"
-        "Status: Agent paused for user interaction (Select/Delete/Navigate buttons available)."
+        "Status: Agent paused for user interaction (Select/Delete/Navigate buttons available; "
+        "call no tool now, end your turn and wait for the person)."
     )
     assert reply.pause == "choice"
     assert document(reply).startswith("<!doctype html>")
+
+
+@pytest.mark.parametrize("locale", ["en", "ko"])
+async def test_where_no_page_is_shown_the_text_claims_none_and_says_to_ask(asker: Asker, locale: str) -> None:
+    await given(asker, 3)
+    terminal = asker.with_call(pages="off", locale=locale)
+
+    replies = [await terminal.done(tool, page=1, pageSize=2) for tool in ("show_playbooks", "get_playbook_page")]
+
+    for reply in replies:
+        assert (reply.page, reply.pause) == (None, "choice")
+        assert "'select_playbook'" in reply.text.rpartition("\n")[2]
+        assert "'select_playbook'" in reply.data["next"]
+        assert reply.data["pause"] == {"kind": "choice", "status": "waiting"}
+        assert not re.search("Displaying|interactive|buttons|버튼", reply.text)
+
+
+@pytest.mark.parametrize("pages", ["off", "linked"])
+async def test_twenty_playbooks_to_choose_from_cost_at_most_three_kilobytes(asker: Asker, pages: str) -> None:
+    for number in range(20):
+        await asker.done(
+            "create_playbook",
+            goal=f"Publish the weekly report of team {number}",
+            initialCommand="Write the report of this week and send it to everybody",
+            workflow=[STEP],
+        )
+
+    reply = await asker.with_call(pages=pages).done("show_playbooks")
+
+    assert len(reply.text.encode()) <= 3 * 1024
 
 
 async def test_turning_the_page_stays_paused(asker: Asker) -> None:
@@ -101,15 +148,16 @@ async def test_turning_the_page_stays_paused(asker: Asker) -> None:
 
     reply = await asker.done("get_playbook_page", page=2, pageSize=2)
 
-    dates = [item["createdAt"] for item in reply.data["page"]["items"]]
+    days = [item["createdAt"][:10] for item in reply.data["page"]["items"]]
     assert reply.text == (
         "[get_playbook_page] Navigated to page 2 of 3.\n"
         "Displaying 2 of 5 total playbook(s):\n"
         "\n"
-        f'3. id:{ids[2]} goal:"Goal 2" initial:"" steps:0 createdAt:{dates[0]}\n'
-        f'4. id:{ids[3]} goal:"Goal 3" initial:"" steps:0 createdAt:{dates[1]}\n'
+        f'3. id:{ids[2]} goal:"Goal 2" steps:0 createdAt:{days[0]}\n'
+        f'4. id:{ids[3]} goal:"Goal 3" steps:0 createdAt:{days[1]}\n'
         "\n"
-        "Status: Agent paused for user interaction (Select/Delete/Navigate buttons available)."
+        "Status: Agent paused for user interaction (Select/Delete/Navigate buttons available; "
+        "call no tool now, end your turn and wait for the person)."
     )
     assert reply.pause == "choice"
     assert "Page 2 of 3 (5 total)" in document(reply)
@@ -209,11 +257,74 @@ async def test_a_long_list_shows_fifty_rows_and_says_how_to_read_the_rest(asker:
 
     rows = re.findall(r"^\d+\. id:", reply.text, flags=re.MULTILINE)
     assert len(rows) == 50
-    assert "… 10 more on this page. Use 'list_playbooks' with pageSize 50 to read them page by page." in reply.text
+    assert "\n… 10 more on this page. Next: 'list_playbooks' with page 2, pageSize 50.\n" in reply.text
     assert len(reply.text.encode()) < 8.5 * 1024
     assert len(reply.data["page"]["items"]) == 60
     assert rest.text.count(" id:") == 10
     assert "\n51. id:" in rest.text
+
+
+async def test_a_list_with_more_pages_names_the_call_for_the_next_one(asker: Asker) -> None:
+    for number in range(7):
+        await asker.done("create_playbook", goal=f"even {2 * number}", workflow=[])
+
+    plain = await asker.done("list_playbooks", page=2, pageSize=3)
+    sorted_matches = await asker.done("list_playbooks", pageSize=3, query="even", sortBy="goal", sortOrder="desc")
+    last = await asker.done("list_playbooks", page=3, pageSize=3)
+
+    note = "Note: Use 'get_playbook' to view details or 'select_playbook' to execute a playbook."
+    assert plain.text.endswith(f"\n\nNext page: 'list_playbooks' with page 3, pageSize 3.\n{note}")
+    assert plain.data["next"] == f"Next page: 'list_playbooks' with page 3, pageSize 3.\n{note}"
+    following = "Next page: 'list_playbooks' with page 2, pageSize 3, query \"even\", sortBy goal, sortOrder desc."
+    assert following in sorted_matches.text
+    assert "Next" not in last.text
+
+
+async def test_runs_with_more_pages_name_the_call_for_the_next_one(asker: Asker) -> None:
+    (id,) = await given(asker, 1)
+    for _ in range(3):
+        await asker.done("select_playbook", id=id)
+
+    every = await asker.done("list_playbook_runs", pageSize=2)
+    of_one = await asker.done("list_playbook_runs", pageSize=2, id=id)
+
+    assert "\nNext page: 'list_playbook_runs' with page 2, pageSize 2.\n" in every.text
+    assert f"\nNext page: 'list_playbook_runs' with page 2, pageSize 2, id {id}.\n" in of_one.text
+
+
+@pytest.mark.parametrize(("page", "size"), [(1, -1), (1, 100), (2, 60), (2, 71), (3, 7)])
+@pytest.mark.parametrize("goal", ["Goal", "주간 보고서를 써서 팀에 보내고 다음 주 계획을 정리하기 " * 3])
+async def test_whoever_follows_the_next_calls_reads_every_row(asker: Asker, page: int, size: int, goal: str) -> None:
+    """Long goals end a text before its fifty rows; the call that it names must skip none."""
+    await asker.done("list_playbooks")
+    contents = [PlaybookContent(goal=f"{number} {goal}", workflow=[]) for number in range(150)]
+    await PlaybookStore(asker.database).add(asker.call, contents)
+    first = 0 if size == -1 else (page - 1) * size
+    rows: list[int] = []
+
+    for _ in range(60):
+        text = (await asker.done("list_playbooks", page=page, pageSize=size)).text
+        rows += [int(number) for number in re.findall(r"^(\d+)\. id:", text, flags=re.MULTILINE)]
+        following = re.search(r"Next(?: page)?: 'list_playbooks' with page (\d+), pageSize (\d+)\.", text)
+        if following is None:
+            break
+        page, size = map(int, following.groups())
+
+    assert sorted(set(rows)) == list(range(first + 1, 151))
+
+
+async def test_a_choice_that_is_cut_names_no_next_page(asker: Asker) -> None:
+    """The agent is paused there: it should ask, not read on."""
+    await given(asker, 60)
+
+    shown = await asker.done("show_playbooks")
+    hidden = await asker.with_call(pages="off").done("show_playbooks")
+
+    for reply in (shown, hidden):
+        assert "\n… 10 more are not listed here; 'list_playbooks' with a query finds them.\n" in reply.text
+        assert "Next" not in reply.text
+    assert "\nThe person sees 50 of them at a time.\n" in shown.text
+    assert "The person sees" not in hidden.text
 
 
 @pytest.mark.parametrize("tool", LISTS)
@@ -249,7 +360,8 @@ async def test_a_page_past_the_end_names_the_number_of_pages(asker: Asker, tool:
     reply = await asker.ask(tool, page=9, pageSize=10)
 
     assert reply.text == (
-        f"[{tool}] Error: Page 9 does not exist: there are 3 pages (25 playbooks).\nHint: Use a page from 1 to 3."
+        f"[{tool}] Error: Page 9 does not exist: there are 3 pages (25 playbooks).\n"
+        f"Hint: Use a page from 1 to 3: '{tool}' with page 3, pageSize 10 is the last."
     )
     assert reply.data["error"]["code"] == "out_of_range"
     assert (reply.page, reply.pause) == (None, None)
@@ -303,10 +415,8 @@ async def test_list_show_and_turn_agree_about_the_page(asker: Asker) -> None:
 
     listed, shown, turned = [(await asker.done(tool, page=1, pageSize=2)).data for tool in LISTS]
 
-    for data in (listed, shown, turned):
-        data.pop("next", None)
-        data.pop("pause", None)
-    assert listed == shown == turned
+    assert listed["page"] == shown["page"] == turned["page"]
+    assert shown["formattedText"] == turned["formattedText"]
 
 
 async def test_only_the_assistants_own_playbooks_are_counted_and_paged(asker: Asker) -> None:
@@ -375,7 +485,7 @@ async def test_every_word_of_a_query_must_be_in_goal_or_command(asker: Asker) ->
     assert goals(both) == ["Deploy the app", "Deploy the docs"]
     assert goals(one) == ["Deploy the app"]
     assert none.text == (
-        '[list_playbooks] No playbooks matching "deploy bug" found for agent test-agent.\n'
+        '[list_playbooks] No playbooks matching "deploy bug" found for agent test-agent.\n\n'
         "Note: Use 'list_playbooks' without a query to see all."
     )
 
@@ -474,6 +584,42 @@ async def test_the_page_has_the_hooks_that_other_programs_look_for(asker: Asker)
     assert 'class="nav-page-btn"' in html
     assert "window.parent.postMessage" in html
     assert "Page 1 of 2 (3 total)" in html
+
+
+async def test_the_list_and_its_items_have_the_hooks_of_a_listing(asker: Asker) -> None:
+    await given(asker, 3)
+
+    html = document(await asker.done("show_playbooks"))
+
+    assert html.count('id="pb-list"') == 1
+    assert html.count('<li class="pb-item"') == 3
+
+
+@pytest.mark.parametrize(
+    ("tool", "page", "size", "screen"),
+    [
+        ("show_playbooks", 1, -1, (1, 51)),
+        ("show_playbooks", 2, 60, (51, 101)),
+        ("get_playbook_page", 1, -1, (1, 51)),
+        ("get_playbook_page", 2, 100, (101, 121)),
+    ],
+)
+async def test_the_person_sees_at_most_fifty_rows_and_turns_them(
+    asker: Asker, tool: str, page: int, size: int, screen: tuple[int, int]
+) -> None:
+    await given_many(asker, 120)
+
+    html = document(await asker.done(tool, page=page, pageSize=size))
+
+    first, end = screen
+    assert re.findall(r"<h2[^>]*>Goal (\d+)</h2>", html) == [str(number - 1) for number in range(first, end)]
+    number = first // 50 + 1
+    assert f"Page {number} of 3 (120 total)" in html
+    turns = re.findall(r'data-tool="get_playbook_page" data-args="([^"]*)"( disabled)?', html)
+    assert [(json.loads(unescape(arguments)), bool(disabled)) for arguments, disabled in turns] == [
+        ({"page": number - 1, "pageSize": 50}, number == 1),
+        ({"page": number + 1, "pageSize": 50}, number == 3),
+    ]
 
 
 async def test_previous_is_disabled_on_the_first_page(asker: Asker) -> None:

@@ -66,7 +66,7 @@ async def test_a_new_playbook_has_every_field_it_was_given_and_those_it_gets(ask
         "updatedAt": created_at,
         "version": 1,
     }
-    assert (await asker.done("get_playbook", id=id)).data == {"playbook": playbook}
+    assert (await asker.done("get_playbook", id=id)).data["playbook"] == playbook
 
 
 async def test_a_step_that_only_says_what_it_does_gets_an_id_and_empty_rest(asker: Asker) -> None:
@@ -185,13 +185,13 @@ async def test_a_playbook_is_read_with_everything_in_it(asker: Asker) -> None:
     reply = await asker.done("get_playbook", id=playbook["id"])
 
     assert reply.text == (
-        f"[get_playbook] Retrieved playbook details for ID: {playbook['id']}\n"
+        f"[get_playbook] Retrieved playbook details for ID: {playbook['id']} (only read, not started)\n"
         "\n"
         f"ID: {playbook['id']}\n"
         "Goal: Ship it\n"
         "Initial command: ship\n"
         "Workflow (2 steps):\n"
-        "  1. Build the wheel | tool: execute_shell (make it) | needs: version | gives: wheel\n"
+        "  1. Build the wheel | id: build | tool: execute_shell (make it) | needs: version | gives: wheel\n"
         "  2. Rest | purpose: calm down\n"
         "Success criteria: It is out\n"
         "Required artifacts: wheel, tag\n"
@@ -210,9 +210,10 @@ async def test_a_long_workflow_can_be_read_from_a_later_step(asker: Asker) -> No
 
     assert "  50. Step number 50\n" in first.text
     assert "Step number 51" not in first.text
-    assert f"… 70 more step(s). Use 'get_playbook' with id {playbook['id']} and a later fromStep" in first.text
+    assert f"\n  … 70 more step(s). Next: 'get_playbook' with id {playbook['id']}, fromStep 51.\n" in first.text
     assert "  51. Step number 51\n" in second.text
     assert "  100. Step number 100\n" in second.text
+    assert f"\n  … 20 more step(s). Next: 'get_playbook' with id {playbook['id']}, fromStep 101.\n" in second.text
     assert len(second.data["playbook"]["workflow"]) == 120
 
 
@@ -229,7 +230,7 @@ async def test_selecting_gives_instructions_to_proceed(asker: Asker) -> None:
         f"ID: {playbook['id']}\n"
         "Goal: Ship it\n"
         "Workflow (1 steps):\n"
-        "  1. Build the wheel | tool: execute_shell (make it) | needs: version | gives: wheel\n"
+        "  1. Build the wheel | id: build | tool: execute_shell (make it) | needs: version | gives: wheel\n"
         f"Created: {playbook['createdAt']} | Updated: {playbook['createdAt']} | Version: 1\n"
         "---\n"
         "\n"
@@ -239,10 +240,29 @@ async def test_selecting_gives_instructions_to_proceed(asker: Asker) -> None:
         "3. Begin executing the tasks according to the defined steps\n"
         "4. Track progress (use 'mark_todo') and verify against success criteria\n"
         "\n"
-        "You may now proceed with execution."
+        "You may now proceed with execution: call 'add_todo' for the first step now, without asking the person."
     )
-    assert reply.data == {"playbook": playbook}
+    assert reply.data == {"playbook": playbook, "next": reply.text[reply.text.index("Instructions:") :]}
     assert (reply.page, reply.pause) == (None, None)
+
+
+async def test_only_step_ids_that_an_author_gave_are_shown(asker: Asker) -> None:
+    playbook = await created(asker, workflow=[{"description": "One"}, {"stepId": "two", "description": "Two"}])
+
+    for tool in ("get_playbook", "select_playbook"):
+        text = (await asker.done(tool, id=playbook["id"])).text
+        assert "\n  1. One\n  2. Two | id: two\n" in text
+
+
+async def test_a_playbook_without_steps_leaves_the_first_one_to_the_agent(asker: Asker) -> None:
+    playbook = await created(asker, workflow=[])
+
+    reply = await asker.done("select_playbook", id=playbook["id"])
+
+    assert reply.text.endswith(
+        "\nYou may now proceed with execution: this playbook has no steps, so call 'add_todo' for the first one of "
+        "your own now, without asking the person."
+    )
 
 
 async def test_each_selection_is_a_run_with_the_version_of_that_moment(asker: Asker) -> None:
@@ -376,7 +396,8 @@ async def test_a_stale_version_is_a_conflict_and_changes_nothing(asker: Asker) -
 
     assert second.text == (
         f"[update_playbook] Error: Playbook {playbook['id']} is at version 2, not 1. Nothing was changed.\n"
-        "Hint: Use 'get_playbook' to read it again, then patch that version."
+        f"Hint: Call 'get_playbook' with id {playbook['id']} to read it again, then 'update_playbook' with "
+        "expectedVersion 2."
     )
     assert second.data["error"]["code"] == "conflict"
     assert (await asker.done("get_playbook", id=playbook["id"])).data["playbook"] == first.data["playbook"]
@@ -397,7 +418,7 @@ async def test_deleting_is_confirmed_and_final(asker: Asker) -> None:
         "\n"
         "This playbook is no longer available. Use 'list_playbooks' to see remaining playbooks."
     )
-    assert reply.data == {"success": True, "id": first}
+    assert (reply.data["success"], reply.data["id"]) == (True, first)
     assert again.error_code == "not_found"
     assert goals(await asker.done("list_playbooks")) == ["Goal 1"]
     assert (await asker.done("get_playbook", id=second)).data["playbook"]["goal"] == "Goal 1"
@@ -415,7 +436,7 @@ async def test_another_assistants_playbook_is_refused(asker: Asker, tool: str, a
 
     assert reply.text == (
         f"[{tool}] Error: Playbook {playbook['id']} does not belong to the current assistant (other).\n"
-        "Hint: Use 'list_playbooks' to see the playbooks of this assistant."
+        "Hint: Call 'list_playbooks' to see the playbooks of this assistant."
     )
     assert reply.data["error"]["code"] == "denied"
     assert (await asker.done("get_playbook", id=playbook["id"])).data["playbook"] == playbook
@@ -433,7 +454,7 @@ async def test_another_users_playbook_is_answered_like_one_that_is_not_there(
     missing = await stranger.ask(tool, id="nothing", **arguments)
 
     assert theirs.text == (
-        f"[{tool}] Error: Playbook {playbook['id']} not found.\nHint: Use 'list_playbooks' to see the ids there are."
+        f"[{tool}] Error: Playbook {playbook['id']} not found.\nHint: Call 'list_playbooks' to see the ids there are."
     )
     assert theirs.text == missing.text.replace("nothing", playbook["id"])
     assert theirs.data["error"]["code"] == "not_found"

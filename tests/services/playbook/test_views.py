@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import textwrap
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from inline_snapshot import snapshot
 
+from madang.core.calls import LOCALES, Locale, PageMode
 from madang.core.paging import Page, span
-from madang.core.phrases import Rows, layout, say
+from madang.core.phrases import Rows, chosen, layout, say
 from madang.core.results import ToolResult
 from madang.rendering.catalogue import translator
-from madang.rendering.replies import render_text
+from madang.rendering.replies import render_text, reply
 from madang.services.playbook.domain import Playbook, PlaybookSummary, Selection, Step, SuccessCriteria
 from madang.services.playbook.views import listings, playbooks
 from tests.asking import CALL
@@ -50,6 +53,17 @@ def page_of(number: int, page_size: int, total: int) -> Page[PlaybookSummary]:
     return place.fill([summary(n) for n in range(place.offset + 1, last + 1)])
 
 
+def folded(text: str) -> str:
+    """Return `text` with its long lines folded, to fit into a snapshot in either language."""
+    return "\n".join(line if len(line) <= 85 else textwrap.fill(line, 58) for line in text.split("\n"))
+
+
+def words(result: ToolResult[Any], locale: Locale = "en", *, shows_page: bool = False) -> str:
+    """Return the text of a result with what to do next, for a reader who sees the page or not."""
+    text = chosen([*result.text, "", *result.next], shows_page=shows_page)
+    return render_text(text, translator(locale))
+
+
 def test_a_listing_is_rows_with_their_number_in_the_whole() -> None:
     page = page_of(2, 2, 5)
     row = '{number}. id:{id} goal:"{goal}" initial:"{command}" steps:{steps} createdAt:{at}'
@@ -65,25 +79,36 @@ def test_a_listing_is_rows_with_their_number_in_the_whole() -> None:
             Rows(
                 rows,
                 say(
-                    "… {left_out} more on this page. "
-                    "Use 'list_playbooks' with pageSize {shown} to read them page by page."
+                    "… {left_out} more on this page. Next: 'list_playbooks' with page {next_page}, "
+                    "pageSize {shown}{others}.",
+                    others="",
                 ),
+                start=2,
             ),
-            "",
-            say("Note: Use 'get_playbook' to view details or 'select_playbook' to execute a playbook."),
         ],
         data=listings.PlaybookListing(page=page, formatted_text="\n".join(map(str, rows))),
+        next=[
+            say(
+                "Next page: '{tool}' with page {page}, pageSize {size}{others}.",
+                tool="list_playbooks",
+                page=3,
+                size=2,
+                others="",
+            ),
+            say("Note: Use 'get_playbook' to view details or 'select_playbook' to execute a playbook."),
+        ],
     )
 
 
 def test_showing_and_turning_declare_the_same_page_and_pause() -> None:
     page = page_of(2, 2, 5)
 
-    shown, turned = listings.playbooks_shown(CALL, page), listings.page_turned(CALL, page, 2)
+    shown, turned = listings.playbooks_shown(CALL, page, page), listings.page_turned(CALL, page, page, 2)
 
     assert shown.page == turned.page
     assert shown.pause == turned.pause
-    assert shown.data == turned.data == listings.playbooks_listed(CALL, page, "").data
+    assert shown.data == turned.data
+    assert shown.data.page == listings.playbooks_listed(CALL, page, "").data.page
     assert shown.page is not None
     assert (shown.page.name, shown.page.context) == ("playbooks/list", {"page": page})
 
@@ -92,23 +117,21 @@ def test_showing_and_turning_declare_the_same_page_and_pause() -> None:
     "result",
     [
         listings.playbooks_listed(CALL, NOTHING, ""),
-        listings.playbooks_shown(CALL, NOTHING),
-        listings.page_turned(CALL, NOTHING, 1),
+        listings.playbooks_shown(CALL, NOTHING, NOTHING),
+        listings.page_turned(CALL, NOTHING, NOTHING, 1),
     ],
 )
 def test_nothing_has_no_page_and_no_pause(result: ToolResult[listings.PlaybookListing]) -> None:
     assert result == ToolResult(
-        text=[
-            say("No playbooks found for agent {agent}.", agent="test-agent"),
-            say("Note: Use 'create_playbook' to make one."),
-        ],
+        text=[say("No playbooks found for agent {agent}.", agent="test-agent")],
         data=listings.PlaybookListing(page=NOTHING, formatted_text=""),
+        next=[say("Note: Use 'create_playbook' to make one.")],
     )
 
 
 def test_the_words_of_changes() -> None:
     created, updated, deleted = [
-        render_text(result.text, translator("en"))
+        words(result)
         for result in (
             playbooks.playbook_created(PLAYBOOK),
             playbooks.playbook_updated(PLAYBOOK),
@@ -146,7 +169,7 @@ def test_selections_are_rows_too() -> None:
     selection = Selection(id="run-1", playbook_id="pb-1", goal="배포", version=2, session_id="s", selected_at=AT)
     page = span(1, -1, 1).fill([selection])
 
-    assert render_text(listings.selections_listed(page).text, translator("en")) == snapshot("""\
+    assert words(listings.selections_listed(page)) == snapshot("""\
 Found 1 run(s), newest first.
 Showing page 1 of 1 (1 items on this page):
 
@@ -159,4 +182,241 @@ Note: Use 'get_playbook' to view a playbook as it is now.\
 def test_views_do_not_know_how_the_client_shows_pages() -> None:
     page = page_of(1, 2, 5)
 
-    assert listings.playbooks_shown(replace(CALL, pages="off"), page) == listings.playbooks_shown(CALL, page)
+    assert listings.playbooks_shown(replace(CALL, pages="off"), page, page) == listings.playbooks_shown(
+        CALL, page, page
+    )
+
+
+@pytest.mark.parametrize("pages", ["linked", "off"])
+def test_a_choice_in_either_language_for_either_reader(pages: PageMode) -> None:
+    page = page_of(2, 2, 5)
+
+    texts = {
+        locale: [
+            folded(reply("playbook", tool, replace(CALL, pages=pages, locale=locale), result).text)
+            for tool, result in (
+                ("show_playbooks", listings.playbooks_shown(CALL, page, page)),
+                ("get_playbook_page", listings.page_turned(CALL, page, page, 9)),
+            )
+        ]
+        for locale in LOCALES
+    }
+
+    if pages == "linked":
+        assert texts == snapshot(
+            {
+                "en": [
+                    """\
+[show_playbooks] Displaying 5 playbook(s) in interactive UI.
+Current page: 2 of 3
+
+Playbooks on this page:
+3. id:pb-3 goal:"Goal 3" steps:3 createdAt:2026-01-02
+4. id:pb-4 goal:"Goal 4" steps:4 createdAt:2026-01-02
+
+Status: Agent paused for user interaction
+(Select/Delete/Navigate buttons available; call no tool
+now, end your turn and wait for the person).\
+""",
+                    """\
+[get_playbook_page] Navigated to page 2 of 3.
+Page 9 does not exist; this is the last page.
+Displaying 2 of 5 total playbook(s):
+
+3. id:pb-3 goal:"Goal 3" steps:3 createdAt:2026-01-02
+4. id:pb-4 goal:"Goal 4" steps:4 createdAt:2026-01-02
+
+Status: Agent paused for user interaction
+(Select/Delete/Navigate buttons available; call no tool
+now, end your turn and wait for the person).\
+""",
+                ],
+                "ko": [
+                    """\
+[show_playbooks] 플레이북 5개를 대화형 화면에 표시합니다.
+현재 페이지: 2/3
+
+이 쪽의 플레이북:
+3. id:pb-3 goal:"Goal 3" steps:3 createdAt:2026-01-02
+4. id:pb-4 goal:"Goal 4" steps:4 createdAt:2026-01-02
+
+상태: 사용자 상호작용을 위해 에이전트가 일시 중지되었습니다 (선택/삭제/이동 버튼 사용 가능; 지금은
+도구를 호출하지 말고 차례를 마친 뒤 사용자를 기다리세요).\
+""",
+                    """\
+[get_playbook_page] 3쪽 중 2쪽으로 이동했습니다.
+9쪽은 없습니다. 이것이 마지막 쪽입니다.
+전체 5개 중 플레이북 2개를 표시합니다:
+
+3. id:pb-3 goal:"Goal 3" steps:3 createdAt:2026-01-02
+4. id:pb-4 goal:"Goal 4" steps:4 createdAt:2026-01-02
+
+상태: 사용자 상호작용을 위해 에이전트가 일시 중지되었습니다 (선택/삭제/이동 버튼 사용 가능; 지금은
+도구를 호출하지 말고 차례를 마친 뒤 사용자를 기다리세요).\
+""",
+                ],
+            }
+        )
+    else:
+        assert texts == snapshot(
+            {
+                "en": [
+                    """\
+[show_playbooks] There are 5 playbook(s).
+Current page: 2 of 3
+
+Playbooks on this page:
+3. id:pb-3 goal:"Goal 3" steps:3 createdAt:2026-01-02
+4. id:pb-4 goal:"Goal 4" steps:4 createdAt:2026-01-02
+
+Status: Agent paused for user interaction (this client
+shows no page: tell the person these playbooks, ask which
+one to use and end your turn; never choose for them. After
+they reply: 'select_playbook' with its id).\
+""",
+                    """\
+[get_playbook_page] Navigated to page 2 of 3.
+Page 9 does not exist; this is the last page.
+2 of 5 total playbook(s):
+
+3. id:pb-3 goal:"Goal 3" steps:3 createdAt:2026-01-02
+4. id:pb-4 goal:"Goal 4" steps:4 createdAt:2026-01-02
+
+Status: Agent paused for user interaction (this client
+shows no page: tell the person these playbooks, ask which
+one to use and end your turn; never choose for them. After
+they reply: 'select_playbook' with its id).\
+""",
+                ],
+                "ko": [
+                    """\
+[show_playbooks] 플레이북이 5개 있습니다.
+현재 페이지: 2/3
+
+이 쪽의 플레이북:
+3. id:pb-3 goal:"Goal 3" steps:3 createdAt:2026-01-02
+4. id:pb-4 goal:"Goal 4" steps:4 createdAt:2026-01-02
+
+상태: 사용자 상호작용을 위해 에이전트가 일시 중지되었습니다 (이 클라이언트는 화면을 보여 주지
+않습니다: 사용자에게 이 플레이북들을 알려 주고 어느 것을 쓸지 물은 뒤 차례를 마치세요. 대신 고르지
+마세요. 답을 받으면 그 ID로 'select_playbook'을 호출하세요).\
+""",
+                    """\
+[get_playbook_page] 3쪽 중 2쪽으로 이동했습니다.
+9쪽은 없습니다. 이것이 마지막 쪽입니다.
+전체 플레이북 5개 중 2개:
+
+3. id:pb-3 goal:"Goal 3" steps:3 createdAt:2026-01-02
+4. id:pb-4 goal:"Goal 4" steps:4 createdAt:2026-01-02
+
+상태: 사용자 상호작용을 위해 에이전트가 일시 중지되었습니다 (이 클라이언트는 화면을 보여 주지
+않습니다: 사용자에게 이 플레이북들을 알려 주고 어느 것을 쓸지 물은 뒤 차례를 마치세요. 대신 고르지
+마세요. 답을 받으면 그 ID로 'select_playbook'을 호출하세요).\
+""",
+                ],
+            }
+        )
+
+
+def test_the_words_of_results_in_korean() -> None:
+    page = page_of(2, 2, 5)
+    custom = PLAYBOOK.model_copy(update={"workflow": [Step(description="Look", step_id="look")]})
+    results = (
+        listings.playbooks_listed(CALL, page, "goal"),
+        listings.playbooks_listed(CALL, NOTHING, ""),
+        playbooks.playbook_created(PLAYBOOK),
+        playbooks.playbook_read(custom, 1),
+        playbooks.playbook_selected(PLAYBOOK),
+        playbooks.playbook_updated(PLAYBOOK),
+        playbooks.playbook_deleted(PLAYBOOK),
+        playbooks.playbooks_imported([PLAYBOOK]),
+    )
+
+    assert [folded(words(result, "ko")) for result in results] == snapshot(
+        [
+            """\
+에이전트 test-agent의 플레이북 중 "goal"에 맞는 5개를 찾았습니다.
+3쪽 중 2쪽 (이 쪽에 2개):
+
+3. id:pb-3 goal:"Goal 3" initial:"go" steps:3 createdAt:2026-01-02T03:04:05.678Z
+4. id:pb-4 goal:"Goal 4" initial:"go" steps:4 createdAt:2026-01-02T03:04:05.678Z
+
+다음 쪽: 'list_playbooks' (page 3, pageSize 2, query "goal").
+참고: 자세히 보려면 'get_playbook', 실행하려면 'select_playbook'을 사용하세요.\
+""",
+            """\
+에이전트 test-agent의 플레이북이 없습니다.
+
+참고: 'create_playbook'으로 만들 수 있습니다.\
+""",
+            """\
+새 플레이북을 만들었습니다.
+ID: pb-1
+목표: 배포하기
+단계: 1
+
+이제 플레이북을 쓸 수 있습니다. 모두 보려면 'list_playbooks', 실행하려면 ID
+pb-1(으)로 'select_playbook'을 사용하세요.\
+""",
+            """\
+플레이북 상세를 가져왔습니다. ID: pb-1 (읽기만 했고 시작하지 않음)
+
+ID: pb-1
+목표: 배포하기
+작업 단계 (1개):
+  1. Look | ID: look
+생성: 2026-01-02T03:04:05.678Z | 수정: 2026-01-02T03:04:05.678Z | 버전: 3
+
+참고: 실행하려면 'select_playbook', 고치려면 'update_playbook'을 사용하세요.\
+""",
+            """\
+플레이북 "배포하기" (ID: pb-1)이(가) 실행 대상으로 선택되었습니다.
+
+플레이북 상세:
+---
+ID: pb-1
+목표: 배포하기
+작업 단계 (1개):
+  1. Look
+생성: 2026-01-02T03:04:05.678Z | 수정: 2026-01-02T03:04:05.678Z | 버전: 3
+---
+
+지침:
+1. 위의 작업 단계와 성공 기준을 검토하세요
+2. 작업 단계에 따라 할 일을 만드세요 ('add_todo' 사용)
+3. 정해진 단계에 따라 작업을 시작하세요
+4. 진행 상황을 기록하고('mark_todo' 사용) 성공 기준과 대조하세요
+
+이제 실행을 진행해도 됩니다: 사용자에게 묻지 말고 지금 첫 단계로 'add_todo'를 호출하세요.\
+""",
+            """\
+플레이북을 수정했습니다. ID: pb-1
+
+수정된 내용:
+ID: pb-1
+목표: 배포하기
+작업 단계 (1개):
+  1. Look
+생성: 2026-01-02T03:04:05.678Z | 수정: 2026-01-02T03:04:05.678Z | 버전: 3
+
+플레이북이 수정되어 바로 쓸 수 있습니다. 읽으려면 'get_playbook', 이 버전을 이어서
+고치려면 expectedVersion 3(으)로 'update_playbook'을 사용하세요.\
+""",
+            """\
+플레이북을 삭제했습니다. ID: pb-1
+
+삭제된 플레이북:
+목표: 배포하기
+단계: 1
+
+이 플레이북은 더 이상 쓸 수 없습니다. 남은 플레이북은 'list_playbooks'로 보세요.\
+""",
+            """\
+플레이북 1개를 가져왔습니다.
+
+1. id:pb-1 goal:"배포하기"
+
+참고: 모두 보려면 'list_playbooks', 실행하려면 'select_playbook'을 사용하세요.\
+""",
+        ]
+    )

@@ -117,7 +117,7 @@ async def test_a_page_is_linked_or_embedded_as_the_client_takes_it(asker: Asker)
         ({"prompt": " \n", "type": "text"}, "prompt: must not be blank."),
         ({"prompt": "x" * 4001, "type": "text"}, "prompt: must have at most 4000 characters."),
         ({"prompt": 5, "type": "text"}, "prompt: must be a string."),
-        ({"prompt": "Q", "type": "number"}, "type: must be one of 'text', 'select' or 'multiselect'."),
+        ({"prompt": "Q", "type": "number"}, "type: must be one of 'text', 'select', 'multiselect'."),
         ({"prompt": "Q", "type": "select"}, "options: are required for 'select' and 'multiselect'."),
         ({"prompt": "Q", "type": "multiselect", "options": []}, "options: are required for 'select' and 'multiselect'"),
         ({"prompt": "Q", "type": "select", "options": ["a", "b", "a"]}, "options: must be distinct."),

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from madang.core.calls import Call
-from madang.core.phrases import Line, Rows, layout, say
+from madang.core.phrases import Line, Phrase, Rows, layout, say
 from madang.core.service import ServiceContext
+from madang.services.planning.domain import Plan
 from madang.services.planning.store import PlanStore
 
 MAX_OBSERVATIONS_IN_CONTEXT = 2
@@ -18,7 +19,7 @@ async def planning_context(store: PlanStore, call: Call) -> ServiceContext:
         say("# Plan: {goal}", goal=state.goal) if state.goal else say("# Plan: no active goal ('create_goal' sets one)")
     ]
     if state.todos:
-        text.append(say("Todos, {pending} of {total} pending:", pending=len(plan.pending), total=len(state.todos)))
+        text.append(_todos_line(plan))
         rows = [layout("  ID:{id} {name}", id=todo.id, name=todo.name) for todo in plan.pending]
         text.append(Rows(rows, say("  … {left_out} more. Use 'get_current_state' to see them.")))
     text += [
@@ -26,3 +27,10 @@ async def planning_context(store: PlanStore, call: Call) -> ServiceContext:
         for observation in state.observations[-MAX_OBSERVATIONS_IN_CONTEXT:]
     ]
     return ServiceContext(text, state.model_dump(mode="json"))
+
+
+def _todos_line(plan: Plan) -> Phrase:
+    completed, pending = len(plan.completed), len(plan.pending)
+    if not pending:
+        return say("Todos: all {count} completed", count=completed)
+    return say("Todos: {completed} completed, {pending} pending:", completed=completed, pending=pending)

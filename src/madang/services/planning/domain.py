@@ -10,9 +10,12 @@ from pydantic import Field
 from madang.core.documents import NOT_BLANK, Document
 from madang.core.errors import LimitExceeded, NotFound
 from madang.core.phrases import Phrase, say
+from madang.core.texts import one_line
 
 MAX_OBSERVATIONS = 10
 MAX_TODOS = 200
+MAX_HINT_TODOS = 20
+MAX_HINT_NAME_CHARS = 60
 
 Goal = Annotated[str, Field(min_length=1, max_length=2_000), NOT_BLANK]
 TodoName = Annotated[str, Field(min_length=1, max_length=1_000), NOT_BLANK]
@@ -53,6 +56,10 @@ class Plan(Document):
     @property
     def pending(self) -> list[Todo]:
         return [todo for todo in self.state.todos if todo.status == "pending"]
+
+    @property
+    def completed(self) -> list[Todo]:
+        return [todo for todo in self.state.todos if todo.status == "completed"]
 
     def with_goal(self, goal: str) -> Plan:
         """Set the goal; the one it replaces becomes the previous goal. To-dos stay."""
@@ -112,19 +119,27 @@ class Plan(Document):
         return next(todo for todo in self.state.todos if todo.id == id)
 
     def _check_ids(self, ids: Sequence[int]) -> None:
-        known = [todo.id for todo in self.state.todos]
+        known = {todo.id for todo in self.state.todos}
         missing = [id for id in ids if id not in known]
         if missing:
             raise NotFound(
                 say("There is no todo with ID {ids}.", ids=", ".join(map(str, missing[:10]))),
-                hint=_known_ids(known),
+                hint=self._known_todos(),
             )
+
+    def _known_todos(self) -> Phrase:
+        """Return the to-dos there are, pending ones first; ids alone would force the model to look them up."""
+        todos = [*self.pending, *self.completed]
+        if not todos:
+            return say("There are no todos. Use 'add_todo' to make one.")
+        names = ", ".join(f"ID:{todo.id} {one_line(todo.name, MAX_HINT_NAME_CHARS)}" for todo in todos[:MAX_HINT_TODOS])
+        if len(todos) > MAX_HINT_TODOS:
+            return say(
+                "The IDs there are: {names}, and {count} more ('get_current_state').",
+                names=names,
+                count=len(todos) - MAX_HINT_TODOS,
+            )
+        return say("The IDs there are: {names}.", names=names)
 
     def _changed(self, **parts: object) -> Plan:
         return self.model_copy(update={"state": self.state.model_copy(update=parts)})
-
-
-def _known_ids(ids: Sequence[int]) -> Phrase:
-    if not ids:
-        return say("There are no todos. Use 'add_todo' to make one.")
-    return say("The IDs there are: {ids}.", ids=", ".join(map(str, ids)))

@@ -80,7 +80,8 @@ class PlanningTools:
         plan, _ = await self._store.change(call, lambda _: (Plan(), None))
         return views.session_cleared(plan)
 
-    @tool(effect="read")
+    @tool(effect="read", joins_contexts=True)
     async def get_current_state(self, call: Call) -> ToolResult[views.PlanOutcome]:
-        """Read the goal, todos and observations of this session."""
+        """Read the goal, todos and observations of this session. Call it first when you come back, or to know where
+        the work stands."""
         return views.current_state(await self._store.get(call))

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import TypeVar
+
 from madang.core.phrases import Line, Phrase, Rows, layout, say
 from madang.core.results import ToolResult
 from madang.services.planning.domain import MAX_OBSERVATIONS, Plan, PlanState, Todo
+
+OutcomeT = TypeVar("OutcomeT", bound="PlanOutcome")
 
 
 class PlanOutcome(PlanState):
@@ -29,67 +34,63 @@ def goal_created(plan: Plan, previous: str) -> ToolResult[PlanOutcome]:
     headline = say('Goal set: "{goal}"', goal=plan.state.goal)
     if previous not in ("", plan.state.goal):
         headline = say('Goal set: "{goal}" (it replaces "{previous}")', goal=plan.state.goal, previous=previous)
-    return ToolResult(_text(plan, headline), PlanOutcome.model_construct(**dict(plan.state)))
+    return _changed(plan, headline, PlanOutcome.model_construct(**dict(plan.state)))
 
 
 def goal_cleared(plan: Plan, cleared: str) -> ToolResult[PlanOutcome]:
     headline = say('Goal cleared: "{goal}"', goal=cleared) if cleared else say("There was no goal to clear.")
-    return ToolResult(_text(plan, headline), PlanOutcome.model_construct(**dict(plan.state)))
+    return _changed(plan, headline, PlanOutcome.model_construct(**dict(plan.state)))
 
 
 def todo_added(plan: Plan, todo: Todo) -> ToolResult[TodoOutcome]:
     headline = say("Todo added: ID:{id} {name}", id=todo.id, name=todo.name)
-    return ToolResult(_text(plan, headline), TodoOutcome.model_construct(**dict(plan.state), todo=todo))
+    return _changed(plan, headline, TodoOutcome.model_construct(**dict(plan.state), todo=todo))
 
 
 def todo_marked(plan: Plan, todo: Todo) -> ToolResult[TodoOutcome]:
     headline = say("Todo ID:{id} is pending again: {name}", id=todo.id, name=todo.name)
     if todo.status == "completed":
         headline = say("Todo ID:{id} completed: {name}", id=todo.id, name=todo.name)
-    return ToolResult(_text(plan, headline), TodoOutcome.model_construct(**dict(plan.state), todo=todo))
+    return _changed(plan, headline, TodoOutcome.model_construct(**dict(plan.state), todo=todo))
 
 
 def todos_cleared(plan: Plan, removed: list[int]) -> ToolResult[TodosCleared]:
     headline = say("No todos to clear.")
     if removed:
         headline = say("Cleared {count} todo(s): ID {ids}", count=len(removed), ids=", ".join(map(str, removed)))
-    return ToolResult(_text(plan, headline), TodosCleared.model_construct(**dict(plan.state), removed=removed))
+    return _changed(plan, headline, TodosCleared.model_construct(**dict(plan.state), removed=removed))
 
 
 def observation_added(plan: Plan, dropped: str) -> ToolResult[ObservationAdded]:
-    headlines = [say("Observation added: {observation}", observation=plan.state.observations[-1])]
-    if dropped:
-        headlines.append(
-            say(
-                "The oldest observation was dropped, because only {limit} are kept: {dropped}",
-                limit=MAX_OBSERVATIONS,
-                dropped=dropped,
-            )
-        )
-    return ToolResult(_text(plan, *headlines), ObservationAdded.model_construct(**dict(plan.state), dropped=dropped))
+    headline = say("Observation added: {observation}", observation=plan.state.observations[-1])
+    result = _changed(plan, headline, ObservationAdded.model_construct(**dict(plan.state), dropped=dropped))
+    if not dropped:
+        return result
+    # Below the log: beside the headline, the new observation was taken for the one that was dropped.
+    note = say(
+        'No longer in the log, which keeps the last {limit}: "{dropped}"', limit=MAX_OBSERVATIONS, dropped=dropped
+    )
+    return replace(result, text=[*result.text, note])
 
 
 def session_cleared(plan: Plan) -> ToolResult[PlanOutcome]:
-    return ToolResult(
-        _text(plan, say("Goal, todos and observations of this session were cleared.")),
-        PlanOutcome.model_construct(**dict(plan.state)),
-    )
+    headline = say("Goal, todos and observations of this session were cleared.")
+    return _changed(plan, headline, PlanOutcome.model_construct(**dict(plan.state)))
 
 
 def current_state(plan: Plan) -> ToolResult[PlanOutcome]:
-    return ToolResult(state_lines(plan), PlanOutcome.model_construct(**dict(plan.state)))
+    return ToolResult(state_lines(plan), PlanOutcome.model_construct(**dict(plan.state)), next=[next_actions(plan)])
 
 
 def state_lines(plan: Plan) -> list[Line | Rows]:
-    """Return the state in words; every planning text ends with it."""
+    """Return the state in words; every planning text has it."""
     state = plan.state
-    lines: list[Line | Rows] = [say("Current Planning State:"), ""]
-    lines.append(say("Goal: {goal}", goal=state.goal) if state.goal else say("Goal: No active goal set"))
+    lines: list[Line | Rows] = [say("Current Planning State:"), "", _goal_line(state)]
     if state.last_cleared_goal:
         lines.append(say("Previous Goal: {goal}", goal=state.last_cleared_goal))
     lines += ["", say("Active Todos ({pending}/{total}):", pending=len(plan.pending), total=len(state.todos))]
     # Pending ones first, so that a long list is truncated among the completed ones.
-    todos = [*plan.pending, *(todo for todo in state.todos if todo.status == "completed")]
+    todos = [*plan.pending, *plan.completed]
     rest = say("  … {left_out} more. Use 'clear_todos' with the ids of completed ones to make room.")
     lines.append(Rows([_todo_row(todo) for todo in todos], rest) if todos else say("  No todos created"))
     count = len(state.observations)
@@ -102,11 +103,23 @@ def state_lines(plan: Plan) -> list[Line | Rows]:
         lines.append(Rows(log, say("  … {left_out} more, too long to show here.")))
     else:
         lines.append(say("  No recent observations"))
-    return [*lines, "", say("Next Actions: {actions}", actions=_next_actions(plan))]
+    return lines
 
 
-def _text(plan: Plan, *headlines: Phrase) -> list[Line | Rows]:
-    return [*headlines, "", *state_lines(plan)]
+def next_actions(plan: Plan) -> Phrase:
+    """Return what the model should do now; every planning result has it."""
+    return say("Next Actions: {actions}", actions=_actions(plan))
+
+
+def _changed(plan: Plan, headline: Phrase, data: OutcomeT) -> ToolResult[OutcomeT]:
+    return ToolResult([headline, "", *state_lines(plan)], data, next=[next_actions(plan)])
+
+
+def _goal_line(state: PlanState) -> Phrase:
+    if state.goal:
+        return say("Goal: {goal}", goal=state.goal)
+    # After a goal was cleared: "no active goal" was read as one that is still to be cleared.
+    return say("Goal: none") if state.last_cleared_goal else say("Goal: No active goal set")
 
 
 def _todo_row(todo: Todo) -> Phrase:
@@ -115,11 +128,13 @@ def _todo_row(todo: Todo) -> Phrase:
     return layout("{line} — {summary}", line=line, summary=todo.summary) if todo.summary else line
 
 
-def _next_actions(plan: Plan) -> Phrase:
+def _actions(plan: Plan) -> Phrase:
+    if not plan.state.goal and plan.state.last_cleared_goal:
+        return say("Set the next goal with 'create_goal'")
     if not plan.state.goal:
         return say("Create a goal to get started ('create_goal')")
     if plan.pending:
-        return say("Continue with pending todos ('mark_todo' when one is done)")
+        return say("Continue with pending todos: do ID:{id}, then 'mark_todo' with id {id}", id=plan.pending[0].id)
     if plan.state.todos:
         return say("All todos are completed: 'add_todo' for what is missing, or 'clear_goal' when the goal is reached")
     return say("Break the goal into todos ('add_todo')")

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from madang.core.calls import Call
-from madang.core.phrases import say
+from madang.core.errors import NotFound
+from madang.core.phrases import Phrase, say
 from madang.core.service import ServiceContext
 from madang.core.texts import one_line
+from madang.services.playbook.domain import Selection
 from madang.services.playbook.store import PlaybookStore
 
 MAX_CONTEXT_GOAL_CHARS = 200
+MAX_SUMMARY_GOAL_CHARS = 80
 
 
 async def playbook_context(store: PlaybookStore, call: Call) -> ServiceContext:
     """Return how many playbooks there are and which one this assistant selected last."""
     total = await store.total(call)
     if total == 0:
-        return ServiceContext([say("# Playbooks: none yet")], {"total": 0, "lastRun": None})
+        return ServiceContext("", {"total": 0, "lastRun": None})
     selections = await store.selections(call, 1, 1)
     text = [say("# Playbooks: {total} (use 'list_playbooks')", total=total)]
     last = selections.items[0] if selections.items else None
@@ -28,4 +31,20 @@ async def playbook_context(store: PlaybookStore, call: Call) -> ServiceContext:
                 at=last.selected_at,
             )
         )
-    return ServiceContext(text, {"total": total, "lastRun": last.model_dump(mode="json") if last else None})
+    state = {"total": total, "lastRun": last.model_dump(mode="json") if last else None}
+    return ServiceContext(text, state, await _summary(store, call, last))
+
+
+async def _summary(store: PlaybookStore, call: Call, last: Selection | None) -> Phrase | None:
+    """Return what was selected last, if it was in this session and can still be read: the work may be in its midst."""
+    if last is None or last.session_id != call.session_id:
+        return None
+    try:
+        playbook = await store.get(call, last.playbook_id)
+    except NotFound:
+        return None
+    return say(
+        "Last selected playbook: \"{goal}\" ('get_playbook' with id {id}).",
+        goal=one_line(playbook.goal, MAX_SUMMARY_GOAL_CHARS),
+        id=playbook.id,
+    )

@@ -77,7 +77,11 @@ def read_document(document: str) -> list[PlaybookContent]:
     try:
         return PortableDocument.model_validate(plain).playbooks
     except ValidationError as error:
-        raise invalid_arguments(error, hint=say("The document needs: madangPlaybooks: 1, playbooks.")) from None
+        hint = say(
+            "The document needs: madangPlaybooks: 1, playbooks. A playbook needs goal and workflow, a step of workflow "
+            "needs description."
+        )
+        raise invalid_arguments(error, hint=hint) from None
 
 
 def _parse(document: str) -> Any:

@@ -9,7 +9,7 @@ from typing import Annotated
 from pydantic import Field
 
 from madang.core.calls import Call
-from madang.core.paging import ALL, MAX_PAGE_ITEMS, PageNumber, PageSize, check_page
+from madang.core.paging import ALL, MAX_PAGE_ITEMS, Page, PageNumber, PageSize, check_page
 from madang.core.results import ToolResult
 from madang.core.tools import tool
 from madang.services.playbook import engine
@@ -18,6 +18,7 @@ from madang.services.playbook.domain import (
     PlaybookContent,
     PlaybookGoal,
     PlaybookPatch,
+    PlaybookSummary,
     SuccessCriteria,
     Workflow,
     content_of,
@@ -74,8 +75,8 @@ class PlaybookTools:
         query = query.strip()
         request = PageRequest(page, page_size, query, sort_by, sort_order)
         listed = await self._store.list_page(call, request)
-        check_page(page, listed, listings.PLAYBOOKS)
-        return listings.playbooks_listed(call, listed, query)
+        check_page(page, listed, listings.PLAYBOOKS, "list_playbooks")
+        return listings.playbooks_listed(call, listed, query, sort_by, sort_order)
 
     @tool(effect="read", page=listings.PLAYBOOKS_PAGE)
     async def show_playbooks(
@@ -83,15 +84,16 @@ class PlaybookTools:
     ) -> ToolResult[listings.PlaybookListing]:
         """Show the person an interactive page of playbooks to choose from, and pause until they have chosen."""
         listed = await self._store.list_page(call, PageRequest(page, page_size))
-        check_page(page, listed, listings.PLAYBOOKS)
-        return listings.playbooks_shown(call, listed)
+        check_page(page, listed, listings.PLAYBOOKS, "show_playbooks")
+        return listings.playbooks_shown(call, listed, await self._screen(call, listed))
 
     @tool(effect="read", audience="person", page=listings.PLAYBOOKS_PAGE)
     async def get_playbook_page(
         self, call: Call, page: PageNumber, page_size: PageSize = DEFAULT_PAGE_ITEMS
     ) -> ToolResult[listings.PlaybookListing]:
         """Turn to another page of the playbooks shown. For the page's buttons; use list_playbooks to read."""
-        return listings.page_turned(call, await self._store.list_page(call, PageRequest(page, page_size)), page)
+        listed = await self._store.list_page(call, PageRequest(page, page_size))
+        return listings.page_turned(call, listed, await self._screen(call, listed), page)
 
     @tool(effect="read")
     async def get_playbook(
@@ -126,8 +128,8 @@ class PlaybookTools:
     ) -> ToolResult[listings.SelectionListing]:
         """List when playbooks were selected for execution, newest first; of one playbook if id is given."""
         selections = await self._store.selections(call, page, page_size, id or "")
-        check_page(page, selections, listings.SELECTIONS)
-        return listings.selections_listed(selections)
+        check_page(page, selections, listings.SELECTIONS, "list_playbook_runs")
+        return listings.selections_listed(selections, id or "")
 
     @tool(effect="read")
     async def export_playbooks(
@@ -150,6 +152,14 @@ class PlaybookTools:
         """Add the playbooks of a YAML or JSON document made by export_playbooks, all or none."""
         contents = await asyncio.to_thread(engine.read_document, document)
         return playbooks.playbooks_imported(await self._store.add(call, contents))
+
+    async def _screen(self, call: Call, listed: Page[PlaybookSummary]) -> Page[PlaybookSummary]:
+        """Return what the person sees of a listing: the page on screen that holds its first row."""
+        if len(listed.items) <= listings.MAX_SCREEN_ROWS and listed.page_size <= listings.MAX_SCREEN_ROWS:
+            return listed
+        first = 0 if listed.page_size == ALL else (listed.page - 1) * listed.page_size
+        number = first // listings.MAX_SCREEN_ROWS + 1
+        return await self._store.list_page(call, PageRequest(number, listings.MAX_SCREEN_ROWS))
 
     async def _exportable(self, call: Call, ids: Sequence[str]) -> list[PlaybookContent]:
         """Return the playbooks that may fit into one document. As JSON without indents they are at their shortest."""

@@ -156,7 +156,12 @@ class PlaybookStore:
                         version=playbook.version,
                         expected=expected_version,
                     ),
-                    hint=say("Use 'get_playbook' to read it again, then patch that version."),
+                    hint=say(
+                        "Call 'get_playbook' with id {id} to read it again, then 'update_playbook' with "
+                        "expectedVersion {version}.",
+                        id=id,
+                        version=playbook.version,
+                    ),
                 )
             content = merge(content_of(playbook), patch)
             check_playbook_size(content)
@@ -284,7 +289,7 @@ def _checked(call: Call, id: str, row: Row | None) -> Playbook:
     if row is None or row[0] != call.user_id:
         raise NotFound(
             say("Playbook {id} not found.", id=id[:100]),
-            hint=say("Use 'list_playbooks' to see the ids there are."),
+            hint=say("Call 'list_playbooks' to see the ids there are."),
         )
     if row[1] != call.assistant:
         raise Denied(
@@ -293,7 +298,7 @@ def _checked(call: Call, id: str, row: Row | None) -> Playbook:
                 id=id,
                 assistant=call.assistant,
             ),
-            hint=say("Use 'list_playbooks' to see the playbooks of this assistant."),
+            hint=say("Call 'list_playbooks' to see the playbooks of this assistant."),
         )
     return _playbook(id, row[1], row[2:])
 

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from madang.core.calls import Call
 from madang.core.documents import Document
+from madang.core.limits import MAX_REPLY_BYTES, MAX_REPLY_ROWS
 from madang.core.paging import ALL, MAX_PAGE_ITEMS, Page
-from madang.core.phrases import Line, Phrase, Rows, Text, layout, say
+from madang.core.phrases import ByPage, Line, Phrase, Rows, layout, say
 from madang.core.results import Pause, ToolResult, UiPage
 from madang.core.texts import one_line
 from madang.services.playbook.domain import PlaybookSummary, Selection
@@ -15,6 +16,8 @@ from madang.services.playbook.views import MAX_ROW_VALUE_CHARS
 
 PLAYBOOKS_PAGE = "playbooks/list"
 PLAYBOOKS, SELECTIONS = say("playbooks"), say("runs")
+MAX_SCREEN_ROWS = 50
+"""How many playbooks the person sees at a time, however many were asked for."""
 
 
 class PlaybookListing(Document):
@@ -26,7 +29,9 @@ class SelectionListing(Document):
     page: Page[Selection]
 
 
-def playbooks_listed(call: Call, page: Page[PlaybookSummary], query: str) -> ToolResult[PlaybookListing]:
+def playbooks_listed(
+    call: Call, page: Page[PlaybookSummary], query: str = "", sort_by: str = "createdAt", sort_order: str = "asc"
+) -> ToolResult[PlaybookListing]:
     if page.total_items == 0:
         return _nothing_listed(call, page, query)
     headline = say("Found {total} playbook(s) for agent {agent}.", total=page.total_items, agent=call.assistant)
@@ -38,65 +43,80 @@ def playbooks_listed(call: Call, page: Page[PlaybookSummary], query: str) -> Too
             agent=call.assistant,
         )
     rows = _rows(page)
-    text: list[Line | Rows] = [
-        headline,
-        say(
-            "Showing page {page} of {pages} ({count} items on this page):",
-            page=page.page,
-            pages=page.total_pages,
-            count=len(page.items),
-        ),
-        *_limit_note(page),
-        "",
-        _list(rows),
-        "",
-        say("Note: Use 'get_playbook' to view details or 'select_playbook' to execute a playbook."),
-    ]
-    return ToolResult(text, _listing(page, rows))
+    arguments = _arguments(
+        query=f'"{query}"' if query else "",
+        sortBy="" if sort_by == "createdAt" else sort_by,
+        sortOrder="" if sort_order == "asc" else sort_order,
+    )
+    rest = say(
+        "… {left_out} more on this page. Next: 'list_playbooks' with page {next_page}, pageSize {shown}{others}.",
+        others=arguments,
+    )
+    text: list[Line | Rows] = [headline, _showing(page), *_limit_note(page), "", Rows(rows, rest, _offset(page))]
+    return ToolResult(
+        text,
+        _listing(page, rows),
+        next=[
+            *_next_page("list_playbooks", page, rows, arguments),
+            say("Note: Use 'get_playbook' to view details or 'select_playbook' to execute a playbook."),
+        ],
+    )
 
 
-def playbooks_shown(call: Call, page: Page[PlaybookSummary]) -> ToolResult[PlaybookListing]:
+def playbooks_shown(
+    call: Call, page: Page[PlaybookSummary], screen: Page[PlaybookSummary]
+) -> ToolResult[PlaybookListing]:
+    """Return what the model reads of `page`, and `screen` for the person."""
     if page.total_items == 0:
         return _nothing_listed(call, page)
-    rows = _rows(page)
+    rows = _choices(page)
     text: list[Line | Rows] = [
-        say("Displaying {total} playbook(s) in interactive UI.", total=page.total_items),
+        ByPage(
+            shown=say("Displaying {total} playbook(s) in interactive UI.", total=page.total_items),
+            hidden=say("There are {total} playbook(s).", total=page.total_items),
+        ),
         say("Current page: {page} of {pages}", page=page.page, pages=page.total_pages),
         *_limit_note(page),
+        *_screen_note(page, screen),
         "",
         say("Playbooks on this page:"),
-        _list(rows),
+        Rows(rows, _REST_OF_CHOICES),
     ]
-    return ToolResult(text, _listing(page, rows), page=_page(page), pause=_PAUSE)
+    return ToolResult(text, _listing(page, rows), page=_page(screen), pause=_PAUSE)
 
 
-def page_turned(call: Call, page: Page[PlaybookSummary], asked_page: int) -> ToolResult[PlaybookListing]:
+def page_turned(
+    call: Call, page: Page[PlaybookSummary], screen: Page[PlaybookSummary], asked_page: int
+) -> ToolResult[PlaybookListing]:
     if page.total_items == 0:
         return _nothing_listed(call, page)
-    rows = _rows(page)
+    rows = _choices(page)
     text: list[Line | Rows] = [
         say("Navigated to page {page} of {pages}.", page=page.page, pages=page.total_pages),
     ]
     if page.page != asked_page:
         text.append(say("Page {page} does not exist; this is the last page.", page=asked_page))
+    count, total = len(page.items), page.total_items
     text += [
         *_limit_note(page),
-        say("Displaying {count} of {total} total playbook(s):", count=len(page.items), total=page.total_items),
+        ByPage(
+            shown=say("Displaying {count} of {total} total playbook(s):", count=count, total=total),
+            hidden=say("{count} of {total} total playbook(s):", count=count, total=total),
+        ),
+        *_screen_note(page, screen),
         "",
-        _list(rows),
+        Rows(rows, _REST_OF_CHOICES),
     ]
-    return ToolResult(text, _listing(page, rows), page=_page(page), pause=_PAUSE)
+    return ToolResult(text, _listing(page, rows), page=_page(screen), pause=_PAUSE)
 
 
-def selections_listed(page: Page[Selection]) -> ToolResult[SelectionListing]:
+def selections_listed(page: Page[Selection], playbook_id: str = "") -> ToolResult[SelectionListing]:
     data = SelectionListing.model_construct(page=page)
     if page.total_items == 0:
         return ToolResult(
-            [
-                say("No playbook has been selected yet."),
-                say("Note: Use 'select_playbook' to execute a playbook."),
-            ],
+            [say("No playbook has been selected yet.")],
             data,
+            next=[say("Note: Use 'select_playbook' to execute a playbook.")],
         )
     rows = [
         layout(
@@ -109,34 +129,39 @@ def selections_listed(page: Page[Selection]) -> ToolResult[SelectionListing]:
             session=selection.session_id,
             at=selection.selected_at,
         )
-        for number, selection in enumerate(page.items, start=_first_number(page))
+        for number, selection in enumerate(page.items, start=_offset(page) + 1)
     ]
-    text: Text = [
+    arguments = _arguments(id=playbook_id)
+    rest = say(
+        "… {left_out} more on this page. Next: 'list_playbook_runs' with page {next_page}, pageSize {shown}{others}.",
+        others=arguments,
+    )
+    text: list[Line | Rows] = [
         say("Found {total} run(s), newest first.", total=page.total_items),
-        say(
-            "Showing page {page} of {pages} ({count} items on this page):",
-            page=page.page,
-            pages=page.total_pages,
-            count=len(page.items),
-        ),
+        _showing(page),
         "",
-        Rows(
-            rows,
-            say("… {left_out} more on this page. Use 'list_playbook_runs' with a smaller pageSize to see them."),
-        ),
-        "",
-        say("Note: Use 'get_playbook' to view a playbook as it is now."),
+        Rows(rows, rest, _offset(page)),
     ]
-    return ToolResult(text, data)
+    return ToolResult(
+        text,
+        data,
+        next=[
+            *_next_page("list_playbook_runs", page, rows, arguments),
+            say("Note: Use 'get_playbook' to view a playbook as it is now."),
+        ],
+    )
 
 
 _PAUSE = Pause(
     kind="choice",
-    on_page=say("Select/Delete/Navigate buttons available"),
+    on_page=say("Select/Delete/Navigate buttons available; call no tool now, end your turn and wait for the person"),
     without_page=say(
-        "this client shows no page: ask the person which playbook to use, then call 'select_playbook' with its id"
+        "this client shows no page: tell the person these playbooks, ask which one to use and end your turn; never "
+        "choose for them. After they reply: 'select_playbook' with its id"
     ),
 )
+
+_REST_OF_CHOICES = say("… {left_out} more are not listed here; 'list_playbooks' with a query finds them.")
 
 
 def _nothing_listed(call: Call, page: Page[PlaybookSummary], query: str = "") -> ToolResult[PlaybookListing]:
@@ -146,7 +171,7 @@ def _nothing_listed(call: Call, page: Page[PlaybookSummary], query: str = "") ->
     else:
         headline = say("No playbooks found for agent {agent}.", agent=call.assistant)
         note = say("Note: Use 'create_playbook' to make one.")
-    return ToolResult([headline, note], _listing(page, []))
+    return ToolResult([headline], _listing(page, []), next=[note])
 
 
 def _listing(page: Page[PlaybookSummary], rows: Sequence[Phrase]) -> PlaybookListing:
@@ -171,9 +196,43 @@ def _limit_note(page: Page[PlaybookSummary]) -> list[Phrase]:
     ]
 
 
-def _list(rows: Sequence[Phrase]) -> Rows:
-    rest = say("… {left_out} more on this page. Use 'list_playbooks' with pageSize {shown} to read them page by page.")
-    return Rows(rows, rest)
+def _showing(page: Page[PlaybookSummary] | Page[Selection]) -> Phrase:
+    return say(
+        "Showing page {page} of {pages} ({count} items on this page):",
+        page=page.page,
+        pages=page.total_pages,
+        count=len(page.items),
+    )
+
+
+def _screen_note(page: Page[PlaybookSummary], screen: Page[PlaybookSummary]) -> list[ByPage]:
+    """Tell the model when the person does not see at once what it reads."""
+    if len(page.items) <= len(screen.items):
+        return []
+    return [ByPage(shown=say("The person sees {count} of them at a time.", count=screen.page_size))]
+
+
+def _next_page(
+    tool: str, page: Page[PlaybookSummary] | Page[Selection], rows: Sequence[Phrase], others: str
+) -> list[Phrase]:
+    """Return the call for the next page. A list that the text cannot hold goes on within its own page instead."""
+    size_bytes = sum(len(str(row).encode()) + 1 for row in rows)
+    if not page.has_next_page or len(rows) > MAX_REPLY_ROWS or size_bytes > MAX_REPLY_BYTES:
+        return []
+    return [
+        say(
+            "Next page: '{tool}' with page {page}, pageSize {size}{others}.",
+            tool=tool,
+            page=page.page + 1,
+            size=page.page_size,
+            others=others,
+        )
+    ]
+
+
+def _arguments(**values: str) -> str:
+    """Return the arguments that a next call repeats, so that it goes on in the same listing."""
+    return "".join(f", {name} {value}" for name, value in values.items() if value)
 
 
 def _rows(page: Page[PlaybookSummary]) -> list[Phrase]:
@@ -187,9 +246,24 @@ def _rows(page: Page[PlaybookSummary]) -> list[Phrase]:
             steps=item.steps,
             at=item.created_at,
         )
-        for number, item in enumerate(page.items, start=_first_number(page))
+        for number, item in enumerate(page.items, start=_offset(page) + 1)
     ]
 
 
-def _first_number(page: Page[PlaybookSummary] | Page[Selection]) -> int:
-    return 1 if page.page_size == ALL else (page.page - 1) * page.page_size + 1
+def _choices(page: Page[PlaybookSummary]) -> list[Phrase]:
+    """Return the rows that a person chooses from: without what they do not choose by, which costs a third more."""
+    return [
+        layout(
+            '{number}. id:{id} goal:"{goal}" steps:{steps} createdAt:{day}',
+            number=number,
+            id=item.id,
+            goal=one_line(item.goal, MAX_ROW_VALUE_CHARS),
+            steps=item.steps,
+            day=item.created_at[:10],
+        )
+        for number, item in enumerate(page.items, start=_offset(page) + 1)
+    ]
+
+
+def _offset(page: Page[PlaybookSummary] | Page[Selection]) -> int:
+    return 0 if page.page_size == ALL else (page.page - 1) * page.page_size

@@ -9,7 +9,7 @@ from madang.core.errors import OutOfRange
 from madang.core.phrases import Block, Line, Phrase, Rows, Text, layout, say
 from madang.core.results import ToolResult
 from madang.core.texts import one_line
-from madang.services.playbook.domain import Playbook, Step
+from madang.services.playbook.domain import Playbook, Step, default_step_id
 from madang.services.playbook.views import MAX_ROW_VALUE_CHARS
 
 
@@ -45,25 +45,23 @@ def playbook_created(playbook: Playbook) -> ToolResult[PlaybookChanged]:
         say("ID: {id}", id=playbook.id),
         say("Goal: {goal}", goal=playbook.goal),
         say("Steps: {steps}", steps=len(playbook.workflow)),
-        "",
-        say(
-            "The playbook is now available. Use 'list_playbooks' to see all playbooks, or 'select_playbook' with ID "
-            "{id} to execute it.",
-            id=playbook.id,
-        ),
     ]
-    return ToolResult(text, PlaybookChanged.model_construct(success=True, playbook=playbook))
+    following = say(
+        "The playbook is now available. Use 'list_playbooks' to see all playbooks, or 'select_playbook' with ID {id} "
+        "to execute it.",
+        id=playbook.id,
+    )
+    return ToolResult(text, PlaybookChanged.model_construct(success=True, playbook=playbook), next=[following])
 
 
 def playbook_read(playbook: Playbook, from_step: int) -> ToolResult[PlaybookDetails]:
     text: Text = [
-        say("Retrieved playbook details for ID: {id}", id=playbook.id),
+        say("Retrieved playbook details for ID: {id} (only read, not started)", id=playbook.id),
         "",
         *details(playbook, from_step),
-        "",
-        say("Note: Use 'select_playbook' to execute this playbook, or 'update_playbook' to modify it."),
     ]
-    return ToolResult(text, PlaybookDetails.model_construct(playbook=playbook))
+    following = say("Note: Use 'select_playbook' to execute this playbook, or 'update_playbook' to modify it.")
+    return ToolResult(text, PlaybookDetails.model_construct(playbook=playbook), next=[following])
 
 
 def no_such_step(playbook: Playbook, number: int) -> OutOfRange:
@@ -85,16 +83,25 @@ def playbook_selected(playbook: Playbook) -> ToolResult[PlaybookDetails]:
         "---",
         *details(playbook),
         "---",
-        "",
+    ]
+    first = say(
+        "You may now proceed with execution: call 'add_todo' for the first step now, without asking the person."
+    )
+    if not playbook.workflow:
+        first = say(
+            "You may now proceed with execution: this playbook has no steps, so call 'add_todo' for the first one of "
+            "your own now, without asking the person."
+        )
+    following = [
         say("Instructions:"),
         say("1. Review the workflow steps and success criteria above"),
         say("2. Establish todos based on the workflow steps (use 'add_todo')"),
         say("3. Begin executing the tasks according to the defined steps"),
         say("4. Track progress (use 'mark_todo') and verify against success criteria"),
-        "",
-        say("You may now proceed with execution."),
+        layout(""),
+        first,
     ]
-    return ToolResult(text, PlaybookDetails.model_construct(playbook=playbook))
+    return ToolResult(text, PlaybookDetails.model_construct(playbook=playbook), next=following)
 
 
 def playbook_updated(playbook: Playbook) -> ToolResult[PlaybookChanged]:
@@ -103,14 +110,13 @@ def playbook_updated(playbook: Playbook) -> ToolResult[PlaybookChanged]:
         "",
         say("Updated Details:"),
         *details(playbook),
-        "",
-        say(
-            "The playbook has been modified. Changes are immediately available. Use 'get_playbook' to read it, or "
-            "'update_playbook' with expectedVersion {version} to go on changing this version.",
-            version=playbook.version,
-        ),
     ]
-    return ToolResult(text, PlaybookChanged.model_construct(success=True, playbook=playbook))
+    following = say(
+        "The playbook has been modified. Changes are immediately available. Use 'get_playbook' to read it, or "
+        "'update_playbook' with expectedVersion {version} to go on changing this version.",
+        version=playbook.version,
+    )
+    return ToolResult(text, PlaybookChanged.model_construct(success=True, playbook=playbook), next=[following])
 
 
 def playbook_deleted(playbook: Playbook) -> ToolResult[PlaybookDeleted]:
@@ -120,10 +126,9 @@ def playbook_deleted(playbook: Playbook) -> ToolResult[PlaybookDeleted]:
         say("Deleted Playbook:"),
         say("Goal: {goal}", goal=playbook.goal),
         say("Steps: {steps}", steps=len(playbook.workflow)),
-        "",
-        say("This playbook is no longer available. Use 'list_playbooks' to see remaining playbooks."),
     ]
-    return ToolResult(text, PlaybookDeleted(success=True, id=playbook.id))
+    following = say("This playbook is no longer available. Use 'list_playbooks' to see remaining playbooks.")
+    return ToolResult(text, PlaybookDeleted(success=True, id=playbook.id), next=[following])
 
 
 def playbooks_exported(document: str, format: str, count: int, left_out: int) -> ToolResult[PlaybooksExported]:
@@ -141,11 +146,10 @@ def playbooks_exported(document: str, format: str, count: int, left_out: int) ->
                 "result; to read it here, export fewer playbooks at a time with 'ids'."
             ),
         ),
-        "",
-        say("Note: Use 'import_playbooks' with the whole document to add these playbooks to another assistant."),
     ]
     data = PlaybooksExported.model_construct(format=format, count=count, document=document)
-    return ToolResult(text, data)
+    following = say("Note: Use 'import_playbooks' with the whole document to add these playbooks to another assistant.")
+    return ToolResult(text, data, next=[following])
 
 
 def playbooks_imported(playbooks: Sequence[Playbook]) -> ToolResult[PlaybooksImported]:
@@ -161,19 +165,18 @@ def playbooks_imported(playbooks: Sequence[Playbook]) -> ToolResult[PlaybooksImp
     text: Text = [
         say("Successfully imported {count} playbook(s).", count=len(playbooks)),
         "",
-        Rows(rows, say("… {left_out} more. Use 'list_playbooks' to see them.")),
-        "",
-        say("Note: Use 'list_playbooks' to see all playbooks, or 'select_playbook' to execute one."),
+        Rows(rows, say("… {left_out} more. 'list_playbooks' with sortOrder desc lists the newest first.")),
     ]
     data = PlaybooksImported.model_construct(
         success=True, count=len(playbooks), ids=[playbook.id for playbook in playbooks]
     )
-    return ToolResult(text, data)
+    following = say("Note: Use 'list_playbooks' to see all playbooks, or 'select_playbook' to execute one.")
+    return ToolResult(text, data, next=[following])
 
 
 def details(playbook: Playbook, from_step: int = 1) -> list[Line | Rows]:
     """Return a playbook in words, its steps from `from_step` on."""
-    steps = [_step(number, step) for number, step in enumerate(playbook.workflow, start=1)]
+    steps = [_step(playbook.id, number, step) for number, step in enumerate(playbook.workflow, start=1)]
     lines: list[Line | Rows] = [
         say("ID: {id}", id=playbook.id),
         say("Goal: {goal}", goal=playbook.goal),
@@ -185,10 +188,10 @@ def details(playbook: Playbook, from_step: int = 1) -> list[Line | Rows]:
         if from_step > 1:
             lines.append(say("  (from step {first})", first=from_step))
         rest = say(
-            "  … {left_out} more step(s). Use 'get_playbook' with id {id} and a later fromStep to read them.",
+            "  … {left_out} more step(s). Next: 'get_playbook' with id {id}, fromStep {next}.",
             id=playbook.id,
         )
-        lines.append(Rows(steps[from_step - 1 :], rest))
+        lines.append(Rows(steps[from_step - 1 :], rest, start=from_step))
     else:
         lines.append(say("Workflow: no steps"))
     criteria = playbook.success_criteria
@@ -207,9 +210,11 @@ def details(playbook: Playbook, from_step: int = 1) -> list[Line | Rows]:
     return lines
 
 
-def _step(number: int, step: Step) -> Phrase:
-    """Return a step as one row, with the parts it has."""
+def _step(playbook_id: str, number: int, step: Step) -> Phrase:
+    """Return a step as one row, with the parts it has. Its id is one of them only where its author gave it one."""
     row = say("  {number}. {description}", number=number, description=step.description)
+    if step.step_id != default_step_id(playbook_id, number):
+        row = say("{row} | id: {id}", row=row, id=step.step_id)
     if step.action.tool_name:
         tool, purpose = step.action.tool_name, step.action.purpose
         row = say("{row} | tool: {tool}", row=row, tool=f"{tool} ({purpose})" if purpose else tool)
