@@ -73,7 +73,14 @@ def test_an_outline_keeps_the_shape_of_the_first_levels() -> None:
                     "properties": {"title": {"type": "string"}, "count": {"type": "integer"}},
                     "required": ["title", "count"],
                 },
-                "more": {"type": "array", "items": {"type": "object"}},
+                "more": {
+                    "type": "array",
+                    "items": {
+                        "type": "object",
+                        "properties": {"title": {"type": "string"}, "count": {"type": "integer"}},
+                        "required": ["title", "count"],
+                    },
+                },
                 "maybe": {
                     "type": "object",
                     "properties": {"title": {"type": "string"}, "count": {"type": "integer"}},

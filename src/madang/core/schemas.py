@@ -31,13 +31,13 @@ def output_schema(model: type[BaseModel]) -> dict[str, Any]:
 
 
 def outline(schema: dict[str, Any], depth: int = 2) -> dict[str, Any]:
-    """Return `schema` without the insides of objects deeper than `depth`.
+    """Return `schema` without the insides of objects deeper than `depth`. The fields of a list's items always stay.
 
-    Output schemas are sent with every tool list; a client needs the shape, not every field of every step.
+    Output schemas are sent with every tool list; a client needs the shape, not every object in every item.
     """
     kept: dict[str, Any] = {key: value for key, value in schema.items() if key in ("type", "enum")}
     if "items" in schema:
-        kept["items"] = outline(schema["items"], depth - 1)
+        kept["items"] = outline(schema["items"], max(depth - 1, 1))
     if "properties" in schema and depth > 0:
         kept["properties"] = {name: outline(part, depth - 1) for name, part in schema["properties"].items()}
         if "required" in schema:

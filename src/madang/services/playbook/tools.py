@@ -51,7 +51,8 @@ class PlaybookTools:
         initial_command: Command = "",
         success_criteria: SuccessCriteria | None = None,
     ) -> ToolResult[playbooks.PlaybookChanged]:
-        """Keep a reusable workflow for this assistant. Use it when a way of working should be repeatable."""
+        """Keep a reusable workflow for this assistant. Use it when a way of working should be repeatable. Each step of
+        workflow is an object: {description*, action: {toolName, purpose}, requiredData[], outputVariable}."""
         content = PlaybookContent.model_construct(
             goal=goal,
             initial_command=initial_command,
@@ -82,7 +83,7 @@ class PlaybookTools:
     async def show_playbooks(
         self, call: Call, page: PageNumber = 1, page_size: PageSize = ALL
     ) -> ToolResult[listings.PlaybookListing]:
-        """Show the person an interactive page of playbooks to choose from, and pause until they have chosen."""
+        """Let the person choose a playbook, on a page where the client shows one, and pause until they have chosen."""
         listed = await self._store.list_page(call, PageRequest(page, page_size))
         check_page(page, listed, listings.PLAYBOOKS, "show_playbooks")
         return listings.playbooks_shown(call, listed, await self._screen(call, listed))
@@ -114,7 +115,8 @@ class PlaybookTools:
     async def update_playbook(
         self, call: Call, id: PlaybookId, playbook: PlaybookPatch, expected_version: Version | None = None
     ) -> ToolResult[playbooks.PlaybookChanged]:
-        """Change a playbook: given fields replace what was there, workflow as a whole. expectedVersion avoids races."""
+        """Change a playbook: given fields ({goal, initialCommand, workflow, successCriteria}) replace what was there,
+        workflow as a whole. expectedVersion avoids races."""
         return playbooks.playbook_updated(await self._store.update(call, id, playbook, expected_version))
 
     @tool(effect="destroy", idempotent=True)
