@@ -246,6 +246,31 @@ async def test_a_hostile_document_gets_a_clear_error_and_nothing_is_written(
     assert (await asker.done("list_playbooks")).data["page"]["totalItems"] == 0
 
 
+@pytest.mark.parametrize(
+    ("document", "message"),
+    [
+        ("playbooks: []", "document.madangPlaybooks: is required."),
+        ("madangPlaybooks: 1\nplaybooks: []\npage: 2", "document.page: is not a field of this object."),
+        (good_then("- goal: x\n  workflow: [{}]"), "document.playbooks.1.workflow.0.description: is required."),
+    ],
+)
+async def test_what_a_document_lacks_is_told_as_part_of_it_not_as_an_argument(
+    asker: Asker, document: str, message: str
+) -> None:
+    english = await asker.ask("import_playbooks", document=document)
+    korean = await asker.with_call(locale="ko").ask("import_playbooks", document=document)
+
+    assert english.text == (
+        f"[import_playbooks] Error: {message}\n"
+        "Hint: The document needs: madangPlaybooks: 1, playbooks. A playbook needs goal and workflow, a step of "
+        "workflow needs description."
+    )
+    assert korean.data["error"]["hint"] == (
+        "문서에 필요한 것: madangPlaybooks: 1, playbooks. 플레이북에는 goal과 workflow가, workflow의 단계에는 "
+        "description이 필요합니다."
+    )
+
+
 async def test_one_playbook_that_is_too_large_keeps_out_all(asker: Asker) -> None:
     steps = [{"description": "x" * 3000}] * 100
     document = json.dumps(

@@ -545,6 +545,12 @@ async def test_an_unknown_order_or_too_long_query_is_refused_by_name(asker: Aske
     assert reply.text.startswith(f"[list_playbooks] Error: {field}: must ")
 
 
+async def test_the_values_that_a_field_takes_are_listed_without_english_words(asker: Asker) -> None:
+    reply = await asker.with_call(locale="ko").ask("list_playbooks", sortBy="size")
+
+    assert "'createdAt', 'updatedAt', 'goal'" in reply.text.split("\n")[0]
+
+
 async def test_updating_moves_a_playbook_to_the_end_of_the_order_by_update(asker: Asker) -> None:
     ids = await given(asker, 3)
     before = (await asker.done("get_playbook", id=ids[2])).data["playbook"]["updatedAt"]

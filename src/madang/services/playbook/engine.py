@@ -33,6 +33,12 @@ class PortableDocument(Document):
     playbooks: Annotated[list[PlaybookContent], Field(max_length=MAX_PAGE_ITEMS)]
 
 
+class _ParsedArgument(Document):
+    """The argument that the document came in, so that errors name it before the place in the document."""
+
+    document: PortableDocument
+
+
 def write_document(contents: Sequence[PlaybookContent], format: Format) -> str:
     """Return the document of these playbooks; equal playbooks give equal bytes."""
     outline = PortableDocument.model_construct(madang_playbooks=1, playbooks=list(contents))
@@ -75,7 +81,7 @@ def read_document(document: str) -> list[PlaybookContent]:
         raise _unreadable(say("it is not an object with 'madangPlaybooks' and 'playbooks'"))
     check_shape(plain)
     try:
-        return PortableDocument.model_validate(plain).playbooks
+        return _ParsedArgument.model_validate({"document": plain}).document.playbooks
     except ValidationError as error:
         hint = say(
             "The document needs: madangPlaybooks: 1, playbooks. A playbook needs goal and workflow, a step of workflow "
