@@ -14,8 +14,8 @@ from madang.core.results import UiPage
 from madang.rendering.catalogue import translator
 from madang.rendering.pages import render_fragment
 from madang.services.chart.domain.charts import CHART_TYPES
-from madang.services.ui import views
 from madang.services.ui.domain import Question
+from madang.services.ui.views import questions
 from tests.browser.embedding import EmbeddingHost
 from tests.browser.serving import APPS, ServedMadang, open_served
 from tests.browser.test_look import PLAYBOOKS
@@ -66,7 +66,7 @@ async def pages_of(madang: ServedMadang, locale: Locale) -> dict[str, str]:
     expired = Question(
         message_id="q1", type="text", prompt="Late?", status="expired", created_at="2026-01-01", expires_at="2026-01-02"
     )
-    page = views.question_settled(expired).page
+    page = questions.question_settled(expired).page
     assert page is not None
     return {**fragments, "expired": drawn(page, locale)}
 

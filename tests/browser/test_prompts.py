@@ -243,13 +243,30 @@ async def test_a_chart_whose_page_was_stripped_off_is_drawn_again(linked: Served
         assert host.calls == [("visualize_data", chart)]
 
 
-async def test_a_wait_whose_page_was_stripped_off_is_told_in_words(linked: ServedMadang) -> None:
-    """No tool only reads a wait; the words are more than an empty page."""
-    result = await linked.call_tool("wait_for_user", {"message": "Plug it in"})
+async def test_a_wait_whose_page_was_stripped_off_is_fetched(linked: ServedMadang) -> None:
+    wait = {"message": "Plug it in"}
+    result = await linked.call_tool("wait_for_user", wait)
+    id = result["structuredContent"]["waitId"]
     del result["_meta"]
-    async with linked.showing(tool="wait_for_user", result=result) as host:
-        await expect(host.frame.locator("h1")).to_have_text("Waiting for the person: Plug it in")
-        assert host.calls == []
+    async with linked.showing(tool="wait_for_user", result=result, tool_input=wait) as host:
+        await host.frame.get_by_role("button", name="Continue").click()
+
+        await expect(host.frame.get_by_text("Continued.")).to_be_visible()
+        assert host.calls == [("get_prompt", {"messageId": id}), ("resume_from_wait", {"waitId": id})]
+
+
+async def test_a_wait_that_expired_says_so_at_the_first_try(
+    madang: ServedMadang, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    result = await madang.call_tool("wait_for_user", {"message": "Plug it in"})
+    async with madang.showing(tool="wait_for_user", result=result) as host:
+        monkeypatch.setattr(clock, "now", lambda: datetime(2999, 1, 1, tzinfo=UTC))
+        await host.frame.get_by_role("button", name="Continue").click()
+
+        status = host.frame.get_by_role("status")
+        await expect(status).to_have_text("This wait was over before you continued. Nothing was changed.")
+        await expect(host.frame.get_by_text("This wait has expired.")).to_be_visible()
+        await expect(host.frame.get_by_role("button")).to_have_count(0)
 
 
 async def test_reading_a_question_shows_no_page_by_itself(madang: ServedMadang) -> None:

@@ -173,10 +173,11 @@ async def test_the_built_in_services_tell_their_state_of_this_session(asker: Ask
     }
     assert f'Last selected: "Ship it" (ID: {id})' in prompt
     assert "# Plan: Move house\nNoted: Seen 1\nNoted: Seen 2" in prompt
-    assert f"# Questions the person has not answered: 1\n  id:{asked.data['messageId']} Which one?" in prompt
+    heading = "# Questions the person has not answered: 1 ('get_prompt' with messageId reads one)"
+    assert f"{heading}\n  id:{asked.data['messageId']} Which one?" in prompt
     assert [one["prompt"] for one in contexts["ui"].structured_state["pendingPrompts"]] == ["Which\n one?"]
     assert other["planning"].structured_state["goal"] == ""
-    assert other["ui"] == ServiceContext("", {"pendingPrompts": []})
+    assert other["ui"] == ServiceContext("", {"pendingPrompts": [], "openWaits": [], "recentAnswers": []})
 
 
 async def test_the_prompt_tells_only_of_services_this_assistant_may_use(asker: Asker) -> None:

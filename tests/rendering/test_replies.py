@@ -200,6 +200,13 @@ def test_a_text_is_true_for_the_reader_it_goes_to(pages: PageMode, expected: str
     assert reply("playbook", "show", replace(CALL, pages=pages), result).text == expected
 
 
+@pytest.mark.parametrize(("pages", "expected"), [("embedded", "It is open."), ("off", "Nothing is open.")])
+def test_a_page_that_is_open_already_counts_as_shown(pages: PageMode, expected: str) -> None:
+    result = ToolResult([ByPage(say("It is open."), say("Nothing is open."))], Data(), refill=PAGE)
+
+    assert reply("playbook", "show", replace(CALL, pages=pages), result).text == f"[show] {expected}"
+
+
 def test_a_result_without_a_page_is_told_as_to_a_reader_without_pages() -> None:
     result = ToolResult([ByPage(shown=say("On the page:"), hidden=say("Nothing is shown."))], Data())
 

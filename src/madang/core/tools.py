@@ -46,7 +46,7 @@ class _Declaration:
     audience: Audience
     idempotent: bool
     page: str
-    refills: str
+    refills: tuple[str, ...]
     answers_pause: bool
     answered_by: str
     joins_contexts: bool
@@ -60,7 +60,7 @@ def tool(
     audience: Audience = "model",
     idempotent: bool = False,
     page: str = "",
-    refills: str = "",
+    refills: tuple[str, ...] = (),
     answers_pause: bool = False,
     answered_by: str = "",
     joins_contexts: bool = False,
@@ -69,7 +69,7 @@ def tool(
 ) -> Callable[[MethodT], MethodT]:
     """Declare a method to be a tool.
 
-    `page` names the page the tool shows, if any, and `refills` one that it draws anew only where it is open already;
+    `page` names the page the tool shows, if any, and `refills` those that it draws anew only where they are open;
     `answers_pause` marks the tools that wake a paused agent; `answered_by` names the tool that takes the answer to what
     this one asks; `joins_contexts` ends its text over MCP with what other services have, for clients whose model is
     given no contexts; `either` names arguments that exclude each other, of which an empty one counts as left out;
@@ -110,7 +110,7 @@ class Tool:
     audience: Audience
     idempotent: bool
     page: str
-    refills: str
+    refills: tuple[str, ...]
     answers_pause: bool
     answered_by: str
     joins_contexts: bool = False

@@ -22,7 +22,7 @@ MIN_ROW_BYTES = 300
 def reply(service: str, tool: str, call: Call, result: ToolResult[Any]) -> Reply:
     """Put a tool's result into the words and the form of this call's reader."""
     translate = translator(call.locale)
-    shows_page = result.page is not None and call.pages != "off"
+    shows_page = (result.page is not None or result.refill is not None) and call.pages != "off"
     text = chosen(result.text, shows_page=shows_page)
     following = chosen(result.next, shows_page=shows_page)
     data = result.data.model_dump(mode="json", by_alias=True)

@@ -208,7 +208,7 @@ class McpServer:
         readers = [tool for tool in tools if tool.effect == "read"]
         names.update({tool.page: tool for tool in readers if tool.page and tool.audience == "model"})
         names.update({tool.page: tool for tool in readers if tool.page and tool.audience == "person"})
-        names.update({tool.refills: tool for tool in readers if tool.refills})
+        names.update({page: tool for tool in readers for page in tool.refills})
         return names
 
     def _delivery(self, context: RequestContext) -> Delivery:

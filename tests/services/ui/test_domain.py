@@ -65,14 +65,14 @@ def test_an_answer_that_fits_is_accepted(type: QuestionType, answer: AnswerValue
 @pytest.mark.parametrize(
     ("type", "answer", "refusal"),
     [
-        ("text", None, Refusal("not_text")),
+        ("text", None, Refusal("missing")),
         ("text", ["Blue"], Refusal("not_text")),
-        ("select", None, Refusal("not_text")),
+        ("select", None, Refusal("missing")),
         ("select", ["Blue"], Refusal("not_text")),
         ("select", "Red", Refusal("not_an_option", "Red")),
         ("select", "blue", Refusal("not_an_option", "blue")),
         ("select", "", Refusal("not_an_option", "")),
-        ("multiselect", None, Refusal("not_list")),
+        ("multiselect", None, Refusal("missing")),
         ("multiselect", "Blue", Refusal("not_list")),
         ("multiselect", ["Blue", "Red"], Refusal("not_an_option", "Red")),
         ("multiselect", ["Blue", "Blue"], Refusal("duplicate")),

@@ -95,7 +95,7 @@ def test_a_question_survives_its_process_and_the_answer_counts_once(
         different = third.call("reply_prompt", messageId=id, answer="Blue")
         resumed_again = third.call("resume_from_wait", waitId=wait_id)
 
-    assert [prompt["messageId"] for prompt in pending["prompts"]] == [id]
+    assert [prompt["messageId"] for prompt in pending["prompts"]] == [wait_id, id]
     assert (read["status"], read["answer"], read["settledAt"]) == ("answered", "Green", answered["timestamp"])
     assert again == answered
     assert different["error"]["code"] == "conflict"

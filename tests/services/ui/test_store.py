@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -17,8 +17,8 @@ from madang.core.calls import Call
 from madang.core.errors import ContextMissing, NotFound
 from madang.core.ids import AssistantId, SessionId, UserId
 from madang.services.ui import store as store_module
-from madang.services.ui.domain import MAX_TIMEOUT_S, AnswerValue, Question, Refusal
-from madang.services.ui.store import MAX_DELETED_ROWS, MAX_LISTED_QUESTIONS, UiStore
+from madang.services.ui.domain import MAX_TIMEOUT_S, WAIT_TIMEOUT_S, AnswerValue, InboxItem, Question, Refusal, Wait
+from madang.services.ui.store import MAX_DELETED_ROWS, MAX_LISTED_ITEMS, UiStore
 from madang.storage import clock
 from madang.storage.database import Database, Transaction
 from tests.storage.backends import BACK_ENDS
@@ -82,9 +82,13 @@ async def refused(store: UiStore, asked: Question, answer: AnswerValue | None, *
     return refusal
 
 
-def newest_first(questions: list[Question]) -> list[Question]:
+def id_of(item: InboxItem) -> str:
+    return item.wait_id if isinstance(item, Wait) else item.message_id
+
+
+def newest_first(items: Sequence[InboxItem]) -> list[InboxItem]:
     """By their ids, which tell the time to the millisecond."""
-    return sorted(questions, key=lambda question: question.message_id, reverse=True)
+    return sorted(items, key=id_of, reverse=True)
 
 
 async def test_a_question_is_kept_as_it_was_asked(store: UiStore) -> None:
@@ -92,7 +96,7 @@ async def test_a_question_is_kept_as_it_was_asked(store: UiStore) -> None:
 
     assert await store.get(CALL, asked.message_id) == asked
     assert (asked.status, asked.answer, asked.settled_at) == ("pending", "", "")
-    assert await store.list_questions(CALL, "pending") == ([asked], 1)
+    assert await store.list_items(CALL, "pending") == ([asked], 1)
 
 
 async def test_an_answer_settles_a_question(store: UiStore) -> None:
@@ -105,8 +109,8 @@ async def test_an_answer_settles_a_question(store: UiStore) -> None:
     )
     assert answered.settled_at >= asked.created_at
     assert await store.get(CALL, asked.message_id) == answered
-    assert await store.list_questions(CALL, "pending") == ([], 0)
-    assert await store.list_questions(CALL, "answered") == ([answered], 1)
+    assert await store.list_items(CALL, "pending") == ([], 0)
+    assert await store.list_items(CALL, "answered") == ([answered], 1)
 
 
 async def test_the_same_answer_again_is_answered_as_before(store: UiStore) -> None:
@@ -145,7 +149,7 @@ async def test_an_answer_that_does_not_fit_leaves_the_question_pending(
 
     refusal = await refused(store, asked, answer)
 
-    assert refusal.reason in ("not_text", "not_an_option")
+    assert refusal.reason in ("missing", "not_text", "not_an_option")
 
     assert await store.get(CALL, asked.message_id) == asked
 
@@ -170,13 +174,13 @@ async def test_somebody_elses_question_is_answered_like_one_that_never_was(store
             await attempt
         assert str(caught.value) == message
 
-    assert await store.list_questions(stranger, "pending") == ([], 0)
+    assert await store.list_items(stranger, "pending") == ([], 0)
     assert await store.get(CALL, id) == asked
 
 
 async def test_without_a_session_nothing_is_asked(store: UiStore) -> None:
     with pytest.raises(ContextMissing):
-        await store.list_questions(Call(assistant_id=AssistantId("default")), "pending")
+        await store.list_items(Call(assistant_id=AssistantId("default")), "pending")
 
 
 async def test_after_its_time_a_question_is_expired_everywhere(store: UiStore, set_clock: SetClock) -> None:
@@ -185,8 +189,8 @@ async def test_after_its_time_a_question_is_expired_everywhere(store: UiStore, s
 
     expired = asked.model_copy(update={"status": "expired", "settled_at": asked.expires_at})
     assert await store.get(CALL, asked.message_id) == expired
-    assert await store.list_questions(CALL, "pending") == ([], 0)
-    assert await store.list_questions(CALL, "expired") == ([expired], 1)
+    assert await store.list_items(CALL, "pending") == ([], 0)
+    assert await store.list_items(CALL, "expired") == ([expired], 1)
     for answer, cancelled in (("Blue", False), (None, True)):
         assert await refused(store, asked, answer, cancelled=cancelled) == Refusal("expired")
 
@@ -211,7 +215,7 @@ async def test_an_answer_outlives_the_time_of_its_question(store: UiStore, set_c
 
     assert await store.get(CALL, asked.message_id) == answered
     assert await settle(store, asked) == answered
-    assert await store.list_questions(CALL, "expired") == ([], 0)
+    assert await store.list_items(CALL, "expired") == ([], 0)
 
 
 @pytest.mark.parametrize("days", [1, -1])
@@ -220,7 +224,7 @@ async def test_a_clock_that_is_a_day_wrong_expires_nothing(store: UiStore, set_c
     waiting = await store.wait(CALL, "Wait", "")
     set_clock(days=days)
 
-    assert await store.list_questions(CALL, "pending") == (newest_first(asked), 3)
+    assert await store.list_items(CALL, "pending") == (newest_first([*asked, waiting]), 4)
     assert (await settle(store, asked[0])).status == "answered"
     assert (await store.resume(CALL, waiting.wait_id)).elapsed_s >= 0
 
@@ -229,7 +233,7 @@ async def test_a_clock_that_was_far_ahead_costs_nothing_once_it_is_right(store: 
     asked = await ask(store)
     set_clock(days=1000)
     assert (await store.get(CALL, asked.message_id)).status == "expired"
-    assert (await store.list_questions(CALL, "expired"))[1] == 1
+    assert (await store.list_items(CALL, "expired"))[1] == 1
 
     set_clock(days=0)
     assert (await settle(store, asked)).status == "answered"
@@ -243,7 +247,8 @@ async def test_every_method_is_one_transaction(store: UiStore, monkeypatch: pyte
     for method in (
         lambda: ask(store),
         lambda: store.get(CALL, asked.message_id),
-        lambda: store.list_questions(CALL, "pending"),
+        lambda: store.list_items(CALL, "pending"),
+        lambda: store.list_settled(CALL, timedelta(days=1), 5),
         lambda: refused(store, asked, "Red"),
         lambda: settle(store, asked),
         lambda: store.wait(CALL, "Wait", ""),
@@ -255,17 +260,17 @@ async def test_every_method_is_one_transaction(store: UiStore, monkeypatch: pyte
 
 
 async def test_many_questions_are_open_at_once_and_the_newest_are_listed(store: UiStore) -> None:
-    asked = [await ask(store, text=f"Question {number}") for number in range(MAX_LISTED_QUESTIONS + 5)]
+    asked = [await ask(store, text=f"Question {number}") for number in range(MAX_LISTED_ITEMS + 5)]
 
-    listed, total = await store.list_questions(CALL, "pending")
+    listed, total = await store.list_items(CALL, "pending")
 
-    assert listed == newest_first(asked)[:MAX_LISTED_QUESTIONS]
-    assert total == MAX_LISTED_QUESTIONS + 5
-    middle = listed[50].message_id
+    assert listed == newest_first(asked)[:MAX_LISTED_ITEMS]
+    assert total == MAX_LISTED_ITEMS + 5
+    middle = id_of(listed[50])
     await store.reply(CALL, middle, "Blue", cancelled=False)
-    listed, total = await store.list_questions(CALL, "pending")
-    assert (len(listed), total) == (MAX_LISTED_QUESTIONS, MAX_LISTED_QUESTIONS + 4)
-    assert middle not in {question.message_id for question in listed}
+    listed, total = await store.list_items(CALL, "pending")
+    assert (len(listed), total) == (MAX_LISTED_ITEMS, MAX_LISTED_ITEMS + 4)
+    assert middle not in set(map(id_of, listed))
 
 
 async def test_a_wait_ends_once_and_knows_how_long_it_took(store: UiStore, set_clock: SetClock) -> None:
@@ -279,6 +284,59 @@ async def test_a_wait_ends_once_and_knows_how_long_it_took(store: UiStore, set_c
     assert resumed.elapsed_s >= 89
     set_clock(seconds=900)
     assert await store.resume(CALL, waiting.wait_id) == resumed
+
+
+async def test_a_wait_is_read_and_listed_like_a_question(store: UiStore) -> None:
+    asked, waiting = await ask(store), await store.wait(CALL, "Plug it in", "Look again")
+
+    assert await store.get(CALL, waiting.wait_id) == waiting
+    assert await store.list_items(CALL, "pending") == (newest_first([asked, waiting]), 2)
+
+    resumed = await store.resume(CALL, waiting.wait_id)
+    assert await store.get(CALL, waiting.wait_id) == resumed
+    assert await store.list_items(CALL, "pending") == ([asked], 1)
+    assert await store.list_items(CALL, "answered") == ([resumed], 1)
+
+
+async def test_a_wait_is_open_for_thirty_days(store: UiStore, set_clock: SetClock) -> None:
+    waiting = await store.wait(CALL, "Plug it in", "")
+    set_clock(seconds=WAIT_TIMEOUT_S - 60)
+    assert await store.get(CALL, waiting.wait_id) == waiting
+
+    set_clock(seconds=WAIT_TIMEOUT_S + 60)
+    expired = waiting.model_copy(update={"status": "expired"})
+    assert await store.get(CALL, waiting.wait_id) == expired
+    assert await store.resume(CALL, waiting.wait_id) == expired
+    assert await store.list_items(CALL, "pending") == ([], 0)
+    assert await store.list_items(CALL, "expired") == ([expired], 1)
+
+    set_clock(days=0)
+    assert (await store.resume(CALL, waiting.wait_id)).status == "resumed"
+
+
+async def test_what_the_person_settled_lately_is_listed_the_last_first(store: UiStore, set_clock: SetClock) -> None:
+    first, second, third, unanswered = [await ask(store) for _ in range(4)]
+    waiting, open_wait = await store.wait(CALL, "Plug it in", ""), await store.wait(CALL, "Unplug it", "")
+    set_clock(hours=1)
+    answered = await settle(store, third)
+    set_clock(hours=2)
+    resumed = await store.resume(CALL, waiting.wait_id)
+    set_clock(hours=3)
+    cancelled = await settle(store, first, None)
+    set_clock(hours=4)
+    last = await settle(store, second)
+
+    day = timedelta(days=1)
+    assert await store.list_settled(CALL, day, 5) == [last, cancelled, resumed, answered]
+    assert await store.list_settled(CALL, day, 2) == [last, cancelled]
+    assert await store.list_settled(CALL, timedelta(minutes=90), 5) == [last, cancelled]
+    assert await store.list_settled(STRANGERS[0], day, 5) == []
+    set_clock(days=2)
+    assert await store.list_settled(CALL, day, 5) == []
+    assert {id_of(item) for item in (await store.list_items(CALL, "pending"))[0]} == {
+        unanswered.message_id,
+        open_wait.wait_id,
+    }
 
 
 async def test_each_change_is_told_once(store: UiStore) -> None:
@@ -325,8 +383,8 @@ async def test_of_two_answers_at_once_exactly_one_wins(tmp_path: Path, back_end:
 
         for begin in range(0, RACES, 50):
             await asyncio.gather(*(race(number) for number in range(begin, begin + 50)))
-        _, answered = await first.list_questions(CALL, "answered")
-        _, cancelled = await first.list_questions(CALL, "cancelled")
+        _, answered = await first.list_items(CALL, "answered")
+        _, cancelled = await first.list_items(CALL, "cancelled")
 
     assert answered + cancelled == RACES
 
@@ -356,8 +414,13 @@ async def test_what_was_settled_a_month_ago_is_removed_when_something_new_is_ask
     with pytest.raises(NotFound):
         await store.resume(CALL, over.wait_id)
     assert (await store.get(CALL, open_still.message_id)).status == "expired"
-    assert (await store.resume(CALL, waiting.wait_id)).message == "Waiting"
+    assert (await store.get(CALL, waiting.wait_id)).status == "expired"
     assert (await store.resume(STRANGERS[1], theirs.wait_id)).message == "Theirs"
+
+    set_clock(days=60, minutes=2)
+    await ask(store)
+    with pytest.raises(NotFound):
+        await store.get(CALL, waiting.wait_id)
 
 
 async def test_much_that_is_old_is_removed_a_little_at_a_time(store: UiStore, set_clock: SetClock) -> None:
@@ -367,6 +430,6 @@ async def test_much_that_is_old_is_removed_a_little_at_a_time(store: UiStore, se
 
     set_clock(days=31)
     await ask(store)
-    assert (await store.list_questions(CALL, "cancelled"))[1] == 5
+    assert (await store.list_items(CALL, "cancelled"))[1] == 5
     await ask(store)
-    assert (await store.list_questions(CALL, "cancelled"))[1] == 0
+    assert (await store.list_items(CALL, "cancelled"))[1] == 0

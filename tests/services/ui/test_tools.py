@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import sys
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ from inline_snapshot import snapshot
 from madang.core.ids import SessionId, UserId
 from madang.core.results import Reply
 from madang.services.ui.domain import MAX_ANSWER_CHARS, MAX_OPTIONS, MAX_TIMEOUT_S
+from madang.storage import clock
+from madang.storage.clock import parse_timestamp
 from tests.asking import Asker, open_asker
 
 COLOURS: dict[str, Any] = {"prompt": "Which colour?", "type": "select", "options": ["Blue", "Green"]}
@@ -46,9 +49,11 @@ Options (2):
   1. Blue
   2. Green
 Expires: <time>
-Note: Use 'get_prompt' with messageId <id> to read the answer.
 
-Status: Agent paused for user interaction (the person sees a form; 'get_prompt' tells their answer).\
+Later, when the person has acted: 'get_prompt' with messageId <id> tells their answer.
+
+Status: Agent paused for user interaction (the person sees a form; call no tool now, end your turn and wait for the \
+person).\
 """)
     assert reply.data == {
         "messageId": id,
@@ -56,8 +61,9 @@ Status: Agent paused for user interaction (the person sees a form; 'get_prompt' 
         "prompt": "Which colour?",
         "options": ["Blue", "Green"],
         "status": "awaiting_response",
-        "pause": {"kind": "prompt", "status": "waiting"},
-        "next": "Paused: the person sees a form; 'get_prompt' tells their answer.",
+        "pause": {"kind": "prompt", "id": id, "status": "waiting", "expiresAt": reply.data["pause"]["expiresAt"]},
+        "next": f"Later, when the person has acted: 'get_prompt' with messageId {id} tells their answer.\n"
+        "Paused: the person sees a form; call no tool now, end your turn and wait for the person.",
     }
     assert reply.pause == "prompt"
 
@@ -69,10 +75,28 @@ async def test_in_korean(asker: Asker) -> None:
     answer = await korean.done("reply_prompt", messageId=id, answer="파랑")
     waiting = await korean.done("wait_for_user", message="꽂아 주세요")
 
-    for text in (reply.text, answer.text, waiting.text):
-        assert re.search("[가-힣]{2} ", text.replace("무슨 색?", ""))
-    assert "'get_prompt'" in reply.text
-    assert id in reply.text
+    assert [plain(one.text, id) for one in (reply, answer)] == snapshot(
+        [
+            """\
+[prompt_user] 사용자에게 물었습니다: "무슨 색?"
+메시지 ID: <id>
+유형: text
+만료: <time>
+
+나중에 사용자가 행동한 뒤에: messageId <id>로 'get_prompt'를 호출하면 답을 알 수 있습니다.
+
+상태: 사용자 상호작용을 위해 에이전트가 일시 중지되었습니다 (사용자에게 양식이 보입니다; 지금은 도구를 호출하지 말고 \
+차례를 마친 뒤 사용자를 기다리세요).\
+""",
+            """\
+[reply_prompt] 답: 파랑
+질문: 무슨 색?
+메시지 ID: <id>
+
+이제 이 답으로 진행해도 됩니다. 다시 묻지 마세요.\
+""",
+        ]
+    )
     assert reply.page is not None
     assert reply.page.document.startswith('<!doctype html>\n<html lang="ko">')
     assert ">보내기</button>" in reply.page.fragment
@@ -87,13 +111,106 @@ async def test_a_client_without_pages_is_told_to_ask_in_the_chat(asker: Asker) -
 
     assert reply.page is None
     assert reply.pause == "prompt"
-    assert reply.text.endswith(
-        "Status: Agent paused for user interaction (this client shows no page: ask the person this question in the "
-        f"chat, then call 'reply_prompt' with messageId {reply.data['messageId']} and their answer)."
-    )
+    assert plain(reply.text, reply.data["messageId"]) == snapshot("""\
+[prompt_user] Asked the person: "Which colour?"
+Message ID: <id>
+Type: select
+Options (2):
+  1. Blue
+  2. Green
+Expires: <time>
+
+Status: Agent paused for user interaction (this client shows no page: ask this in the chat and end your turn; never \
+answer for the person. After they reply: 'reply_prompt' with messageId <id> and their answer).\
+""")
     assert waiting.page is None
     assert waiting.pause == "wait"
-    assert f"call 'resume_from_wait' with waitId {waiting.data['waitId']}" in waiting.text
+    assert plain(waiting.text, waiting.data["waitId"]) == snapshot("""\
+[wait_for_user] Waiting for the person: Plug it in
+Wait ID: <id>
+Expires: <time>
+
+Status: Agent paused for user interaction (this client shows no page: tell the person what you wait for and end your \
+turn; never go on by yourself. When they say go on: 'resume_from_wait' with waitId <id>).\
+""")
+
+
+async def test_without_pages_no_text_tells_of_a_form_or_a_button(asker: Asker) -> None:
+    """And where nobody is shown anything, reading an open question does not lead to polling for an answer."""
+    no_pages = asker.with_call(pages="off")
+    id, other = await asked(no_pages), await asked(no_pages)
+    waiting = (await no_pages.done("wait_for_user", message="Plug it in")).data["waitId"]
+    replies = [
+        await no_pages.done("prompt_user", **COLOURS),
+        await no_pages.done("get_prompt", messageId=id),
+        await no_pages.done("get_prompt", messageId=waiting),
+        await no_pages.done("list_prompts"),
+        await no_pages.done("reply_prompt", messageId=id, answer="Green"),
+        await no_pages.done("reply_prompt", messageId=other, cancelled=True),
+        await no_pages.done("resume_from_wait", waitId=waiting),
+    ]
+
+    for reply in replies:
+        assert not re.search("form|button|sees|Later", f"{reply.text} {reply.data.get('next', '')}")
+    assert plain(replies[1].data["next"], id) == snapshot(
+        "The person has not answered yet: ask this in the chat and end your turn; never answer for the person. After "
+        "they reply: 'reply_prompt' with messageId <id> and their answer."
+    )
+    assert plain(replies[2].data["next"], waiting) == snapshot(
+        "The person has not said to continue yet: tell them what you wait for and end your turn; never go on by "
+        "yourself. When they say go on: 'resume_from_wait' with waitId <id>."
+    )
+
+
+async def test_without_pages_in_korean(asker: Asker) -> None:
+    korean = asker.with_call(pages="off", locale="ko")
+    question = await korean.done("prompt_user", prompt="무슨 색?", type="text")
+    waiting = await korean.done("wait_for_user", message="꽂아 주세요")
+    id, wait_id = question.data["messageId"], waiting.data["waitId"]
+    replies = [
+        question,
+        waiting,
+        await korean.done("get_prompt", messageId=id),
+        await korean.done("get_prompt", messageId=wait_id),
+    ]
+
+    assert [plain(plain(reply.text, id), wait_id) for reply in replies] == snapshot(
+        [
+            """\
+[prompt_user] 사용자에게 물었습니다: "무슨 색?"
+메시지 ID: <id>
+유형: text
+만료: <time>
+
+상태: 사용자 상호작용을 위해 에이전트가 일시 중지되었습니다 (이 클라이언트는 화면을 보여 주지 않습니다: 대화에서 이 \
+질문을 하고 차례를 마치세요. 사용자를 대신해 답하지 마세요. 사용자가 답한 뒤에: messageId <id>와 그 답으로 \
+'reply_prompt'를 호출하세요).\
+""",
+            """\
+[wait_for_user] 사용자를 기다립니다: 꽂아 주세요
+대기 ID: <id>
+만료: <time>
+
+상태: 사용자 상호작용을 위해 에이전트가 일시 중지되었습니다 (이 클라이언트는 화면을 보여 주지 않습니다: 무엇을 \
+기다리는지 사용자에게 알리고 차례를 마치세요. 스스로 계속하지 마세요. 사용자가 계속하라고 하면: waitId <id>로 \
+'resume_from_wait'를 호출하세요).\
+""",
+            """\
+[get_prompt] 질문 <id>: 대기 중.
+질문: 무슨 색?
+
+사용자가 아직 답하지 않았습니다: 대화에서 이 질문을 하고 차례를 마치세요. 사용자를 대신해 답하지 마세요. 사용자가 \
+답한 뒤에: messageId <id>와 그 답으로 'reply_prompt'를 호출하세요.\
+""",
+            """\
+[get_prompt] 대기 <id>: 대기 중.
+사용자를 기다립니다: 꽂아 주세요
+
+사용자가 아직 계속하라고 하지 않았습니다: 무엇을 기다리는지 알리고 차례를 마치세요. 스스로 계속하지 마세요. 사용자가 \
+계속하라고 하면: waitId <id>로 'resume_from_wait'를 호출하세요.\
+""",
+        ]
+    )
 
 
 async def test_a_page_is_linked_or_embedded_as_the_client_takes_it(asker: Asker) -> None:
@@ -150,7 +267,7 @@ async def test_a_question_that_cannot_be_asked_names_the_field_and_is_not_kept(
     assert reply.error_code == "invalid_arguments"
     assert reply.text.startswith(f"[prompt_user] Error: {said}")
     assert reply.data["error"]["hint"]
-    assert (await asker.done("list_prompts")).data == {"prompts": [], "total": 0}
+    assert (await asker.done("list_prompts")).data["total"] == 0
 
 
 @pytest.mark.parametrize("count", [1, 2, MAX_OPTIONS])
@@ -162,7 +279,7 @@ async def test_a_choice_has_one_to_a_hundred_options(asker: Asker, type: str, co
 
     assert reply.data["options"] == options
     assert f"Options ({count}):" in reply.text
-    assert ("more. They are all in the structured result." in reply.text) == (count > 50)
+    assert (" more, as 'prompt_user' was given them." in reply.text) == (count > 50)
     assert reply.page is not None
     assert all(f'value="{option}"' in reply.page.fragment for option in options)
 
@@ -174,6 +291,39 @@ async def test_how_long_a_question_is_open_is_told(asker: Asker) -> None:
     for reply in (short, snake):
         question = await asker.done("get_prompt", messageId=reply.data["messageId"])
         assert f"Expires: {question.data['expiresAt']}" in reply.text
+        assert reply.data["pause"]["expiresAt"] == question.data["expiresAt"]
+
+
+async def test_a_question_is_open_for_a_week_and_a_wait_for_thirty_days(asker: Asker) -> None:
+    replies = [await asker.done("prompt_user", **COLOURS), await asker.done("wait_for_user", message="Plug it in")]
+
+    open_for = []
+    for reply in replies:
+        read = await asker.done("get_prompt", messageId=reply.data["messageId"])
+        assert reply.data["pause"]["expiresAt"] == read.data["expiresAt"]
+        assert f"Expires: {read.data['expiresAt']}" in reply.text
+        open_for.append(parse_timestamp(read.data["expiresAt"]) - parse_timestamp(read.data["createdAt"]))
+    assert open_for == [timedelta(days=7), timedelta(days=30)]
+
+
+async def test_a_wrong_argument_is_told_in_korean_words(asker: Asker) -> None:
+    korean = asker.with_call(locale="ko")
+
+    wrong_type = await korean.ask("prompt_user", prompt="Q", type="number")
+    no_answer = await korean.ask("reply_prompt", messageId=await asked(asker))
+
+    assert [reply.text for reply in (wrong_type, no_answer)] == snapshot(
+        [
+            """\
+[prompt_user] 오류: type: 다음 중 하나여야 합니다: 'text', 'select', 'multiselect'.
+힌트: 인자: prompt, type, options, placeholder, timeoutS.\
+""",
+            """\
+[reply_prompt] 오류: answer: 필수입니다.
+힌트: 답은 적힌 그대로의 선택지 하나입니다. 질문은 아직 대기 중입니다.\
+""",
+        ]
+    )
 
 
 # reply_prompt
@@ -189,9 +339,9 @@ async def test_an_answer_is_told_with_its_question(asker: Asker) -> None:
 Prompt: Which colour?
 Message ID: <id>
 
-You may now go on with what the person said.\
+You may now go on with this answer; do not ask again.\
 """)
-    assert set(reply.data) == {"messageId", "prompt", "answer", "cancelled", "timestamp"}
+    assert set(reply.data) == {"messageId", "prompt", "answer", "cancelled", "timestamp", "next"}
     assert (reply.data["prompt"], reply.data["answer"], reply.data["cancelled"]) == ("Which colour?", "Green", False)
     assert reply.pause is None
     assert "You answered:" in fragment(reply)
@@ -238,7 +388,7 @@ async def test_a_different_answer_is_a_conflict(asker: Asker) -> None:
     assert different.error_code == cancelled.error_code == "conflict"
     assert different.text == (
         f"[reply_prompt] Error: Prompt {id} was answered already. Nothing was changed.\n"
-        "Hint: Use 'get_prompt' to read what was answered."
+        f"Hint: Call 'get_prompt' with messageId {id} to read what was answered."
     )
     assert (await asker.done("get_prompt", messageId=id)).data["answer"] == "Green"
 
@@ -250,7 +400,20 @@ async def test_a_cancelled_question_says_so(asker: Asker) -> None:
     read = await asker.done("get_prompt", messageId=id)
     late = await asker.ask("reply_prompt", messageId=id, answer="Blue")
 
-    assert reply.text.startswith("[reply_prompt] The person cancelled the prompt without an answer.")
+    assert plain(reply.text, id) == snapshot("""\
+[reply_prompt] The person cancelled the prompt without an answer.
+Prompt: Which colour?
+Message ID: <id>
+
+There is no answer. Do not ask the same again: tell the person, or go on without it.\
+""")
+    assert plain(read.text, id) == snapshot("""\
+[get_prompt] Prompt <id> is cancelled.
+Prompt: Which colour?
+The person cancelled the prompt without an answer.
+
+There is no answer. Do not ask the same again: tell the person, or go on without it.\
+""")
     assert (reply.data["cancelled"], reply.data["answer"]) == (True, "")
     assert (read.data["status"], read.data["answer"]) == ("cancelled", "")
     assert late.error_code == "conflict"
@@ -275,7 +438,7 @@ async def test_no_answer_at_all_is_refused(asker: Asker) -> None:
 
     reply = await asker.ask("reply_prompt", messageId=id)
 
-    assert reply.text.startswith("[reply_prompt] Error: answer: must be a string.")
+    assert reply.text.startswith("[reply_prompt] Error: answer: is required.")
     assert (await asker.done("get_prompt", messageId=id)).data["status"] == "pending"
 
 
@@ -316,9 +479,63 @@ Prompt: Which colour?
 Options (2):
   1. Blue
   2. Green
-Note: The person has not answered yet. Call 'get_prompt' again, with waitS up to 25 to wait for them.\
+
+The person has not answered yet: end your turn and wait for them, or call 'get_prompt' with messageId <id> and waitS \
+25 to wait a little longer.\
 """)
     assert (reply.page, reply.pause) == (None, None)
+
+
+async def test_a_wait_is_read_with_get_prompt_while_it_is_open_and_afterwards(asker: Asker) -> None:
+    id = (await asker.done("wait_for_user", message="Plug it in", resumeInstruction="Print")).data["messageId"]
+
+    pending = await asker.done("get_prompt", messageId=id)
+    waiting = asyncio.ensure_future(asker.done("get_prompt", messageId=id, waitS=25))
+    with fail_after(60):
+        resumed = await asker.done("resume_from_wait", waitId=id)
+        read = await waiting
+
+    assert plain(pending.text, id) == snapshot("""\
+[get_prompt] Wait <id> is pending.
+Waiting for the person: Plug it in
+Then: Print
+
+The person has not said to continue yet: end your turn and wait for them, or call 'get_prompt' with messageId <id> \
+and waitS 25 to wait a little longer.\
+""")
+    assert (pending.data["type"], pending.data["status"], pending.data["prompt"]) == ("wait", "pending", "Plug it in")
+    assert "<button" in pending.refill
+    assert (read.data["status"], read.data["resumeInstruction"]) == ("answered", "Print")
+    assert read.text.removeprefix("[get_prompt] ") == resumed.text.removeprefix("[resume_from_wait] ")
+    assert "Continued." in read.refill
+
+
+async def test_a_wait_that_expired_says_so(asker: Asker, monkeypatch: pytest.MonkeyPatch) -> None:
+    id = (await asker.done("wait_for_user", message="Plug it in")).data["waitId"]
+    monkeypatch.setattr(clock, "now", lambda: datetime.now(UTC) + timedelta(days=31))
+
+    read = await asker.done("get_prompt", messageId=id)
+    late = await asker.ask("resume_from_wait", waitId=id)
+    korean = await asker.with_call(locale="ko").ask("resume_from_wait", waitId=id)
+
+    assert read.data["status"] == "expired"
+    assert plain(read.text, id) == snapshot("""\
+[get_prompt] Wait <id> expired at <time>: the person did not say to continue.
+Wait ID: <id>
+Waited for: Plug it in
+
+There is no answer. Do not ask the same again: tell the person, or go on without it.\
+""")
+    assert "This wait has expired." in read.refill
+    assert late.error_code == "expired"
+    assert plain(late.text, id) == snapshot("""\
+[resume_from_wait] Error: Wait <id> expired at <time>: the person did not say to continue.
+Hint: Tell the person that it came too late. If it still matters, call 'wait_for_user' again.\
+""")
+    assert plain(korean.text, id) == snapshot("""\
+[resume_from_wait] 오류: 대기 <id>은(는) <time>에 만료되었습니다: 사용자가 계속하라고 하지 않았습니다.
+힌트: 너무 늦었다고 사용자에게 알리세요. 아직 필요하면 'wait_for_user'를 다시 호출하세요.\
+""")
 
 
 async def test_waiting_ends_when_the_person_answers(asker: Asker) -> None:
@@ -381,8 +598,25 @@ async def test_the_inbox_has_what_is_open_and_the_rest_can_be_asked_for(asker: A
     assert [one["messageId"] for one in answered.data["prompts"]] == [second]
     assert ' answer:"Green"' in answered.text
     assert [one["messageId"] for one in cancelled.data["prompts"]] == [third]
-    assert expired.text.startswith("[list_prompts] No prompts are expired.")
+    assert expired.text == "[list_prompts] No prompts are expired.\n\nNote: Use 'prompt_user' to ask."
     assert (await asker.ask("list_prompts", status="open")).error_code == "invalid_arguments"
+
+
+async def test_the_inbox_has_waits_beside_questions(asker: Asker) -> None:
+    waiting = (await asker.done("wait_for_user", message="Plug it in")).data["waitId"]
+    pending = await asker.done("list_prompts")
+    await asker.done("resume_from_wait", waitId=waiting)
+    answered = await asker.done("list_prompts", status="answered")
+
+    assert plain(pending.text, waiting) == snapshot("""\
+[list_prompts] Found 1 prompt(s) that are pending, newest first:
+
+1. id:<id> type:wait prompt:"Plug it in" createdAt:<time>
+
+Note: Use 'get_prompt' with an id as messageId to read that one.\
+""")
+    assert [one["type"] for one in pending.data["prompts"] + answered.data["prompts"]] == ["wait", "wait"]
+    assert (await asker.done("list_prompts")).data["total"] == 0
 
 
 async def test_a_long_inbox_says_what_is_left_out(asker: Asker) -> None:
@@ -409,18 +643,26 @@ async def test_a_wait_pauses_and_ends_with_the_instruction(asker: Asker) -> None
 [wait_for_user] Waiting for the person: Plug it in
 Wait ID: <id>
 Then: Print page 1
+Expires: <time>
 
-Status: Agent paused for user interaction (Continue button available).\
+Later, when the person has acted: 'get_prompt' with messageId <id> tells whether they said to continue.
+
+Status: Agent paused for user interaction (Continue button available; call no tool now, end your turn and wait for the \
+person).\
 """)
     assert waiting.pause == "wait"
     assert waiting.data == {
         "waitId": id,
+        "messageId": id,
         "message": "Plug it in",
         "resumeInstruction": "Print page 1",
         "status": "waiting",
         "elapsedS": 0.0,
-        "pause": {"kind": "wait", "status": "waiting"},
-        "next": "Paused: Continue button available.",
+        "pause": {"kind": "wait", "id": id, "status": "waiting", "expiresAt": waiting.data["pause"]["expiresAt"]},
+        "next": (
+            f"Later, when the person has acted: 'get_prompt' with messageId {id} tells whether they said to continue.\n"
+            "Paused: Continue button available; call no tool now, end your turn and wait for the person."
+        ),
     }
     elapsed = resumed.data["elapsedS"]
     assert plain(resumed.text, id).replace(f"after {elapsed:g} s", "after <n> s") == snapshot("""\
@@ -429,10 +671,11 @@ Wait ID: <id>
 Waited for: Plug it in
 Then: Print page 1
 
-You may now go on.\
+You may now go on; do not wait for this again.\
 """)
     state = {name: value for name, value in waiting.data.items() if name not in ("pause", "next")}
-    assert resumed.data == {**state, "status": "resumed", "elapsedS": elapsed}
+    after = "You may now go on; do not wait for this again."
+    assert resumed.data == {**state, "status": "resumed", "elapsedS": elapsed, "next": after}
     assert elapsed >= 0
     assert resumed.pause is None
     assert again == resumed

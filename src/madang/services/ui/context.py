@@ -1,25 +1,79 @@
-"""What the model should know about open questions this turn."""
+"""What the model should know this turn of the questions and waits of its session."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
 from madang.core.calls import Call
-from madang.core.phrases import Line, Rows, layout, say
+from madang.core.phrases import Line, Phrase, Rows, layout, say
 from madang.core.service import ServiceContext
 from madang.core.texts import one_line
+from madang.services.ui.domain import InboxItem, Question, Wait
 from madang.services.ui.store import UiStore
+from madang.services.ui.views.inbox import answer_text
+
+RECENT = timedelta(days=1)
+"""How long the model is reminded of an answer: a client may come back the next morning, and no turn is recorded."""
+
+MAX_RECENT_ANSWERS = 5
+MAX_OPEN_ITEMS = 10
+_MAX_PROMPT_CHARS = 100
+_MAX_ANSWER_CHARS = 200
 
 
 async def ui_context(store: UiStore, call: Call) -> ServiceContext:
-    """Return the questions that the person has not answered yet."""
-    pending, total = await store.list_questions(call, "pending")
-    if not pending:
-        return ServiceContext("", {"pendingPrompts": []})
-    rows = [
-        layout("  id:{id} {prompt}", id=question.message_id, prompt=one_line(question.prompt, 100))
-        for question in pending
-    ]
-    text: list[Line | Rows] = [
-        say("# Questions the person has not answered: {count}", count=total),
-        Rows(rows, say("  … {left_out} more. Use 'list_prompts' to see them.")),
-    ]
-    return ServiceContext(text, {"pendingPrompts": [question.model_dump(mode="json") for question in pending]})
+    """Return what came in lately, then what is open: waits first, because they stop the work."""
+    settled = await store.list_settled(call, RECENT, MAX_RECENT_ANSWERS)
+    pending, total = await store.list_items(call, "pending")
+    waits = [item for item in pending if isinstance(item, Wait)]
+    questions = [item for item in pending if isinstance(item, Question)]
+    text: list[Line | Rows] = []
+    if settled:
+        text += [
+            say("# The person answered lately (go on with this, do not ask again; 'get_prompt' reads a long answer):"),
+            *map(_settled_row, settled),
+        ]
+    if waits:
+        heading = say(
+            "# Waiting for the person to continue: {count} ('get_prompt' with messageId tells whether they did)",
+            count=len(waits),
+        )
+        text += [heading, *_open_rows(waits, len(waits))]
+    if questions:
+        count = total - len(waits)
+        heading = say(
+            "# Questions the person has not answered: {count} ('get_prompt' with messageId reads one)", count=count
+        )
+        text += [heading, *_open_rows(questions, count)]
+    state = {"pendingPrompts": _data(questions), "openWaits": _data(waits), "recentAnswers": _data(settled)}
+    summary = say("Open questions: {count} ('list_prompts').", count=total) if total else None
+    return ServiceContext(text or "", state, summary)
+
+
+def _settled_row(item: InboxItem) -> Phrase:
+    id, prompt = _head(item)
+    if isinstance(item, Wait):
+        return say('  id:{id} "{prompt}": the person said to continue', id=id, prompt=prompt)
+    if item.status == "cancelled":
+        return say('  id:{id} "{prompt}": cancelled, there is no answer', id=id, prompt=prompt)
+    if item.answer == []:
+        return say('  id:{id} "{prompt}": none of the options', id=id, prompt=prompt)
+    answer = one_line(answer_text(item.answer), _MAX_ANSWER_CHARS)
+    return layout('  id:{id} "{prompt}": {answer}', id=id, prompt=prompt, answer=answer)
+
+
+def _open_rows(items: Sequence[InboxItem], count: int) -> list[Phrase]:
+    rows = [layout("  id:{id} {prompt}", id=id, prompt=prompt) for id, prompt in map(_head, items[:MAX_OPEN_ITEMS])]
+    left_out = count - len(rows)
+    return [*rows, say("  … {left_out} more: 'list_prompts'.", left_out=left_out)] if left_out else rows
+
+
+def _head(item: InboxItem) -> tuple[str, str]:
+    id, text = (item.wait_id, item.message) if isinstance(item, Wait) else (item.message_id, item.prompt)
+    return id, one_line(text, _MAX_PROMPT_CHARS)
+
+
+def _data(items: Sequence[InboxItem]) -> list[dict[str, Any]]:
+    return [item.model_dump(mode="json") for item in items]

@@ -1,4 +1,7 @@
-"""What a question to the person is, and which answers it accepts. Pure: no I/O, and no words for people."""
+"""What a question to the person and a wait for them are, and which answers a question accepts.
+
+Pure: no I/O, and no words for people.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +16,14 @@ from madang.core.documents import NOT_BLANK, Document
 MAX_OPTIONS = 100
 MAX_ANSWER_CHARS = 20_000
 MAX_OPTION_CHARS = 500
-DEFAULT_TIMEOUT_S = 24 * 60 * 60
+DEFAULT_TIMEOUT_S = 7 * 24 * 60 * 60
 MAX_TIMEOUT_S = 30 * 24 * 60 * 60
+WAIT_TIMEOUT_S = MAX_TIMEOUT_S
 
 QuestionText = Annotated[str, Field(min_length=1, max_length=4_000), NOT_BLANK]
 QuestionType = Literal["text", "select", "multiselect"]
 QuestionStatus = Literal["pending", "answered", "cancelled", "expired"]
+WaitStatus = Literal["waiting", "resumed", "expired"]
 Option = Annotated[str, Field(min_length=1, max_length=MAX_OPTION_CHARS), NOT_BLANK]
 Placeholder = Annotated[str, Field(max_length=200)]
 TimeoutS = Annotated[int, Field(ge=1, le=MAX_TIMEOUT_S)]
@@ -41,6 +46,10 @@ class Question(Document):
     expires_at: str
     settled_at: str = ""
 
+    @property
+    def is_open(self) -> bool:
+        return self.status == "pending"
+
 
 class Wait(Document):
     """A stop until the person says to continue."""
@@ -48,10 +57,19 @@ class Wait(Document):
     wait_id: str
     message: str
     resume_instruction: str = ""
-    status: Literal["waiting", "resumed"] = "waiting"
+    status: WaitStatus = "waiting"
     created_at: str
+    expires_at: str
     resumed_at: str = ""
     elapsed_s: float = 0.0
+
+    @property
+    def is_open(self) -> bool:
+        return self.status == "waiting"
+
+
+InboxItem = Question | Wait
+"""What a session may want from the person."""
 
 
 OptionsProblem = Literal["unexpected", "missing", "duplicate"]
@@ -61,7 +79,7 @@ OptionsProblem = Literal["unexpected", "missing", "duplicate"]
 class Refusal:
     """Why an answer is not accepted; `option` is the one that the question does not have."""
 
-    reason: Literal["not_text", "not_list", "duplicate", "not_an_option", "expired", "conflict"]
+    reason: Literal["missing", "not_text", "not_list", "duplicate", "not_an_option", "expired", "conflict"]
     option: str = ""
 
 
@@ -76,6 +94,8 @@ def check_options(type: QuestionType, options: Sequence[str]) -> OptionsProblem 
 
 def check_answer(question: Question, answer: AnswerValue | None) -> Refusal | None:
     """Return why an answer does not fit the question, or None."""
+    if answer is None:
+        return Refusal("missing")
     if question.type == "multiselect":
         if not isinstance(answer, list):
             return Refusal("not_list")

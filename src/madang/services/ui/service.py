@@ -23,8 +23,8 @@ class UiService:
         description=say("Questions to the person, and stops until they are ready."),
         version="1",
         instructions=(
-            "prompt_user asks the person and wait_for_user stops for them; both answer at once, and get_prompt reads "
-            "what the person said."
+            "prompt_user asks the person and wait_for_user stops for them; both answer at once and say how the answer "
+            "comes. End your turn then, and never answer for the person."
         ),
     )
 

@@ -11,22 +11,23 @@ from pydantic_core import PydanticCustomError
 from madang.core.calls import Call
 from madang.core.results import ToolResult
 from madang.core.tools import tool
-from madang.services.ui import views
 from madang.services.ui.domain import (
     DEFAULT_TIMEOUT_S,
     MAX_ANSWER_CHARS,
     MAX_OPTION_CHARS,
     MAX_OPTIONS,
+    InboxItem,
     Option,
     Placeholder,
-    Question,
     QuestionStatus,
     QuestionText,
     QuestionType,
     TimeoutS,
+    Wait,
     check_options,
 )
 from madang.services.ui.store import UiStore
+from madang.services.ui.views import inbox, questions, waits
 
 Id = Annotated[str, Field(min_length=1, max_length=100)]
 WaitS = Annotated[int, Field(ge=0, le=25)]
@@ -68,7 +69,7 @@ class UiTools:
     def __init__(self, store: UiStore) -> None:
         self._store = store
 
-    @tool(effect="write", page=views.QUESTION_PAGE, answered_by="reply_prompt")
+    @tool(effect="write", page=questions.QUESTION_PAGE, answered_by="reply_prompt")
     async def prompt_user(
         self,
         call: Call,
@@ -77,57 +78,66 @@ class UiTools:
         options: Annotated[list[Option], Field(max_length=MAX_OPTIONS)] | None = None,
         placeholder: Placeholder = "",
         timeout_s: TimeoutS = DEFAULT_TIMEOUT_S,
-    ) -> ToolResult[views.QuestionAsked]:
-        """Ask the person a question: free text, one of options, or several. Pauses; get_prompt reads the answer."""
+    ) -> ToolResult[questions.QuestionAsked]:
+        """Ask the person a question: free text, one of options, or several. Pauses: end your turn after it."""
         problem = check_options(type, options or [])
         if problem:
-            raise views.wrong_options(problem)
-        return views.question_asked(await self._store.ask(call, type, prompt, options or [], placeholder, timeout_s))
+            raise questions.wrong_options(problem)
+        return questions.question_asked(
+            await self._store.ask(call, type, prompt, options or [], placeholder, timeout_s)
+        )
 
-    @tool(effect="write", audience="person", page=views.QUESTION_PAGE, idempotent=True, answers_pause=True)
+    @tool(effect="write", audience="person", page=questions.QUESTION_PAGE, idempotent=True, answers_pause=True)
     async def reply_prompt(
         self, call: Call, message_id: Id, answer: AnswerArgument | None = None, cancelled: bool = False
-    ) -> ToolResult[views.QuestionReply]:
+    ) -> ToolResult[questions.QuestionReply]:
         """Give the person's answer to a prompt, or cancel it. Only with what the person really said."""
         question, refusal = await self._store.reply(call, message_id, answer, cancelled=cancelled)
         if refusal:
-            raise views.answer_refused(question, refusal)
-        return views.question_settled(question)
+            raise questions.answer_refused(question, refusal)
+        return questions.question_settled(question)
 
-    @tool(effect="read", refills=views.QUESTION_PAGE)
-    async def get_prompt(self, call: Call, message_id: Id, wait_s: WaitS = 0) -> ToolResult[Question]:
-        """Read a prompt's status and answer; with waitS, wait so many seconds for the person."""
-        return views.question_read(await self._settled(call, message_id, wait_s))
+    @tool(effect="read", refills=(questions.QUESTION_PAGE, waits.WAIT_PAGE))
+    async def get_prompt(self, call: Call, message_id: Id, wait_s: WaitS = 0) -> ToolResult[inbox.InboxEntry]:
+        """Read what the person answered to a prompt_user question, or whether they ended a wait_for_user.
+
+        With waitS, wait so many seconds for them.
+        """
+        item = await self._settled(call, message_id, wait_s)
+        return waits.wait_read(item) if isinstance(item, Wait) else questions.question_read(item)
 
     @tool(effect="read")
-    async def list_prompts(self, call: Call, status: QuestionStatus = "pending") -> ToolResult[views.QuestionList]:
-        """List this session's prompts: by default those the person has not answered yet."""
-        questions, total = await self._store.list_questions(call, status)
-        return views.questions_listed(questions, status, total)
+    async def list_prompts(self, call: Call, status: QuestionStatus = "pending") -> ToolResult[inbox.InboxList]:
+        """List this session's prompts and waits: by default those the person has not answered yet."""
+        items, total = await self._store.list_items(call, status)
+        return inbox.items_listed(items, status, total)
 
-    @tool(effect="write", page=views.WAIT_PAGE)
+    @tool(effect="write", page=waits.WAIT_PAGE)
     async def wait_for_user(
         self, call: Call, message: QuestionText, resume_instruction: Annotated[str, Field(max_length=4_000)] = ""
-    ) -> ToolResult[views.WaitState]:
-        """Stop until the person says to continue, for example after they did something elsewhere. Pauses."""
-        return views.wait_started(await self._store.wait(call, message, resume_instruction))
+    ) -> ToolResult[waits.WaitState]:
+        """Stop until the person says to continue, after doing something elsewhere, say. Pauses: end your turn."""
+        return waits.wait_started(await self._store.wait(call, message, resume_instruction))
 
-    @tool(effect="write", audience="person", page=views.WAIT_PAGE, idempotent=True, answers_pause=True)
-    async def resume_from_wait(self, call: Call, wait_id: Id) -> ToolResult[views.WaitState]:
+    @tool(effect="write", audience="person", page=waits.WAIT_PAGE, idempotent=True, answers_pause=True)
+    async def resume_from_wait(self, call: Call, wait_id: Id) -> ToolResult[waits.WaitState]:
         """Say that the person is ready: ends a wait and tells what to do next."""
-        return views.wait_ended(await self._store.resume(call, wait_id))
+        wait = await self._store.resume(call, wait_id)
+        if wait.status == "expired":
+            raise waits.wait_expired(wait)
+        return waits.wait_ended(wait)
 
-    async def _settled(self, call: Call, id: str, wait_s: int) -> Question:
-        """Return a question once it is settled, or as it is when the time is over."""
-        question = await self._store.get(call, id)
-        if question.status != "pending" or not wait_s:
-            return question
+    async def _settled(self, call: Call, id: str, wait_s: int) -> InboxItem:
+        """Return a question or a wait once it is settled, or as it is when the time is over."""
+        item = await self._store.get(call, id)
+        if not (item.is_open and wait_s):
+            return item
         try:
             async with asyncio.timeout(wait_s):
                 async for _ in self._store.changes(call, id):
-                    question = await self._store.get(call, id)
-                    if question.status != "pending":
-                        return question
+                    item = await self._store.get(call, id)
+                    if not item.is_open:
+                        return item
         except TimeoutError:
             pass
         return await self._store.get(call, id)

@@ -1,0 +1,1 @@
+"""Questions and waits as results. Pure: domain in, `ToolResult` out."""
