@@ -15,9 +15,9 @@ from tests.services.chart.charts import chart, chart_page, english, labelled, li
 
 
 def words(chart: Chart, locale: Locale = "en") -> str:
-    """Return the text for the model, without its first and last line."""
+    """Return the text for the model, without its first line."""
     text = render_text(chart_shown(chart, summarize(chart), draw_chart).text, translator(locale))
-    return "\n".join(text.splitlines()[1:-2])
+    return "\n".join(text.splitlines()[1:])
 
 
 def refused(chart: Chart) -> tuple[str, str]:
@@ -114,6 +114,16 @@ Jun | 99 | –
 Jul | 4 | –
 Aug | 5 | –\
 """)
+
+
+def test_the_table_in_the_text_names_its_columns_in_the_readers_language() -> None:
+    scattered = Chart(
+        type="scatter", series=[labelled("a", ("1", 2)), labelled("b", ("3", 4)), labelled("c", ("5", 6))]
+    )
+
+    assert words(chart("bar", months(1, 2))).splitlines()[-3] == "label | value"
+    assert words(chart("bar", months(1, 2)), "ko").splitlines()[-3] == "이름 | 값"
+    assert words(scattered, "ko").splitlines()[-4] == "이름 | 계열 | 값"
 
 
 def test_a_long_table_in_the_text_says_what_was_left_out() -> None:

@@ -16,7 +16,7 @@ class ChartService:
         title=say("Charts"),
         description=say("Charts for the person, with their numbers in words for the model."),
         version="1",
-        instructions="visualize_data shows the person a chart.",
+        instructions="visualize_data makes a chart for the person and tells its numbers.",
         former_names=("ui",),
     )
 

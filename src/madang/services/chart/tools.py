@@ -29,7 +29,7 @@ class ChartTools:
         x_label: Caption = "",
         y_label: Caption = "",
     ) -> ToolResult[views.ChartShown]:
-        """Show the person a chart, of data (one series) or of several named series. Does not pause."""
+        """Make a chart of data ([{label, value}]) or of several series ([{name, data}]). Does not pause."""
         if (data is None) == (series is None):
             raise views.wrong_data()
         # Constructed without validation: the provider has validated every part of it already.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from madang.core.documents import Document
 from madang.core.errors import InvalidArguments
-from madang.core.phrases import Phrase, Rows, Text, Translate, layout, say
+from madang.core.phrases import ByPage, Phrase, Rows, Text, Translate, layout, say
 from madang.core.results import ToolResult, UiPage
 from madang.core.texts import one_line
 from madang.services.chart.domain.charts import MAX_POINTS, Chart, ChartProblem, ChartType
@@ -89,21 +89,29 @@ class ChartPage:
 
 def chart_shown(chart: Chart, summaries: Sequence[SeriesSummary], draw: DrawChart) -> ToolResult[ChartShown]:
     """Return a chart: in words for the model, and as a page that `draw` fills. It never pauses."""
-    opening = say('Showing the chart "{title}".', title=chart.title) if chart.title else say("Showing a chart.")
     description = describe(chart, summaries)
-    rest = say("… {left_out} more line(s). The numbers of each series are all in the structured result.")
-    text: Text = [
-        opening,
-        Rows([*description, layout(""), *_table_lines(chart)], rest),
-        "",
-        say("Note: Tell the person what stands out; they see the chart."),
-    ]
+    rest = say("… {left_out} more line(s). Call 'visualize_data' with fewer series to read them all.")
+    text: Text = [_opening(chart.title), Rows([*description, layout(""), *_table_lines(chart)], rest)]
+    following = ByPage(
+        shown=say("Note: Tell the person what stands out; they see the chart."),
+        hidden=say("Note: No chart is shown here: give the person the table, and tell them what stands out."),
+    )
     data = ChartShown.model_construct(type=chart.type, title=chart.title, points=chart.count, series=list(summaries))
     page = ChartPage(chart, chart_phrases(chart, description), draw)
     return ToolResult(
         text,
         data,
+        next=[following],
         page=UiPage(name=CHART_PAGE, title=say("Chart"), template="chart/chart.html", context={"chart": page}),
+    )
+
+
+def _opening(title: str) -> ByPage:
+    if not title:
+        return ByPage(shown=say("Showing a chart."), hidden=say("The numbers of the chart:"))
+    return ByPage(
+        shown=say('Showing the chart "{title}".', title=title),
+        hidden=say('The numbers of the chart "{title}":', title=title),
     )
 
 
@@ -193,16 +201,15 @@ def _describe_series(series: SeriesSummary) -> Phrase:
 
 def _table_lines(chart: Chart) -> list[Phrase]:
     table = tabulate(chart, MAX_TEXT_ROWS)
-    # Columns without a name are called as in the tool's arguments: a model knows these, in whatever language.
-    header = [column.name or column.kind for column in table.columns]
-    lines = [_table_line(row) for row in [header, *table.rows]]
+    header = [_truncate(column.name) or COLUMN_NAMES[column.kind] for column in table.columns]
+    lines = [_table_line(header), *(_table_line([_truncate(cell) or "–" for cell in row]) for row in table.rows)]
     if table.left_out:
         lines.append(say("… {left_out} more row(s) are left out here.", left_out=table.left_out))
     return lines
 
 
-def _table_line(cells: Sequence[str]) -> Phrase:
-    values = {f"cell{index}": _truncate(cell) or "–" for index, cell in enumerate(cells)}
+def _table_line(cells: Sequence[str | Phrase]) -> Phrase:
+    values = {f"cell{index}": cell for index, cell in enumerate(cells)}
     return layout(" | ".join(f"{{{name}}}" for name in values), **values)
 
 
