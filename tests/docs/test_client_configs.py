@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+import re
+import tomllib
+from dataclasses import dataclass, replace
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
@@ -13,10 +15,27 @@ import yaml
 
 from madang.cli import _parser
 from madang.cli.serve import DEFAULT_ADDRESS
+from madang.cli.tools import token_estimate
+from madang.services import builtin_services, prebuilt_schemas
+from madang.storage.sqlite import SqliteDatabase
+from tests.asking import NO_FOLDERS
 from tests.docs.pages import PAGES, ROOT, Block, blocks, name_of
 
 README = ROOT / "README.md"
-CONFIGS = {block.heading: block for block in blocks(README) if block.language in ("json", "yaml")}
+LANGUAGES = ("json", "toml", "yaml")
+CONFIGS = {block.heading: block for block in blocks(README) if block.language in LANGUAGES}
+STARTERS = [
+    "Claude Code",
+    "Codex",
+    "Gemini CLI",
+    "Copilot CLI",
+    "opencode",
+    "Claude Desktop",
+    "VS Code",
+    "Goose",
+    "MCP Inspector",
+]
+"""The clients that start Madang themselves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,10 +47,10 @@ class Started:
 
 
 def test_the_readme_has_a_configuration_for_each_client() -> None:
-    assert list(CONFIGS) == ["Claude Desktop", "VS Code", "VS Code over HTTP", "Goose", "MCP Inspector"]
+    assert [client for client in CONFIGS if client != "VS Code over HTTP"] == STARTERS
 
 
-@pytest.mark.parametrize("client", ["Claude Desktop", "VS Code", "Goose", "MCP Inspector"])
+@pytest.mark.parametrize("client", STARTERS)
 def test_a_configuration_starts_a_command_that_the_package_installs(client: str) -> None:
     started = _started(_parsed(CONFIGS[client]))
 
@@ -51,17 +70,39 @@ def test_the_configuration_over_http_has_the_address_the_server_prints_and_a_tok
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_every_json_and_yaml_block_parses(page: Path) -> None:
+def test_every_block_of_a_configuration_parses(page: Path) -> None:
     for block in blocks(page):
-        if block.language in ("json", "yaml"):
+        if block.language in LANGUAGES:
             assert isinstance(_parsed(block), dict)
 
 
+def test_the_guide_tells_what_the_services_cost() -> None:
+    """Within a tenth of what `madang tools` prints."""
+    guide = (ROOT / "docs/guides/connect-a-client.md").read_text(encoding="utf-8")
+    services = builtin_services(SqliteDatabase(None), NO_FOLDERS)
+    schemas = prebuilt_schemas()
+    rows = re.findall(r"^\| [^|]+ \| (?:`([a-z,]+)`|\(leave it out\)) \| (\d+) \| ([\d,]+) \|$", guide, re.MULTILINE)
+
+    assert len(rows) == 6
+    for names, count, tokens in rows:
+        offered = [one for one in services if not names or not set(names.split(",")).isdisjoint(one.metadata.names)]
+        tools = [replace(tool, schemas=schemas[tool.name]) for service in offered for tool in service.tools]
+        assert len(tools) == int(count), names
+        assert sum(map(token_estimate, tools)) == pytest.approx(int(tokens.replace(",", "")), rel=0.1), names
+
+
 def _parsed(block: Block) -> Any:
-    return json.loads(block.body) if block.language == "json" else yaml.safe_load(block.body)
+    match block.language:
+        case "json":
+            return json.loads(block.body)
+        case "toml":
+            return tomllib.loads(block.body)
+        case _:
+            return yaml.safe_load(block.body)
 
 
 def _started(config: dict[str, Any]) -> Started:
     (servers,) = config.values()
     server = servers["madang"]
-    return Started(server.get("command") or server["cmd"], server["args"])
+    command = server.get("command") or server["cmd"]
+    return Started(command[0], command[1:]) if isinstance(command, list) else Started(command, server["args"])

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+import tomllib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
 
@@ -26,14 +28,22 @@ ERAS: tuple[Era, ...] = ("auto", "legacy")
 def configuration(client: str) -> Any:
     """Return the configuration under this client's heading; tests/docs sees that there are no others."""
     (block,) = (block for block in blocks(ROOT / "README.md") if block.heading == client)
-    return json.loads(block.body) if block.language == "json" else yaml.safe_load(block.body)
+    parsers: dict[str, Callable[[str], Any]] = {"json": json.loads, "toml": tomllib.loads, "yaml": yaml.safe_load}
+    return parsers[block.language](block.body)
 
 
 def started_by(client: str) -> tuple[str, list[str]]:
     """Return the command and arguments with which this client starts Madang."""
     config = configuration(client)
     match client:
-        case "Claude Desktop":
+        case "Codex":
+            entry = config["mcp_servers"]["madang"]
+            return entry["command"], entry["args"]
+        case "opencode":
+            entry = config["mcp"]["madang"]
+            assert (entry["type"], entry["enabled"]) == ("local", True)
+            return entry["command"][0], entry["command"][1:]
+        case "Claude Code" | "Claude Desktop" | "Copilot CLI" | "Gemini CLI":
             entry = config["mcpServers"]["madang"]
             return entry["command"], entry["args"]
         case "VS Code":
@@ -47,7 +57,10 @@ def started_by(client: str) -> tuple[str, list[str]]:
 
 
 @pytest.mark.parametrize("era", ERAS)
-@pytest.mark.parametrize("client", ["Claude Desktop", "VS Code", "Goose"])
+@pytest.mark.parametrize(
+    "client",
+    ["Claude Code", "Codex", "Gemini CLI", "Copilot CLI", "opencode", "Claude Desktop", "VS Code", "Goose"],
+)
 async def test_a_client_that_starts_madang_gets_its_tools(client: str, era: Era, tmp_path: Path) -> None:
     command, arguments = started_by(client)
     variables = environment(tmp_path, MADANG_DATA_DIR=str(tmp_path / "data"))

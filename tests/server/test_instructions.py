@@ -30,3 +30,11 @@ async def test_the_instructions_leave_out_services_that_the_assistant_may_not_us
     settings = Settings(tmp_path, assistant=AssistantId("writer"), grants={"writer": ("playbook",)})
 
     assert "get_current_state" not in await _instructions(settings)
+
+
+async def test_the_instructions_tell_madangs_tools_from_the_hosts_of_the_same_names(tmp_path: Path) -> None:
+    workspace = await _instructions(Settings(tmp_path, services=("workspace",)))
+    chart = await _instructions(Settings(tmp_path, services=("chart",)))
+
+    assert workspace.endswith("Where the host has tools of the same names, Madang's are meant here.")
+    assert "the host" not in chart

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, get_args
@@ -33,6 +34,11 @@ ASSISTANT_KEY = "madang/assistantId"
 SESSION_KEY = "madang/sessionId"
 
 INTRODUCTION = "Madang keeps its state through restarts."
+SHARED_NAMES = re.compile(
+    r"\b(read_file|write_file|edit_file|list_directory|grep|search_files|move_file|delete_file)\b"
+)
+"""Tools that hosts have under the same names, for other folders."""
+NOT_THE_HOSTS = "Where the host has tools of the same names, Madang's are meant here."
 
 
 class McpServer:
@@ -59,7 +65,7 @@ class McpServer:
             "madang",
             version=__version__,
             title="Madang",
-            instructions=f"{INTRODUCTION} {provider.instructions(call)}".rstrip(),
+            instructions=_instructions(provider.instructions(call)),
             get_tool_input_schema=self._input_schema,
             on_subscribe_resource=self._changes.subscribe,
             on_unsubscribe_resource=self._changes.unsubscribe,
@@ -235,6 +241,11 @@ class McpServer:
         # A JSON-RPC error has no place for a hint of its own, and clients show only the message.
         parts = [part.render(translator(self._call.locale)) for part in (error.message, error.hint) if part]
         return MCPError(code=types.INVALID_PARAMS, message=" ".join(parts), data={"code": error.code})
+
+
+def _instructions(services: str) -> str:
+    parts = [INTRODUCTION, services, NOT_THE_HOSTS if SHARED_NAMES.search(services) else ""]
+    return " ".join(filter(None, parts))
 
 
 def _name(meta: Mapping[str, Any], key: str) -> str:
