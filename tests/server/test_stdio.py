@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 
 import anyio
 import pytest
 from mcp.shared.message import SessionMessage
-from mcp_types import JSONRPCNotification, JSONRPCRequest
+from mcp_types import INVALID_REQUEST, PARSE_ERROR, JSONRPCError, JSONRPCNotification, JSONRPCRequest
 
 from madang.server.stdio import MAX_QUEUED_MESSAGES, PendingRequests, StdinReader, StdoutWriter
 
@@ -17,25 +18,55 @@ def _notification(number: int) -> SessionMessage:
     return SessionMessage(JSONRPCNotification(jsonrpc="2.0", method=f"changed/{number}"))
 
 
-async def test_a_line_that_is_no_message_comes_as_an_error_and_the_next_one_still_arrives() -> None:
+async def _answers_nothing(_: SessionMessage) -> None:
+    raise AssertionError("every line was a message")
+
+
+@pytest.mark.parametrize(
+    ("line", "id", "code"),
+    [
+        (b"\xff{", None, PARSE_ERROR),
+        (b"{", None, PARSE_ERROR),
+        (b'{"id":' + b"1" * 5000 + b"}", None, PARSE_ERROR),
+        (b"[" * 100_000, None, PARSE_ERROR),
+        (b"5", None, INVALID_REQUEST),
+        (b"[]", None, INVALID_REQUEST),
+        (b'[{"jsonrpc":"2.0","id":1,"method":"ping"}]', None, INVALID_REQUEST),
+        (b'{"jsonrpc":"2.0","id":7,"method":5}', 7, INVALID_REQUEST),
+        (b'{"jsonrpc":"1.0","id":"a","method":"ping"}', "a", INVALID_REQUEST),
+        (b'{"jsonrpc":"2.0","id":true,"method":"ping","params":[]}', None, INVALID_REQUEST),
+        (b'{"jsonrpc":"2.0","id":7,"result":5}', None, INVALID_REQUEST),
+    ],
+    ids=lambda value: str(value)[:40],
+)
+async def test_a_line_that_is_no_message_is_answered_and_the_next_one_still_arrives(
+    line: bytes, id: int | str | None, code: int
+) -> None:
+    answers: list[SessionMessage] = []
+
+    async def refuse(answer: SessionMessage) -> None:
+        answers.append(answer)
+
+    def write() -> None:
+        with os.fdopen(client, "wb") as file:
+            file.write(line + b'\n \n{"jsonrpc":"2.0","id":1,"method":"ping"}\n')
+
     stdin, client = os.pipe()
-    os.write(client, b'\xff{\n{"jsonrpc":"2.0","id":1,"method":"ping"}\n')
-    os.close(client)
-
+    threading.Thread(target=write).start()
     with anyio.fail_after(60):
-        items = [item async for item in StdinReader(stdin, PendingRequests(timeout_s=0))]
+        items = [item async for item in StdinReader(stdin, PendingRequests(timeout_s=0), refuse)]
 
-    assert isinstance(items[0], ValueError)
-    assert [item.message for item in items[1:] if isinstance(item, SessionMessage)] == [
-        JSONRPCRequest(jsonrpc="2.0", id=1, method="ping")
-    ]
+    (answer,) = answers
+    assert isinstance(answer.message, JSONRPCError)
+    assert (answer.message.id, answer.message.error.code) == (id, code)
+    assert [item.message for item in items] == [JSONRPCRequest(jsonrpc="2.0", id=1, method="ping")]
     os.close(stdin)
 
 
 async def test_receiving_after_the_client_left_says_so_every_time() -> None:
     stdin, client = os.pipe()
     os.close(client)
-    reader = StdinReader(stdin, PendingRequests(timeout_s=0))
+    reader = StdinReader(stdin, PendingRequests(timeout_s=0), _answers_nothing)
 
     with anyio.fail_after(60):
         for _ in range(2):

@@ -9,17 +9,21 @@ descriptors as this one does (python-sdk#3117).
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import queue
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Self
 
 import anyio
 from mcp.shared.message import SessionMessage
 from mcp_types import (
+    INVALID_REQUEST,
+    PARSE_ERROR,
+    ErrorData,
     JSONRPCError,
     JSONRPCMessage,
     JSONRPCRequest,
@@ -39,7 +43,8 @@ def stdio_streams() -> Iterator[tuple[StdinReader, StdoutWriter]]:
     """Claim fd 0 and 1 and yield the two streams that `Server.run` takes; it closes them."""
     with _claimed(0, os.open(os.devnull, os.O_RDONLY)) as stdin_fd, _claimed(1, os.dup(2)) as stdout_fd:
         pending = PendingRequests()
-        yield StdinReader(stdin_fd, pending), StdoutWriter(stdout_fd, pending)
+        writer = StdoutWriter(stdout_fd, pending)
+        yield StdinReader(stdin_fd, pending, writer.send), writer
 
 
 @contextmanager
@@ -101,10 +106,11 @@ class PendingRequests:
 
 
 class StdinReader(MessageStream):
-    """The messages that a client writes, one per line. A line that is no message comes as the parser's exception."""
+    """The messages that a client writes, one per line. A line that is none is answered with an error by `refuse`."""
 
-    def __init__(self, fd: int, pending: PendingRequests) -> None:
+    def __init__(self, fd: int, pending: PendingRequests, refuse: Callable[[SessionMessage], Awaitable[None]]) -> None:
         self._pending = pending
+        self._refuse = refuse
         self._loop = asyncio.get_running_loop()
         self._lines: asyncio.Queue[bytes] = asyncio.Queue()
         self._free_slots = threading.Semaphore(MAX_QUEUED_MESSAGES)
@@ -113,22 +119,24 @@ class StdinReader(MessageStream):
     def __aiter__(self) -> Self:
         return self
 
-    async def __anext__(self) -> SessionMessage | Exception:
-        line = await self._lines.get()
-        self._free_slots.release()
-        if not line:
-            self._lines.put_nowait(b"")  # the end of input stays the end for every later read
-            await self._pending.drained()
-            raise StopAsyncIteration
-        try:
+    async def __anext__(self) -> SessionMessage:
+        while line := await self._lines.get():
+            self._free_slots.release()
             # As the SDK does: a byte that is not UTF-8 spoils one character and not the connection.
-            message = jsonrpc_message_adapter.validate_json(line.decode(errors="replace"), by_name=False)
-        except ValueError as error:
-            return error
-        self._pending.received(message)
-        return SessionMessage(message)
+            text = line.decode(errors="replace")
+            try:
+                message = jsonrpc_message_adapter.validate_json(text, by_name=False)
+            except ValueError:
+                if text.strip():
+                    await self._refuse(SessionMessage(_refusal(text)))
+                continue
+            self._pending.received(message)
+            return SessionMessage(message)
+        self._lines.put_nowait(b"")  # the end of input stays the end for every later read
+        await self._pending.drained()
+        raise StopAsyncIteration
 
-    async def receive(self) -> SessionMessage | Exception:
+    async def receive(self) -> SessionMessage:
         try:
             return await anext(self)
         except StopAsyncIteration:
@@ -185,6 +193,18 @@ class StdoutWriter(MessageStream):
             with suppress(OSError):
                 while unwritten:
                     unwritten = unwritten[os.write(fd, unwritten) :]
+
+
+def _refusal(text: str) -> JSONRPCError:
+    """Return the answer to a line that is no message: with the id of a request, if it has one that can be read."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return JSONRPCError(jsonrpc="2.0", id=None, error=ErrorData(code=PARSE_ERROR, message="Parse error"))
+    # Without a method it may be an answer, whose id is one of ours.
+    id = value.get("id") if isinstance(value, dict) and "method" in value else None
+    error = ErrorData(code=INVALID_REQUEST, message="A line must be a single JSON-RPC message")
+    return JSONRPCError(jsonrpc="2.0", id=id if type(id) in (int, str) else None, error=error)
 
 
 def _resolve(future: asyncio.Future[None]) -> None:
