@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import socket
 from pathlib import Path
 from typing import assert_type
 
 import pytest
 
-from madang.client import connect, unwrap
+from madang.client import ModelTools, connect, unwrap
 from madang.core.errors import InvalidArguments, NotFound, SetupError, UnknownTool
 from madang.services.planning.domain import Todo
 from madang.services.playbook.domain import Playbook, PlaybookSummary, StepInput
@@ -63,6 +64,27 @@ async def test_an_answer_that_pauses_says_so_at_every_door(doors: Doors) -> None
     assert (asked.pause.kind, plain.pause) == ("prompt", None)
     assert asked.next
     assert asked.next == asked["next"]
+
+
+async def test_the_tools_for_the_person_are_left_out_at_every_door(doors: Doors) -> None:
+    async with doors.open() as door, door.connect() as server:
+        names = [definition["name"] for definition in ModelTools(server, "anthropic").definitions]
+
+    assert {"prompt_user", "get_prompt", "list_playbooks", "select_playbook"} <= set(names)
+    assert not {"reply_prompt", "resume_from_wait", "get_playbook_page"} & set(names)
+    assert [name for name in names if not re.fullmatch(r"[a-zA-Z0-9_-]{1,64}", name)] == []
+
+
+async def test_a_pause_is_at_the_answered_call(quick_doors: Doors) -> None:
+    async with quick_doors.open() as door, door.connect() as server:
+        tools = ModelTools(server)
+        arguments = '{"prompt": "Which?", "type": "text"}'
+        call = {"id": "c1", "type": "function", "function": {"name": "prompt_user", "arguments": arguments}}
+        answered = await tools.run(call)
+
+    assert answered.pause is not None
+    assert answered.pause.kind == "prompt"
+    assert tools.message(call, "This one") == {"role": "tool", "tool_call_id": "c1", "content": "This one"}
 
 
 async def test_the_raw_response_is_unwrapped_to_the_same_data(doors: Doors) -> None:

@@ -5,7 +5,18 @@ It needs the vocabulary of `core` and nothing else of ours; the MCP SDK is impor
 
 from madang.client.answers import Answer, JsonView, OpenPause
 from madang.client.connecting import connect
+from madang.client.model_tools import AnsweredCall, ModelTools
 from madang.client.proxy import ServerProxy, ToolMethod
 from madang.client.reading import unwrap
 
-__all__ = ["Answer", "JsonView", "OpenPause", "ServerProxy", "ToolMethod", "connect", "unwrap"]
+__all__ = [
+    "Answer",
+    "AnsweredCall",
+    "JsonView",
+    "ModelTools",
+    "OpenPause",
+    "ServerProxy",
+    "ToolMethod",
+    "connect",
+    "unwrap",
+]

@@ -64,8 +64,7 @@ def parse_answer(response: object) -> ParsedAnswer:
         if response.is_error:
             raise _tool_error(response.text, response.data)
         return ParsedAnswer(response.text, response.data, pause=response.pause or "")
-    # Some responses carry the data beside `result` and the text inside it, so each member is looked up in both.
-    layers = [response, *(inner for inner in (_member(response, "result"),) if inner is not None)]
+    layers = _layers(response)
     content = _first(layers, "content")
     structured = _first(layers, "structuredResult", "structured_result")
     if structured is None:
@@ -81,9 +80,42 @@ def parse_answer(response: object) -> ParsedAnswer:
         parsed = _json_in(texts)
         data = content if not texts and content else text if parsed is None else parsed
         answer = ParsedAnswer(text, data, False, pause)
-    if any(_member(layer, name) is True for layer in layers for name in ("isError", "is_error")):
+    if any(member(layer, name) is True for layer in layers for name in ("isError", "is_error")):
         raise _tool_error(text, answer.data)
     return answer
+
+
+def model_text(response: object) -> str:
+    """Return what a model is to read of a response: the text of each part that is for it, else the data as JSON."""
+    if isinstance(response, Reply):
+        return response.text
+    layers = _layers(response)
+    content = _first(layers, "content")
+    parts: list[str] = []
+    for part in content if isinstance(content, (list, tuple)) else ():
+        text = _part_text(part)
+        if text and not any(text in earlier for earlier in parts):
+            parts.append(text)
+    if parts:
+        return "\n".join(parts)
+    structured = _first(layers, "structuredResult", "structured_result", "structuredContent", "structured_content")
+    return "" if structured is None else to_json(structured).decode()
+
+
+def _part_text(part: object) -> str:
+    """Return the text of one part of the content. An image or a sound is named, so that it is not just missing."""
+    audience = member(member(part, "annotations"), "audience")
+    if isinstance(audience, (list, tuple)) and audience and "assistant" not in audience:
+        return ""
+    resource = member(part, "resource")
+    text = member(part, "text") or member(resource, "text")
+    if isinstance(text, str):
+        return text
+    uri = member(part, "uri")
+    if uri:
+        return str(uri)
+    kinds = (member(holder, name) for holder in (part, resource) for name in ("mimeType", "mime_type"))
+    return f"[{next(filter(None, kinds), None) or member(part, 'type')}: not a text, left out]"
 
 
 def request_error(code: int, message: str, data: Any = None) -> RequestError:
@@ -92,12 +124,19 @@ def request_error(code: int, message: str, data: Any = None) -> RequestError:
     return _error(RequestError, str(details.get("code") or code), message, str(details.get("hint") or ""))
 
 
-def _member(holder: object, name: str) -> Any:
+def _layers(response: object) -> list[object]:
+    # Some responses carry the data beside `result` and the text inside it, so each member is looked up in both.
+    result = member(response, "result")
+    return [response] if result is None else [response, result]
+
+
+def member(holder: object, name: str) -> Any:
+    """Return a member of a dict off the wire or of an SDK's object; None when it has none."""
     return holder.get(name) if isinstance(holder, Mapping) else getattr(holder, name, None)
 
 
 def _first(layers: list[object], *names: str) -> Any:
-    values = (_member(layer, name) for name in names for layer in layers)
+    values = (member(layer, name) for name in names for layer in layers)
     return next((value for value in values if value is not None), None)
 
 
@@ -110,8 +149,8 @@ def _declared_pause(layers: list[object]) -> str:
 
 def _texts(content: Any) -> Iterator[str]:
     for part in content if isinstance(content, (list, tuple)) else ():
-        text = _member(part, "text")
-        if _member(part, "type") == "text" and isinstance(text, str):
+        text = member(part, "text")
+        if member(part, "type") == "text" and isinstance(text, str):
             yield text
 
 
@@ -140,10 +179,10 @@ def _refuse_constant(constant: str) -> Any:
 
 
 def _no_answer(response: object) -> Exception:
-    error = _member(response, "error")
-    code, message = _member(error, "code"), _member(error, "message")
+    error = member(response, "error")
+    code, message = member(error, "code"), member(error, "message")
     if isinstance(code, int) and isinstance(message, str):
-        return request_error(code, message, _member(error, "data"))
+        return request_error(code, message, member(error, "data"))
     if inspect.isawaitable(response):
         if inspect.iscoroutine(response):
             response.close()

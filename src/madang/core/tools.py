@@ -24,6 +24,9 @@ Effect = Literal["read", "write", "destroy"]
 Audience = Literal["model", "person"]
 """Whom a tool is for. `person`: for buttons on pages; kept from the model wherever the page can be shown."""
 
+AUDIENCE_KEY = "madang/audience"
+"""Where the `_meta` of a listed tool says that it is for the person, to programs that choose their model's tools."""
+
 DEFAULT_TIME_LIMIT_S = 30.0
 """How long a call may take. A tool that waits gives up earlier, so that it can say what it waited for."""
 

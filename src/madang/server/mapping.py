@@ -12,7 +12,7 @@ from madang.core.calls import PageMode
 from madang.core.ids import new_id
 from madang.core.resources import Resource, ResourceTemplate
 from madang.core.results import PAUSE_KEY, Link, Reply, ShownPage
-from madang.core.tools import Tool
+from madang.core.tools import AUDIENCE_KEY, Tool
 
 UI_EXTENSION = "io.modelcontextprotocol/ui"
 SKILLS_EXTENSION = "io.modelcontextprotocol/skills"
@@ -54,6 +54,8 @@ def listed_tool(tool: Tool, pages: PageMode, *, with_data: bool = True) -> dict[
             if tool.page:
                 # The flat key is the older spelling; some hosts read only that one.
                 entry["_meta"]["ui/resourceUri"] = ui["resourceUri"]
+    elif tool.audience == "person":
+        entry["_meta"] = {AUDIENCE_KEY: tool.audience}
     return entry
 
 
