@@ -99,23 +99,29 @@ between two phrases."""
 class Rows:
     """A list inside a text. It is shown as far as it fits; `rest` then says how to get what was left out.
 
-    `start` is where the list begins in the whole: an offset, or the number of its first row. `rest` may use the
-    placeholders {shown}, {left_out}, {next} (where the rows that were left out begin) and {next_page} (the first page
-    of {shown} rows that holds one of them, where `start` is an offset).
+    `lines` may themselves be a part, which begins at `offset` of `total` rows: what comes after them is left out too.
+    `rest` may use the placeholders {shown}, {left_out}, {next} (where the rows that were left out begin) and
+    {next_page} (the first page of {shown} rows that holds one of them).
     """
 
     lines: Sequence[Phrase | Block]
     rest: Phrase
-    start: int = 0
+    offset: int = 0
+    total: int | None = None
+
+    def left_out_after(self, shown: int) -> int:
+        """Return how many rows come after the first `shown` lines."""
+        total = self.offset + len(self.lines) if self.total is None else self.total
+        return max(total - self.offset - shown, 0)
 
     def rest_after(self, shown: int) -> Phrase:
-        """Return what to say when only the first `shown` rows fit."""
+        """Return `rest` for a text that ends after the first `shown` lines."""
         values = {
             "shown": shown,
-            "left_out": len(self.lines) - shown,
-            "next": self.start + shown,
+            "left_out": self.left_out_after(shown),
+            "next": self.offset + shown,
             # A page that begins in the middle of the shown rows repeats some of them; a later one would skip some.
-            "next_page": self.start // max(shown, 1) + 2,
+            "next_page": self.offset // max(shown, 1) + 2,
         }
         return Phrase(self.rest.template, {**self.rest.values, **values})
 

@@ -33,6 +33,8 @@ def reply(service: str, tool: str, call: Call, result: ToolResult[Any]) -> Reply
         text += ["", say("Status: Agent paused for user interaction ({what}).", what=what)]
         following.append(say("Paused: {what}.", what=what))
         data["pause"] = _pause_data(result.pause)
+    # The data has all rows of a part, where the text may end earlier: each says where it goes on itself.
+    following = [*(rows.rest_after(len(rows.lines)) for rows in _parts(result.text)), *following]
     if following:
         data["next"] = render_text(following, translate)
     return Reply(
@@ -46,6 +48,11 @@ def reply(service: str, tool: str, call: Call, result: ToolResult[Any]) -> Reply
         refill=_fragment(result.refill, translate) if result.refill and call.pages != "off" else "",
         links=result.links,
     )
+
+
+def _parts(text: Text) -> list[Rows]:
+    """Return the lists of a text that are a part of a longer one."""
+    return [block for block in text if isinstance(block, Rows) and block.left_out_after(len(block.lines))]
 
 
 def _pause_data(pause: Pause) -> dict[str, str]:
@@ -106,7 +113,8 @@ def render_text(text: Text, translate: Translate) -> str:
     text = chosen(text, shows_page=False)
     blocks = [_lines(block, translate) for block in text]
     whole = "\n".join(chain.from_iterable(blocks))
-    if len(whole.encode()) <= MAX_REPLY_BYTES and max(map(len, blocks), default=0) <= MAX_REPLY_ROWS:
+    fits = len(whole.encode()) <= MAX_REPLY_BYTES and max(map(len, blocks), default=0) <= MAX_REPLY_ROWS
+    if fits and not _parts(text):
         return whole
     single = [lines[0] for block, lines in zip(text, blocks, strict=True) if not isinstance(block, Rows)]
     rows = [
@@ -125,7 +133,7 @@ def render_text(text: Text, translate: Translate) -> str:
             continue
         fitting, budget_bytes = _fitting_rows(lines, translate, budget_bytes)
         result += fitting
-        if len(fitting) < len(lines):
+        if block.left_out_after(len(fitting)):
             result.append(block.rest_after(len(fitting)).render(translate))
     return "\n".join(result)
 

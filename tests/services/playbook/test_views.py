@@ -83,7 +83,7 @@ def test_a_listing_is_rows_with_their_number_in_the_whole() -> None:
                     "pageSize {shown}{others}.",
                     others="",
                 ),
-                start=2,
+                offset=2,
             ),
         ],
         data=listings.PlaybookListing(page=page, formatted_text="\n".join(map(str, rows))),

@@ -316,7 +316,7 @@ async def test_a_wrong_argument_is_told_in_korean_words(asker: Asker) -> None:
         [
             """\
 [prompt_user] 오류: type: 다음 중 하나여야 합니다: 'text', 'select', 'multiselect'.
-힌트: 인자: prompt, type, options, placeholder, timeoutS.\
+힌트: type을(를) 고쳐 다시 호출하세요.\
 """,
             """\
 [reply_prompt] 오류: answer: 필수입니다.

@@ -191,7 +191,7 @@ def details(playbook: Playbook, from_step: int = 1) -> list[Line | Rows]:
             "  … {left_out} more step(s). Next: 'get_playbook' with id {id}, fromStep {next}.",
             id=playbook.id,
         )
-        lines.append(Rows(steps[from_step - 1 :], rest, start=from_step))
+        lines.append(Rows(steps[from_step - 1 :], rest, offset=from_step))
     else:
         lines.append(say("Workflow: no steps"))
     criteria = playbook.success_criteria
