@@ -294,6 +294,16 @@ async def test_a_wrong_argument_is_refused_by_name(
     assert reply.text.split("\n")[0] == f"[{tool}] Error: {message}"
 
 
+async def test_ids_may_be_strings_of_digits_and_what_is_optional_null(asker: Asker) -> None:
+    await given_a_plan(asker)
+
+    marked = await asker.done("mark_todo", id="2", completed=None, summary=None)
+    cleared = await asker.done("clear_todos", ids=["1", 2])
+
+    assert marked.data["todo"] == {"id": 2, "name": "Call a van", "status": "completed", "summary": ""}
+    assert cleared.data["removed"] == [1, 2]
+
+
 async def test_a_plan_belongs_to_a_session_a_thread_and_a_user(asker: Asker) -> None:
     await given_a_plan(asker)
 
