@@ -12,6 +12,8 @@ import pytest
 from mcp import Client
 
 from madang.app import Madang, open_madang
+from madang.server import elicitation
+from madang.server.clients import KNOWN_CLIENTS, KnownClient
 from madang.server.mcp import McpServer
 from madang.settings import Settings
 
@@ -33,12 +35,20 @@ class Person:
 
 
 @asynccontextmanager
-async def asking(folder: Path, era: str, person: Person | None, *, elicit: bool = True) -> AsyncIterator[Client]:
+async def asking(
+    folder: Path, era: str, person: Person | None, *, elicit: bool = True, name: str = "some-program"
+) -> AsyncIterator[Client]:
     async with open_madang(Settings(folder)) as madang:
         server = _server(madang, elicit=elicit)
         mode: Any = era
         callback: Any = person
-        async with Client(server.server, mode=mode, elicitation_callback=callback, read_timeout_seconds=60) as client:
+        async with Client(
+            server.server,
+            mode=mode,
+            elicitation_callback=callback,
+            client_info=types.Implementation(name=name, version="1"),
+            read_timeout_seconds=60,
+        ) as client:
             yield client
 
 
@@ -81,7 +91,28 @@ async def test_the_answer_given_in_the_clients_form_is_the_outcome_of_the_call_t
 
 @pytest.mark.parametrize("era", ["auto", "legacy"])
 @pytest.mark.parametrize("action", ["decline", "cancel"])
-async def test_a_person_who_does_not_answer_has_cancelled_the_question(tmp_path: Path, era: str, action: str) -> None:
+async def test_a_client_that_declines_faster_than_a_person_leaves_the_question_open(
+    tmp_path: Path, era: str, action: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Copilot CLI draws the form at a terminal, and without one declines it in the person's name."""
+    monkeypatch.setattr(elicitation, "UNSEEN_S", 3600)
+    async with asking(tmp_path, era, Person(action)) as client:
+        result = await client.call_tool("prompt_user", SELECT)
+        pending = await client.call_tool("list_prompts", {})
+
+    assert isinstance(result.content[0], types.TextContent)
+    assert "'reply_prompt'" in result.content[0].text
+    assert "Status: Agent paused for user interaction" in result.content[0].text
+    assert pending.structured_content is not None
+    assert len(pending.structured_content["prompts"]) == 1
+
+
+@pytest.mark.parametrize("era", ["auto", "legacy"])
+@pytest.mark.parametrize("action", ["decline", "cancel"])
+async def test_a_person_who_does_not_answer_has_cancelled_the_question(
+    tmp_path: Path, era: str, action: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(elicitation, "UNSEEN_S", 0)
     async with asking(tmp_path, era, Person(action)) as client:
         result = await client.call_tool("prompt_user", SELECT)
 
@@ -111,3 +142,16 @@ async def test_other_clients_get_the_page_or_the_text(tmp_path: Path, era: str, 
     assert result.structured_content is not None
     assert result.structured_content["status"] == "awaiting_response"
     assert [part.type for part in result.content] == ["text"]
+
+
+@pytest.mark.parametrize("era", ["auto", "legacy"])
+@pytest.mark.parametrize("row", KNOWN_CLIENTS, ids=lambda row: row.prefix)
+async def test_a_client_known_to_draw_forms_is_asked_by_default(tmp_path: Path, era: str, row: KnownClient) -> None:
+    person = Person(answer="부산")
+    async with asking(tmp_path, era, person, elicit=False, name=row.prefix) as client:
+        result = await client.call_tool("prompt_user", SELECT)
+
+    assert len(person.asked) == int(row.draws_forms)
+    assert isinstance(result.content[0], types.TextContent)
+    assert result.content[0].text.startswith("[prompt_user] Answer: ") == row.draws_forms
+    assert (result.structured_content is not None) == (row.model_reads == "text")

@@ -39,8 +39,9 @@ KNOWN_CLIENTS: Sequence[KnownClient] = (
     # The text of results, but text and structured content of errors.
     KnownClient("gemini-cli-mcp-client", "Gemini CLI 0.61.0", model_reads="both"),
     KnownClient("opencode", "opencode 1.18.33"),
-    # All parts one after the other; HTML for the person too, as text.
-    KnownClient("copilot-cli", "Copilot CLI 1.0.102", model_reads="both"),
+    # All parts one after the other; HTML for the person too, as text. Draws forms at a terminal; headless it declines
+    # them at once.
+    KnownClient("copilot-cli", "Copilot CLI 1.0.102", model_reads="both", draws_forms=True),
     KnownClient("kimi-code", "Kimi Code 2.1.0", model_reads="both"),
     # The whole result as JSON, with the middle cut out of it at 8 KB.
     KnownClient("@cline/core", "Cline CLI 3.0.65", model_reads="both"),

@@ -7,6 +7,8 @@ with the question, and survives a restart.
 
 from __future__ import annotations
 
+import time
+from collections import OrderedDict
 from typing import Any
 
 import mcp_types as types
@@ -22,17 +24,29 @@ from madang.server.sdk import RequestContext
 
 ANSWER = "answer"
 
+UNSEEN_S = 1.0
+"""A refusal that comes sooner is the client's: nobody reads a question and declines it in that time."""
+MAX_ASKED = 100
+
 
 class Elicitation:
-    """Asks through the client, and takes what it brings back."""
+    """Asks through the client, and takes what it brings back.
+
+    Some clients draw forms for a person at the terminal, and decline at once where there is none. Then the question
+    stays open, and the model gets the text that it gets where there are no forms.
+    """
 
     def __init__(self, provider: Provider) -> None:
         self._provider = provider
+        self._asked: OrderedDict[tuple[Call, str], tuple[Reply, float]] = OrderedDict()
 
     async def ask(
         self, context: RequestContext, call: Call, reply: Reply, form: ElicitationForm
     ) -> Reply | dict[str, Any]:
         """Ask through the client: at once in the older era, by a round trip since 2026-07-28."""
+        self._asked[call, form.message_id] = reply, time.monotonic()
+        if len(self._asked) > MAX_ASKED:
+            self._asked.popitem(last=False)
         if context.protocol_version in MODERN_PROTOCOL_VERSIONS:
             return _input_required(form)
         try:
@@ -51,6 +65,9 @@ class Elicitation:
     async def _submit(
         self, call: Call, reply_tool: str, message_id: str, result: types.ElicitResult, *, asked_by: str
     ) -> Reply:
+        asked = self._asked.pop((call, message_id), None)
+        if asked is not None and result.action != "accept" and time.monotonic() - asked[1] < UNSEEN_S:
+            return asked[0]
         arguments: dict[str, Any] = {"messageId": message_id, "cancelled": result.action != "accept"}
         if result.action == "accept":
             arguments[ANSWER] = (result.content or {}).get(ANSWER)
