@@ -35,6 +35,7 @@ async def test_the_button_hands_the_bytes_to_the_host(linked: ServedMadang) -> N
     result = await exported(linked, description="For May")
     host = linked.host(host_capabilities=SAVES_FILES)
     async with linked.showing(host, tool="export_file", result=result):
+        await expect(host.frame.get_by_text("This program cannot save files from here.")).to_be_hidden()
         await host.frame.get_by_role("button", name="Download").click()
         (download,) = await host.recorded("download")
         await expect(host.frame.get_by_role("button", name="Download")).to_be_enabled()
@@ -93,8 +94,8 @@ async def test_without_a_host_that_saves_there_is_no_button(madang: ServedMadang
         await host.settle()
 
         await expect(host.frame.get_by_role("button")).to_have_count(0)
-        await host.frame.get_by_text("Where it lies on this computer").click()
         await expect(host.frame.get_by_text(result["structuredContent"]["path"])).to_be_visible()
+        await expect(host.frame.get_by_text("This program cannot save files from here.")).to_be_visible()
 
 
 async def test_where_http_is_served_the_host_opens_the_address(over_http: ServedMadang) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from madang.core.calls import Call
+from madang.core.results import ENVELOPE_FIELDS, Reply
 from madang.provider.provider import Provider
 from madang.services.content.domain import Limits
 from madang.services.content.service import ContentService
@@ -55,3 +56,8 @@ async def search(asker: Asker, query: str, top_n: int = 50, **arguments: Any) ->
     """Return the ids of the contents that are found, each once, best first."""
     reply = await asker.done("keyword_similarity_search", query=query, options={"topN": top_n}, **arguments)
     return list(dict.fromkeys(result["contentId"] for result in reply.data["results"]))
+
+
+def facts(reply: Reply) -> dict[str, Any]:
+    """Return the data of the tool itself, without what the renderer adds."""
+    return {name: value for name, value in reply.data.items() if name not in ENVELOPE_FIELDS}

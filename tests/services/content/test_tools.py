@@ -18,7 +18,7 @@ from madang.storage.audit import AuditLog
 from madang.storage.folders import Folders
 from madang.storage.sqlite import SqliteDatabase
 from tests.asking import Asker
-from tests.services.content.contents import add, open_content, search
+from tests.services.content.contents import add, facts, open_content, search
 
 KOREAN = "대한민국의 수도는 서울이다.\n서울에서 1988년에 올림픽이 열렸다.\n"
 ENGLISH = "# Foxes\n\nThe quick brown foxes are jumping over lazy dogs.\n"
@@ -28,7 +28,7 @@ CODE = "def getUserName(user_id):\n    return load_user(user_id).name\n"
 async def test_adding_tells_everything_about_the_content(asker: Asker) -> None:
     reply = await asker.done("add_content", content=ENGLISH, metadata={"filename": "foxes.md"})
 
-    data = dict(reply.data)
+    data = facts(reply)
     store, id, uploaded = data.pop("storeId"), data.pop("contentId"), data.pop("uploadedAt")
     assert data == {
         "filename": "foxes.md",
@@ -96,9 +96,11 @@ async def test_a_listing_is_read_part_by_part(asker: Asker) -> None:
         [],
     ]
     assert [part.data["hasMore"] for part in parts] == [True, True, False, False]
-    assert "3 more: use 'list_content' with pagination offset 2." in parts[0].text
+    assert "… 3 more: 'list_content' with storeId " in parts[0].text
+    assert parts[0].data["next"].startswith("… 3 more: 'list_content' with storeId ")
+    assert ", pagination offset 2." in parts[0].text
     assert "3. untitled.txt" in parts[1].text
-    assert "it holds 5" in parts[3].text
+    assert "it holds 5.\n\nNote: Call 'list_content' with a pagination offset from 0 to 4." in parts[3].text
 
 
 async def test_a_session_without_content_is_told_how_to_begin(asker: Asker) -> None:
@@ -106,9 +108,9 @@ async def test_a_session_without_content_is_told_how_to_begin(asker: Asker) -> N
     matches = await asker.done("keyword_similarity_search", query="anything")
     stores = await asker.done("list_stores")
 
-    assert listed.data == {"storeId": "", "contents": [], "total": 0, "hasMore": False}
-    assert matches.data == {"query": "anything", "results": []}
-    assert stores.data == {"stores": [], "total": 0}
+    assert facts(listed) == {"storeId": "", "contents": [], "total": 0, "hasMore": False}
+    assert facts(matches) == {"query": "anything", "results": []}
+    assert facts(stores) == {"stores": [], "total": 0}
     assert "'add_content'" in listed.text
 
 
@@ -240,14 +242,16 @@ async def test_a_few_lines_from_the_middle(asker: Asker) -> None:
 
     reply = await asker.done("read_content", contentId=id, lineRange={"fromLine": 4_000, "toLine": 4_002})
 
-    assert reply.data == {
+    assert facts(reply) == {
         "contentId": id,
         "content": "line 4000\nline 4001\nline 4002\n",
         "lineRange": [4000, 4002],
         "totalLines": 5000,
     }
     assert (
-        f'"n.txt" (content ID: {id}), lines 4000–4002 of 5000:\n\n> line 4000\n> line 4001\n> line 4002\n' in reply.text
+        f'"n.txt" (content ID: {id}): only lines 4000 to 4002 are shown here, the whole has 5000 lines:\n\n'
+        "> line 4000\n> line 4001\n> line 4002\n\n"
+        f"998 more line(s) after these: 'read_content' with contentId {id}, lineRange fromLine 4003." in reply.text
     )
 
 
@@ -305,7 +309,7 @@ async def test_a_deleted_store_is_gone_with_everything_in_it(asker: Asker) -> No
 
     reply = await asker.done("delete_store", storeId=store)
 
-    assert reply.data == {"success": True, "storeId": store, "deletedContents": 1}
+    assert facts(reply) == {"success": True, "storeId": store, "deletedContents": 1}
     for tool, arguments in (
         ("list_content", {}),
         ("keyword_similarity_search", {"query": "foxes"}),
@@ -487,7 +491,7 @@ async def test_the_model_is_told_of_stores_and_the_newest_contents(asker: Asker)
     assert f'Store "Papers" (storeId: {store}): 12 file(s)' in prompt
     assert f"11.txt (contentId: {ids[11]})" in prompt
     assert ids[1] not in prompt
-    assert "2 more" in prompt
+    assert "… 7 more: 'list_content'." in prompt
     assert context.structured_state["total"] == 12
     assert nothing.structured_state == {"stores": [], "contents": [], "total": 0}
 

@@ -8,6 +8,7 @@ import os
 import threading
 import zipfile
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -18,8 +19,10 @@ from anyio import fail_after
 from madang.core.errors import LimitExceeded
 from madang.core.ids import SessionId
 from madang.core.results import Reply
+from madang.rendering.replies import reply
 from madang.services.workspace.engine import exports as engine
 from madang.services.workspace.engine.exports import Exports
+from madang.services.workspace.views import exports as views
 from madang.storage.folders import Folders
 from tests.asking import CALL, Asker, open_asker
 
@@ -69,14 +72,13 @@ async def test_a_file_is_exported_with_text_card_and_link(asker: Asker) -> None:
     id = Path(reply.data["path"]).name.partition("_")[0]
     digest = hashlib.sha256(b"# Today\n").hexdigest()
     assert reply.text == (
-        "[export_file] File '보고서.md' was exported successfully. It can be downloaded from the link below.\n"
+        "[export_file] File '보고서.md' was exported successfully.\n"
         "Description: Figures of <May>\n"
-        "Size: 8 B (8 bytes)\n"
-        f"SHA-256: {digest}\n"
-        f"Path: {reply.data['path']}\n"
+        f"It is at: {reply.data['path']}\n"
         f"Link: madang://exports/{id}/%EB%B3%B4%EA%B3%A0%EC%84%9C.md\n"
+        "Size: 8 B (8 bytes)\n"
         "\n"
-        "Note: Tell the person that the file is there. Use 'export_zip' to export several files as one."
+        "The export is done. Tell the person where the file is."
     )
     assert reply.data == {
         "name": "보고서.md",
@@ -90,6 +92,7 @@ async def test_a_file_is_exported_with_text_card_and_link(asker: Asker) -> None:
         "files": [{"path": "notes/오늘.md", "size": 8}],
         "skippedCount": 0,
         "skipped": [],
+        "next": "The export is done. Tell the person where the file is.",
     }
     assert Path(reply.data["path"]).read_bytes() == b"# Today\n"
     assert Path(reply.data["path"]).stat().st_mode & 0o777 == 0o600
@@ -108,11 +111,49 @@ async def test_the_words_are_those_of_the_seed_in_korean(asker: Asker) -> None:
     file = await korean.done("export_file", path="document.pdf")
     package = await korean.done("export_zip", files=["document.pdf"], packageName="자료")
 
-    assert "파일 'document.pdf'이(가) 성공적으로 export되었습니다. 아래 링크에서 다운로드할 수 있습니다." in file.text
-    assert (
-        "ZIP 패키지 '자료.zip'이(가) 성공적으로 생성되었습니다. "
-        "1개 파일이 포함되어 있으며, 아래 링크에서 다운로드할 수 있습니다." in package.text
+    assert file.text.splitlines()[:2] == [
+        "[export_file] 파일 'document.pdf'이(가) 성공적으로 export되었습니다.",
+        f"있는 곳: {file.data['path']}",
+    ]
+    assert package.text.startswith(
+        "[export_zip] ZIP 패키지 '자료.zip'이(가) 성공적으로 생성되었습니다. 1개 파일이 포함되어 있습니다.\n"
     )
+
+
+async def test_without_pages_the_text_says_where_the_export_is_and_names_no_link(asker: Asker) -> None:
+    asker.keep_file("a.txt", b"a")
+
+    reply = await asker.with_call(pages="off").done("export_zip", files=["a.txt", "gone.txt"], packageName="all")
+
+    assert reply.text == (
+        "[export_zip] ZIP package 'all.zip' was created with 1 file(s).\n"
+        f"It is at: {reply.data['path']}\n"
+        f"Size: {reply.data['size']} B ({reply.data['size']} bytes)\n"
+        "\n"
+        "Files:\n"
+        "  a.txt (1 B)\n"
+        "\n"
+        "Skipped, and not in the package (1):\n"
+        "  gone.txt: there is no such file\n"
+        "\n"
+        "The export is done. Tell the person where it is, what the package holds and what was skipped."
+    )
+
+
+async def test_the_link_below_is_an_address_that_a_browser_opens(tmp_path: Path) -> None:
+    folders = Folders(tmp_path)
+    with folders.of(CALL) as session:
+        session.files.write("a.txt", [b"a"])
+    export = await Exports(folders).export_file(CALL, "a.txt", "")
+
+    result = views.exported(export, "", "http://127.0.0.1:1/exports/key/a.txt")
+    korean = reply("workspace", "export_file", replace(CALL, locale="ko", pages="off"), result)
+
+    assert [str(line) for line in result.text[:2]] == [
+        "File 'a.txt' was exported successfully. It can be downloaded from the link below.",
+        "Download (for an hour): http://127.0.0.1:1/exports/key/a.txt",
+    ]
+    assert "성공적으로 export되었습니다. 아래 링크에서 다운로드할 수 있습니다.\n" in korean.text
 
 
 async def test_an_export_stays_as_it_was(asker: Asker) -> None:

@@ -162,7 +162,8 @@ async def test_a_search_stops_at_its_limit_and_says_so(asker: Asker) -> None:
     exactly = await asker.done("grep", pattern="needle", limit=30)
 
     assert (reply.data["total"], reply.data["truncated"], reply.data["stopped"]) == (10, True, "limit")
-    assert "Stopped at the limit: there are more." in reply.text
+    assert reply.text.startswith("[grep] The first 10 line(s) in the workspace that fit 'needle'; there are more:\n")
+    assert "Note: Call Madang's 'grep' again with a higher limit (it was 10), or with a path or glob.\n" in reply.text
     assert (exactly.data["total"], exactly.data["truncated"]) == (30, False)
 
 

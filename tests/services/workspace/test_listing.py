@@ -36,7 +36,7 @@ async def test_a_folder_is_listed_with_kinds_sizes_and_times(asker: Asker) -> No
   b/  1970-01-01T00:00:00.000Z
   link@  1970-01-01T00:00:00.000Z
 
-Note: Use 'read_file' to read a file, 'search_files' or 'grep' to find one.\
+Note: Use Madang's 'read_file' to read a file, Madang's 'search_files' or 'grep' to find one.\
 """)
     assert [row["path"] for row in deep.data["entries"]] == ["a.txt", "b", "b/c.txt", "link"]
     assert deep.data["entries"][2] == {
@@ -123,7 +123,26 @@ async def test_more_than_a_thousand_files_are_counted_and_the_first_given(asker:
     reply = await asker.done("search_files", pattern="*.txt")
 
     assert (len(reply.data["files"]), reply.data["total"], reply.data["truncated"]) == (1000, 1005, True)
-    assert "Only the first 1000 are given." in reply.text
+    assert "\n… 955 more: Madang's 'search_files' with offset 50.\n" in reply.text
+    assert "… 5 more: Madang's 'search_files' with offset 1000.\n" in reply.data["next"]
+
+
+async def test_a_search_goes_on_at_an_offset(asker: Asker) -> None:
+    for number in range(70):
+        (folder_of(asker) / f"{number:02}.txt").touch()
+
+    first = await asker.done("search_files", pattern="*.txt")
+    second = await asker.done("search_files", pattern="*.txt", offset=50)
+    past = await asker.ask("search_files", pattern="*.txt", offset=70)
+
+    assert "\n… 20 more: Madang's 'search_files' with offset 50.\n" in first.text
+    assert [row["path"] for row in second.data["files"]] == [f"{number}.txt" for number in range(50, 70)]
+    assert (second.data["offset"], second.data["total"], second.data["truncated"]) == (50, 70, False)
+    assert past.error_code == "out_of_range"
+    assert past.text == (
+        "[search_files] Error: Only 70 file(s) fit '*.txt'.\n"
+        "Hint: Call Madang's 'search_files' with an offset from 0 to 69."
+    )
 
 
 # move_file, delete_file, import_file
@@ -236,15 +255,34 @@ async def test_no_name_of_a_session_leads_elsewhere_or_to_another(asker: Asker, 
     assert len(set(names)) == len(names)
 
 
-async def test_the_newest_files_are_told_each_turn(asker: Asker) -> None:
-    for number in range(12):
-        await asker.done("write_file", path=f"{number:02}.txt", content="x")
-        os.utime(folder_of(asker) / f"{number:02}.txt", (number, number))
+async def test_the_folders_that_changed_last_are_told_each_turn(asker: Asker) -> None:
+    paths = [f"reports/{number:02}.md" for number in range(12)] + ["notes/a.md", "notes/b.md", "top.txt"]
+    for number, path in enumerate(paths):
+        asker.keep_file(path)
+        os.utime(folder_of(asker) / path, (number, number))
 
-    prompt = await asker.provider.build_tool_prompt(asker.call)
+    prompts = [
+        await asker.with_call(locale=locale).provider.build_tool_prompt(asker.with_call(locale=locale).call)
+        for locale in ("en", "ko")
+    ]
+    state = (await asker.provider.service_contexts(asker.call))["workspace"]
 
-    assert "# Workspace: 12 file(s), changed last:\n  11.txt  1 B  1970-01-01T00:00:11.000Z\n  10.txt" in prompt
-    assert "01.txt" not in prompt
+    assert prompts[0].split("\n\n")[-1] == snapshot("""\
+# Workspace: 15 file(s), changed last first (Madang's 'read_file' reads one):
+  ./: top.txt
+  notes/: b.md, a.md
+  reports/: 12 files, newest 11.md
+  11 file(s) are not named here: Madang's 'list_directory' with path or depth.\
+""")
+    assert prompts[1].split("\n\n")[-1] == snapshot("""\
+# 작업 공간: 파일 15개, 최근에 바뀐 것부터 (Madang의 'read_file'로 읽습니다):
+  ./: top.txt
+  notes/: b.md, a.md
+  reports/: 파일 12개, 가장 최근 것은 11.md
+  여기에 이름이 없는 파일이 11개 있습니다: Madang의 'list_directory'에 path나 depth.\
+""")
+    assert str(state.summary) == "Files: 15 ('list_directory')."
+    assert len(state.structured_state["newest"]) == 10
 
 
 async def test_looking_at_the_state_makes_no_folder(asker: Asker) -> None:

@@ -23,7 +23,7 @@ async def test_a_text_is_read_as_numbered_lines(asker: Asker) -> None:
     reply = await asker.done("read_file", path="a.txt")
 
     assert reply.text == snapshot("""\
-[read_file] 'a.txt' (8 B, utf-8, line ends: lf), lines 1 to 2 of 2:
+[read_file] 'a.txt' (8 B, utf-8, line ends: lf), the whole file, 2 line(s):
      1	one
      2	two\
 """)
@@ -56,7 +56,9 @@ async def test_what_does_not_fit_is_reached_by_the_call_that_the_text_names(aske
         if not reply.data["truncated"]:
             break
         following = reply.data["endLine"] + 1
-        assert f"To go on: 'read_file' with path 'long.txt', startLine {following}." in reply.text
+        left = f"{3000 - reply.data['endLine']} more line(s) after these: "
+        assert reply.data["next"] == f"{left}Madang's 'read_file' with path 'long.txt', startLine {following}."
+        assert reply.text.endswith(reply.data["next"])
         reply = await asker.done("read_file", path="long.txt", startLine=following)
 
     assert read == lines
@@ -246,7 +248,8 @@ async def test_edits_apply_in_order_and_are_shown_as_a_diff(asker: Asker) -> Non
  \n\
  \n\
  def g():
-Note: Use 'read_file' to see the whole.\
+
+Note: Use Madang's 'read_file' to see the whole.\
 """)
     assert reply.data["edits"] == [{"line": 2, "count": 1}, {"line": 2, "count": 1}]
 
@@ -273,9 +276,10 @@ async def test_a_text_that_is_not_there_is_answered_with_the_nearest(asker: Aske
     )
 
     assert (
-        'Lines 3 to 4 differ from it only in white space: "def total(values):\\n\\treturn sum(values)"' in spaces.text
+        'Lines 3 to 4 of the file differ from it only in white space: "def total(values):\\n\\treturn sum(values)"'
+        in spaces.text
     )
-    assert "The nearest are lines 3 to 4 (" in typing.text
+    assert 'Lines 3 to 4 of the file really say: "def total(values):' in typing.text
 
 
 async def test_a_text_that_is_there_twice_needs_replace_all(asker: Asker) -> None:
@@ -377,4 +381,4 @@ async def test_the_nearest_lines_are_quoted_with_every_white_space_visible(asker
 
     reply = await asker.ask("edit_file", path="a.txt", edits=[{"oldText": 'say "one" two threes', "newText": "x"}])
 
-    assert ' % alike): "say \\"one\\"\\u2028two\\tthree\\u001b\\\\n"' in reply.text
+    assert 'really says: "say \\"one\\"\\u2028two\\tthree\\u001b\\\\n"' in reply.text

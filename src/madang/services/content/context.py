@@ -7,8 +7,9 @@ from madang.core.phrases import Line, Rows, layout, say
 from madang.core.service import ServiceContext
 from madang.core.texts import one_line
 from madang.services.content.store import ContentStore
+from madang.services.content.views import store_name
 
-MAX_NAMED_CONTENTS = 10
+MAX_NAMED_CONTENTS = 5
 MAX_NAME_IN_ROW_CHARS = 80
 
 
@@ -19,13 +20,17 @@ async def content_context(contents: ContentStore, call: Call) -> ServiceContext:
         return ServiceContext("", {"stores": [], "contents": [], "total": 0})
     newest, total = await contents.newest(call, MAX_NAMED_CONTENTS)
     text: list[Line | Rows] = [
-        say("# Content: {total} file(s) (use 'keyword_similarity_search' to search them)", total=total)
+        say(
+            "# Content: {total} file(s), the newest first ('keyword_similarity_search' finds passages in them, "
+            "'read_content' reads one)",
+            total=total,
+        )
     ]
     others = [store for store in stores if not store.is_own][:MAX_NAMED_CONTENTS]
     text += [
         say(
             '  Store "{name}" (storeId: {id}): {count} file(s)',
-            name=one_line(store.name, MAX_NAME_IN_ROW_CHARS),
+            name=store_name(store, MAX_NAME_IN_ROW_CHARS),
             id=store.key.id,
             count=store.contents,
         )
@@ -36,10 +41,11 @@ async def content_context(contents: ContentStore, call: Call) -> ServiceContext:
         for content in newest
     ]
     if total > len(newest):
-        text.append(say("  … {left_out} more. Use 'list_content' to see them.", left_out=total - len(newest)))
+        text.append(say("  … {left_out} more: 'list_content'.", left_out=total - len(newest)))
     state = {
         "stores": [{"storeId": store.key.id, "name": store.name, "contents": store.contents} for store in stores],
         "contents": [{"contentId": content.id, "filename": content.filename} for content in newest],
         "total": total,
     }
-    return ServiceContext(text, state)
+    summary = say("Contents: {total} ('list_content').", total=total) if total else None
+    return ServiceContext(text, state, summary)

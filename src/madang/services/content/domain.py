@@ -203,11 +203,20 @@ class Excerpt(NamedTuple):
 
 
 class ContentExcerpt(NamedTuple):
-    """An excerpt of a content, and the last line that was asked for."""
+    """An excerpt of a content, and the last line that was asked for; or one of its chunks, whatever its lines."""
 
     content: Content
     excerpt: Excerpt
     last_line: int
+    is_chunk: bool = False
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is all of the content."""
+        if self.is_chunk:
+            return self.content.chunk_count == 1
+        excerpt = self.excerpt
+        return excerpt.from_line == 1 and excerpt.to_line == self.content.line_count and not excerpt.next_chunk
 
 
 class IndexChange(NamedTuple):
@@ -283,7 +292,12 @@ def line_count(text: str) -> int:
 
 
 def preview(text: str) -> str:
-    return " ".join(text[: 4 * MAX_PREVIEW_CHARS].split())[:MAX_PREVIEW_CHARS]
+    """Return the beginning of a text on one line, with an ellipsis where it was cut."""
+    head, rest = text[: 4 * MAX_PREVIEW_CHARS], text[4 * MAX_PREVIEW_CHARS :]
+    line = " ".join(head.split())
+    if len(line) <= MAX_PREVIEW_CHARS and not rest.strip():
+        return line
+    return line[: MAX_PREVIEW_CHARS - 1].rstrip() + "…"
 
 
 def normalized_name(name: str, default: str) -> str:
@@ -334,14 +348,14 @@ def check_lines(range: LineRange, content: Content) -> tuple[int, int]:
 def no_store(id: str) -> NotFound:
     return NotFound(
         say("Store {id} not found.", id=id[:100]),
-        hint=say("Use 'list_stores' to see the stores of this session."),
+        hint=say("Call 'list_stores' to see the stores of this session with their ids."),
     )
 
 
 def no_content(id: str) -> NotFound:
     return NotFound(
         say("Content {id} not found.", id=id[:120]),
-        hint=say("Use 'list_content' to see the contents of a store."),
+        hint=say("Call 'list_content' to see the contents of a store with their ids."),
     )
 
 

@@ -10,10 +10,12 @@ from pydantic import ConfigDict
 
 from madang.core.documents import DOCUMENT_CONFIG, Document
 from madang.core.errors import InvalidArguments
-from madang.core.phrases import Block, Line, Phrase, Rows, Text, say
+from madang.core.phrases import Block, Phrase, Rows, Text, say
 from madang.core.results import ToolResult
 from madang.core.texts import one_line
 from madang.services.content.domain import (
+    OWN_STORE,
+    UNTITLED_STORE,
     AddedContent,
     Content,
     ContentExcerpt,
@@ -25,6 +27,9 @@ from madang.services.content.domain import (
 
 MAX_SHOWN_CHARS = 200
 """Of a query or a description within a text; the data has it whole."""
+MAX_DESCRIBED_STORES = 10
+"""In one answer. Of more stores, only names and ids are shown."""
+MAX_BRIEF_NAME_CHARS = 20
 
 
 class StoreDetails(Document):
@@ -103,34 +108,29 @@ class StoreDeleted(Document):
 
 def store_created(store: Store) -> ToolResult[StoreDetails]:
     text: Text = [
-        say('Created store "{name}".', name=store.name),
+        say('Created store "{name}".', name=store_name(store)),
         say("Store ID: {id}", id=store.key.id),
         say("Description: {description}", description=store.description or "-"),
-        "",
-        say("Note: Use 'add_content' with storeId {id} to put texts and files into it.", id=store.key.id),
     ]
-    return ToolResult(text, _store(store))
+    note = say("Note: Use 'add_content' with storeId {id} to put texts and files into it.", id=store.key.id)
+    return ToolResult(text, _store(store), next=[note])
 
 
 def stores_listed(stores: Sequence[Store]) -> ToolResult[StoreList]:
     data = StoreList.model_construct(stores=[_store(store) for store in stores], total=len(stores))
     if not stores:
-        return ToolResult(
-            [
-                say("This session has no stores yet."),
-                say("Note: Use 'add_content' to add to the session's own store, or 'create_store' to make another."),
-            ],
-            data,
-        )
-    rows = [_store_row(number, store) for number, store in enumerate(stores, start=1)]
+        note = say("Note: Use 'add_content' to add to the session's own store, or 'create_store' to make another.")
+        return ToolResult([say("This session has no stores yet.")], data, next=[note])
+    row = _store_row if len(stores) <= MAX_DESCRIBED_STORES else _brief_store_row
     text: Text = [
         say("Found {total} store(s) in this session.", total=len(stores)),
         "",
-        Rows(rows, say("… {left_out} more: they are in the structured result.")),
-        "",
-        say("Note: Use 'list_content' with a storeId to see what is in a store."),
+        Rows(
+            [row(number, store) for number, store in enumerate(stores, start=1)],
+            say("  … {left_out} more, too long to show here."),
+        ),
     ]
-    return ToolResult(text, data)
+    return ToolResult(text, data, next=[say("Note: Use 'list_content' with a storeId to see what is in a store.")])
 
 
 def text_or_file_required() -> InvalidArguments:
@@ -142,15 +142,17 @@ def text_or_file_required() -> InvalidArguments:
 
 def content_added(added: AddedContent) -> ToolResult[ContentAdded]:
     store, content, is_duplicate = added
-    first = say('Added "{name}" to store {store}.', name=content.filename, store=store.id)
+    data = ContentAdded.model_construct(**_summary_fields(content), store_id=store.id, duplicate=is_duplicate)
+    note = say("Note: Use 'keyword_similarity_search' to find passages, or 'read_content' to read lines.")
     if is_duplicate:
-        first = say(
+        summary = say(
             'The same file is already in store {store}, as "{name}". Nothing was added.',
             name=content.filename,
             store=store.id,
         )
+        return ToolResult([summary, say("Content ID: {id}", id=content.id)], data, next=[note])
     text: Text = [
-        first,
+        say('Added "{name}" to store {store}.', name=content.filename, store=store.id),
         say("Content ID: {id}", id=content.id),
         say(
             "Type: {type} | Size: {size} | Lines: {lines} | Chunks: {chunks}",
@@ -161,43 +163,39 @@ def content_added(added: AddedContent) -> ToolResult[ContentAdded]:
         ),
         say("Uploaded: {at}", at=content.uploaded_at),
         say("Preview: {preview}", preview=content.preview),
-        "",
-        say("Note: Use 'keyword_similarity_search' to find passages, or 'read_content' to read lines."),
     ]
-    data = ContentAdded.model_construct(**_summary_fields(content), store_id=store.id, duplicate=is_duplicate)
-    return ToolResult(text, data)
+    return ToolResult(text, data, next=[note])
 
 
 def contents_listed(
     store: StoreKey | None, contents: Sequence[Content], total: int, offset: int
 ) -> ToolResult[ContentList]:
-    has_more = offset + len(contents) < total
     data = ContentList.model_construct(
         store_id=store.id if store else "",
         contents=[ContentSummary.model_construct(**_summary_fields(content)) for content in contents],
         total=total,
-        has_more=has_more,
+        has_more=offset + len(contents) < total,
     )
     if store is None:
         return ToolResult(
-            [
-                say("No files found: nothing was added to the session's own store yet."),
-                say("Note: Use 'add_content' to add a text or a file, or 'list_stores' to see other stores."),
-            ],
+            [say("No files found: nothing was added to the session's own store yet.")],
             data,
+            next=[say("Note: Use 'add_content' to add a text or a file, or 'list_stores' to see other stores.")],
         )
+    if not total:
+        empty = say("No files found in store {store}.", store=store.id)
+        return ToolResult([empty], data, next=[say("Note: Use 'add_content' to add a text or a file.")])
     if not contents:
-        first = say("No files found in store {store}.", store=store.id)
-        if total:
-            first = say(
-                "No files found in store {store} from offset {offset} on: it holds {total}.",
-                store=store.id,
-                offset=offset,
-                total=total,
-            )
-        return ToolResult([first, say("Note: Use 'add_content' to add a text or a file.")], data)
+        past_end = say(
+            "No files found in store {store} from offset {offset} on: it holds {total}.",
+            store=store.id,
+            offset=offset,
+            total=total,
+        )
+        note = say("Note: Call 'list_content' with a pagination offset from 0 to {last}.", last=total - 1)
+        return ToolResult([past_end], data, next=[note])
     rows = [_content_row(number, content) for number, content in enumerate(contents, start=offset + 1)]
-    text: list[Line | Rows] = [
+    text: Text = [
         say(
             "Found {total} file(s) in store {store}. Showing {first}–{last}:",
             total=total,
@@ -208,56 +206,60 @@ def contents_listed(
         "",
         Rows(
             rows,
-            say("… {left_out} more of these. Use 'list_content' with pagination limit {shown} to read part by part."),
+            say("… {left_out} more: 'list_content' with storeId {store}, pagination offset {next}.", store=store.id),
+            offset=offset,
+            total=total,
         ),
-        "",
     ]
-    if has_more:
-        text.append(
-            say(
-                "{count} more: use 'list_content' with pagination offset {offset}.",
-                count=total - offset - len(contents),
-                offset=offset + len(contents),
-            )
-        )
-    text.append(say("Note: Use 'read_content' with a contentId to read, or 'keyword_similarity_search' to search."))
-    return ToolResult(text, data)
+    note = say("Note: Use 'read_content' with a contentId to read, or 'keyword_similarity_search' to search.")
+    return ToolResult(text, data, next=[note])
 
 
 def content_read(read: ContentExcerpt) -> ToolResult[ContentRead]:
-    content, (text, from_line, to_line, next_chunk), last_line = read
+    content, (text, from_line, to_line, _) = read.content, read.excerpt
+    about = say('"{name}" (content ID: {id})', name=content.filename, id=content.id)
     pages = content.pages(from_line, to_line)
-    where = say("lines {first}–{last} of {total}", first=from_line, last=to_line, total=content.line_count)
     if pages:
-        where = say("{where}, pages {first}–{last}", where=where, first=pages[0], last=pages[1])
-    lines: list[Line | Rows] = [
-        say('"{name}" (content ID: {id}), {where}:', name=content.filename, id=content.id, where=where),
-        "",
-        Block(text.removesuffix("\n")),
-        "",
-    ]
-    if next_chunk:
-        lines.append(
-            say(
-                "The text goes on: use 'read_content' with contentId {id} to read on.",
-                id=chunk_id(content.id, next_chunk),
-            )
-        )
-    elif to_line < last_line:
-        lines.append(
-            say(
-                "{count} more line(s): use 'read_content' with contentId {id} and lineRange fromLine {next}.",
-                count=last_line - to_line,
-                id=content.id,
-                next=to_line + 1,
-            )
-        )
+        about = say("{about}, pages {first}–{last}", about=about, first=pages[0], last=pages[1])
+    if read.is_whole:
+        heading = say("{about}, the whole text, {total} line(s):", about=about, total=content.line_count)
     else:
-        lines.append(say("Note: Use 'keyword_similarity_search' to find passages."))
+        heading = say(
+            "{about}: only lines {first} to {last} are shown here, the whole has {total} lines:",
+            about=about,
+            first=from_line,
+            last=to_line,
+            total=content.line_count,
+        )
     data = ContentRead.model_construct(
         content_id=content.id, content=text, line_range=[from_line, to_line], total_lines=content.line_count
     )
-    return ToolResult(lines, data)
+    body = Block(text.removesuffix("\n"))
+    return ToolResult([heading, "", body], data, next=[_reading_on(read)])
+
+
+def _reading_on(read: ContentExcerpt) -> Phrase:
+    """Return the call that reads what comes after an excerpt."""
+    content, (_, _, to_line, next_chunk), last_line, _ = read
+    if next_chunk:
+        return say("The text goes on: 'read_content' with contentId {id}.", id=chunk_id(content.id, next_chunk))
+    if to_line < last_line < content.line_count:
+        return say(
+            "{count} more line(s) of these: 'read_content' with contentId {id}, lineRange fromLine {next}, "
+            "toLine {last}.",
+            count=last_line - to_line,
+            id=content.id,
+            next=to_line + 1,
+            last=last_line,
+        )
+    if to_line < content.line_count:
+        return say(
+            "{count} more line(s) after these: 'read_content' with contentId {id}, lineRange fromLine {next}.",
+            count=content.line_count - to_line,
+            id=content.id,
+            next=to_line + 1,
+        )
+    return say("Note: Use 'keyword_similarity_search' to find passages.")
 
 
 def query_without_words() -> InvalidArguments:
@@ -284,11 +286,9 @@ def passages_found(query: str, matches: Sequence[SearchMatch]) -> ToolResult[Sea
     short_query = one_line(query, MAX_SHOWN_CHARS)
     if not results:
         return ToolResult(
-            [
-                say('No passages found for "{query}".', query=short_query),
-                say("Note: Try other words or a lower threshold, or use 'list_content' to see what there is."),
-            ],
+            [say('No passages found for "{query}".', query=short_query)],
             data,
+            next=[say("Note: Try other words or a lower threshold, or use 'list_content' to see what there is.")],
         )
     text: Text = [
         say('Found {count} passage(s) for "{query}", the most relevant first:', count=len(results), query=short_query),
@@ -296,34 +296,43 @@ def passages_found(query: str, matches: Sequence[SearchMatch]) -> ToolResult[Sea
         Rows(
             [_result_row(number, result) for number, result in enumerate(results, start=1)],
             say(
-                "… {left_out} more: they are in the structured result. To read them here, ask more precisely, or for "
-                "parts of the question with 'keyword_similarity_search'."
+                "… {left_out} less relevant passage(s) do not fit here: to read them, call 'keyword_similarity_search' "
+                "with a part of the question."
             ),
         ),
-        "",
-        say("Note: Use 'read_content' with a contentId and lineRange, or with a Chunk ID as contentId, to read more."),
     ]
-    return ToolResult(text, data)
+    note = say(
+        "Note: Use 'read_content' with a contentId and lineRange, or with a Chunk ID as contentId, to read more."
+    )
+    return ToolResult(text, data, next=[note])
 
 
 def content_deleted(store: StoreKey, content: Content) -> ToolResult[ContentDeleted]:
     text: Text = [
         say('Deleted "{name}" from store {store}.', name=content.filename, store=store.id),
         say("Content ID: {id}", id=content.id),
-        "",
-        say("It can no longer be read or found. Use 'list_content' to see what remains."),
     ]
-    return ToolResult(text, ContentDeleted(success=True, store_id=store.id, content_id=content.id))
+    note = say("It can no longer be read or found. Use 'list_content' to see what remains.")
+    return ToolResult(text, ContentDeleted(success=True, store_id=store.id, content_id=content.id), next=[note])
 
 
 def store_deleted(store: Store) -> ToolResult[StoreDeleted]:
     text: Text = [
-        say('Deleted store "{name}" with {count} content(s).', name=store.name, count=store.contents),
+        say('Deleted store "{name}" with {count} content(s).', name=store_name(store), count=store.contents),
         say("Store ID: {id}", id=store.key.id),
-        "",
-        say("Nothing of it can be read or found any more. Use 'list_stores' to see what remains."),
     ]
-    return ToolResult(text, StoreDeleted(success=True, store_id=store.key.id, deleted_contents=store.contents))
+    note = say("Nothing of it can be read or found any more. Use 'list_stores' to see what remains.")
+    data = StoreDeleted(success=True, store_id=store.key.id, deleted_contents=store.contents)
+    return ToolResult(text, data, next=[note])
+
+
+def store_name(store: Store, max_chars: int | None = None) -> Phrase | str:
+    """Return the name of a store; one that nobody chose is in the reader's language."""
+    if store.is_own and store.name == OWN_STORE:
+        return say("Session store")
+    if store.name == UNTITLED_STORE:
+        return say("Untitled store")
+    return one_line(store.name, max_chars)
 
 
 def _store(store: Store) -> StoreDetails:
@@ -354,7 +363,7 @@ def _store_row(number: int, store: Store) -> Phrase:
     row = say(
         "{number}. {name} ({count} content(s))\n   Store ID: {id} | Created: {at}",
         number=number,
-        name=store.name,
+        name=store_name(store),
         count=store.contents,
         id=store.key.id,
         at=store.created_at,
@@ -366,6 +375,17 @@ def _store_row(number: int, store: Store) -> Phrase:
             "{row}\n   Description: {description}", row=row, description=one_line(store.description, MAX_SHOWN_CHARS)
         )
     return row
+
+
+def _brief_store_row(number: int, store: Store) -> Phrase:
+    """Return a store on one line, so that the ids of all stores of a session fit into one answer."""
+    return say(
+        "{number}. {name} ({count} content(s)), Store ID: {id}",
+        number=number,
+        name=store_name(store, MAX_BRIEF_NAME_CHARS),
+        count=store.contents,
+        id=store.key.id,
+    )
 
 
 def _content_row(number: int, content: Content) -> Phrase:

@@ -5,22 +5,51 @@ from __future__ import annotations
 import asyncio
 
 from madang.core.calls import Call
-from madang.core.phrases import Line, Rows, say
+from madang.core.phrases import Line, Phrase, Rows, layout, say
 from madang.core.service import ServiceContext
+from madang.core.texts import visible_name
+from madang.services.workspace.domain.files import FolderFiles
 from madang.services.workspace.engine.files import FileEngine
-from madang.services.workspace.views.files import entry_row, row_text
+from madang.services.workspace.views.files import entry_row
 
-MAX_NAMED_FILES = 10
+MAX_NEWEST_FILES = 10
+"""In the data, for panels."""
+MAX_NAMED_FOLDERS = 5
+MAX_NAMED_FILES = 3
+"""Of a folder. One with more is told by their number and the newest."""
+MAX_SHOWN_NAME_CHARS = 80
 
 
 async def workspace_context(engine: FileEngine, call: Call) -> ServiceContext:
-    """Return the files that changed last. Dates, not ages: the same state must give the same text."""
-    newest, files, is_complete = await asyncio.to_thread(engine.newest, call, MAX_NAMED_FILES)
-    state = {"files": files, "newest": [entry_row(entry).model_dump(mode="json") for entry in newest]}
-    if not newest:
-        return ServiceContext("", state)
-    heading = say("# Workspace: {count} file(s), changed last:", count=files)
-    if not is_complete:
-        heading = say("# Workspace: more than {count} files, changed last among these:", count=files)
-    text: list[Line | Rows] = [heading, Rows([row_text(entry) for entry in newest], say("  … {left_out} more."))]
-    return ServiceContext(text, state)
+    """Return the folders that changed last. No times: the same state must give the same text, in few words."""
+    state = await asyncio.to_thread(engine.state, call, MAX_NEWEST_FILES, MAX_NAMED_FILES)
+    data = {"files": state.files, "newest": [entry_row(entry).model_dump(mode="json") for entry in state.newest]}
+    if not state.files:
+        return ServiceContext("", data)
+    heading = say(
+        "# Workspace: {count} file(s), changed last first (Madang's 'read_file' reads one):", count=state.files
+    )
+    if not state.is_complete:
+        heading = say(
+            "# Workspace: more than {count} files, changed last first (Madang's 'read_file' reads one):",
+            count=state.files,
+        )
+    named = state.folders[:MAX_NAMED_FOLDERS]
+    text: list[Line | Rows] = [heading, *map(_folder_row, named)]
+    listed = sum(len(folder.newest) if folder.count <= MAX_NAMED_FILES else 1 for folder in named)
+    if listed < state.files:
+        text.append(
+            say(
+                "  {count} file(s) are not named here: Madang's 'list_directory' with path or depth.",
+                count=state.files - listed,
+            )
+        )
+    return ServiceContext(text, data, say("Files: {count} ('list_directory').", count=state.files))
+
+
+def _folder_row(folder: FolderFiles) -> Phrase:
+    path = f"{visible_name(folder.path, MAX_SHOWN_NAME_CHARS)}/" if folder.path else "./"
+    names = [visible_name(name, MAX_SHOWN_NAME_CHARS) for name in folder.newest]
+    if folder.count > MAX_NAMED_FILES:
+        return say("  {path}: {count} files, newest {name}", path=path, count=folder.count, name=names[0])
+    return layout("  {path}: {names}", path=path, names=", ".join(names))

@@ -32,8 +32,8 @@ class WorkspaceService:
         description=say("The files of a session: read, write, edit, find, search and export them."),
         version="1",
         instructions=(
-            "Each session has a folder of files: list_directory, read_file, write_file, edit_file and grep work in "
-            "it, and export_file hands one to the person."
+            "Each session has a folder of files of its own: Madang's list_directory, read_file, write_file, edit_file "
+            "and grep work in it, and export_file hands one to the person."
         ),
         needs_posix=True,
     )

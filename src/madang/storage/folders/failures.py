@@ -20,7 +20,7 @@ def file_errors(path: str) -> Iterator[None]:
 
 
 def _translation(path: str, error: OSError) -> ToolError:
-    look = say("Use 'list_directory' to see what there is.")
+    look = say("Call Madang's 'list_directory' to see what there is.")
     match error.errno:
         case errno.ENOENT:
             return NotFound(say("There is no '{path}'.", path=path), hint=look)
@@ -42,12 +42,12 @@ def _translation(path: str, error: OSError) -> ToolError:
         case errno.EEXIST:
             return Conflict(
                 say("There is something at '{path}' already. Nothing was changed.", path=path),
-                hint=say("Choose another name, or remove what is there first with 'delete_file'."),
+                hint=say("Call again with another path: what is there is never replaced this way."),
             )
         case errno.ENOTEMPTY:
             return Conflict(
                 say("The folder '{path}' is not empty. Nothing was changed.", path=path),
-                hint=say("Remove what is in it first."),
+                hint=say("Remove what is in it first: Madang's 'delete_file' with the path of each file."),
             )
         case errno.ENOSPC | errno.EDQUOT | errno.EFBIG:
             return Unavailable(

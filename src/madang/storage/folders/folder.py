@@ -363,11 +363,11 @@ def _require_regular(path: str, mode: int) -> None:
     if stat.S_ISDIR(mode):
         raise NotRegular(
             say("'{path}' is a folder, not a file.", path=path),
-            hint=say("Use 'list_directory' to see what is in it."),
+            hint=say("Call Madang's 'list_directory' with path '{path}' to see what is in it.", path=path),
         )
     raise NotRegular(
         say("'{path}' is not a regular file: links, pipes, sockets and devices are not used.", path=path),
-        hint=say("Use 'list_directory' to see what there is."),
+        hint=say("Call Madang's 'list_directory' to see what there is."),
     )
 
 

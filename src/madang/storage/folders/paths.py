@@ -60,6 +60,7 @@ def _invalid(text: str, reason: Phrase) -> InvalidPath:
     return InvalidPath(
         say("The path '{path}' cannot be used: {reason}.", path=excerpt, reason=reason),
         hint=say(
-            "Give a path relative to the workspace, such as 'notes/today.md'; 'list_directory' shows what is there."
+            "Give a path relative to the workspace, such as 'notes/today.md'; "
+            "Madang's 'list_directory' shows what is there."
         ),
     )

@@ -57,4 +57,4 @@ class ContentReader:
             raise no_content(id)
         next_chunk = number + 1 if number < content.chunk_count else 0
         excerpt = Excerpt(chunk.text, chunk.from_line, chunk.to_line, next_chunk)
-        return ContentExcerpt(content, excerpt, chunk.to_line)
+        return ContentExcerpt(content, excerpt, chunk.to_line, is_chunk=True)

@@ -131,11 +131,32 @@ class DirectoryListing:
 
 
 @dataclass(frozen=True, slots=True)
+class FolderFiles:
+    """The files directly in one folder: how many, and the names of those that changed last, newest first."""
+
+    path: str
+    count: int
+    newest: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspaceState:
+    """The files of a session: how many, those that changed last, and their folders, both newest first."""
+
+    files: int = 0
+    newest: tuple[DirectoryEntry, ...] = ()
+    folders: tuple[FolderFiles, ...] = ()
+    is_complete: bool = True
+    """Whether there was time to count all of them."""
+
+
+@dataclass(frozen=True, slots=True)
 class FileMatches:
-    """The files whose paths match a pattern, in order."""
+    """The files whose paths match a pattern, in order: those from `offset` on, of `total`."""
 
     pattern: str
     path: str
+    offset: int
     files: tuple[DirectoryEntry, ...]
     total: int
     searched: int
@@ -160,9 +181,10 @@ StopReason = Literal["", "limit", "time", "memory"]
 
 @dataclass(frozen=True, slots=True)
 class LineMatches:
-    """The lines that match a pattern, and why the search stopped before its end, if it did."""
+    """The lines that match a pattern, at most `limit`, and why the search stopped before its end, if it did."""
 
     pattern: str
     path: str
+    limit: int
     matches: tuple[LineMatch, ...]
     stopped: StopReason

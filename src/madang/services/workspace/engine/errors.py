@@ -16,7 +16,7 @@ from madang.core.errors import (
     ToolError,
     Unavailable,
 )
-from madang.core.phrases import Phrase, say
+from madang.core.phrases import Phrase, layout, say
 from madang.core.texts import visible_name
 from madang.services.workspace.domain.exports import MAX_EXPORT_BYTES, SkippedFile
 from madang.storage.files.encodings import EncodingName
@@ -27,10 +27,39 @@ MAX_QUOTED_CHARS = 1_000
 
 
 def _list_directory_hint() -> Phrase:
-    return say("Use 'list_directory' to see what there is.")
+    return say("Call Madang's 'list_directory' to see what there is.")
 
 
 # Reading and writing
+
+
+def no_such_path(path: str, nearest: str, parent: str) -> NotFound:
+    """Return the error for a path that is not there: `nearest` is like it, `parent` the folder to look in, if any."""
+    message = say("There is no '{path}'.", path=visible_name(path))
+    if nearest:
+        message = say(
+            "There is no '{path}'; the nearest name is '{nearest}'.",
+            path=visible_name(path),
+            nearest=visible_name(nearest),
+        )
+    hint = _list_directory_hint()
+    if parent:
+        hint = say("Call Madang's 'list_directory' with path '{path}' to see what is there.", path=visible_name(parent))
+    return NotFound(message, hint=hint)
+
+
+def no_such_source(source: str) -> NotFound:
+    return NotFound(
+        say("There is no '{path}'.", path=visible_name(source)),
+        hint=say("Ask the person where the file is: folders outside of the workspace cannot be listed."),
+    )
+
+
+def file_exists(path: str) -> Conflict:
+    return Conflict(
+        say("There is something at '{path}' already. Nothing was changed.", path=visible_name(path)),
+        hint=say("Call Madang's 'write_file' with mode 'overwrite' to replace it, or with another path to keep it."),
+    )
 
 
 def file_too_large(path: str, max_bytes: int) -> LimitExceeded:
@@ -40,21 +69,25 @@ def file_too_large(path: str, max_bytes: int) -> LimitExceeded:
             path=visible_name(path),
             limit=max_bytes // 1024**2,
         ),
-        hint=say("Work on smaller files: 'read_file' reads a part of one of any size."),
+        hint=say("Work on smaller files: Madang's 'read_file' reads a part of one of any size."),
     )
 
 
 def line_out_of_range(path: str, line: int, total: int) -> OutOfRange:
     return OutOfRange(
         say("Line {line} does not exist: '{path}' has {total} lines.", line=line, path=visible_name(path), total=total),
-        hint=say("Use a startLine from 1 to {total}.", total=max(total, 1)),
+        hint=say(
+            "Call Madang's 'read_file' with path '{path}' and a startLine from 1 to {total}.",
+            path=visible_name(path),
+            total=max(total, 1),
+        ),
     )
 
 
 def line_not_counted(path: str, counted: int) -> LimitExceeded:
     return LimitExceeded(
         say("Time was up after the first {count} lines of '{path}'.", count=counted, path=visible_name(path)),
-        hint=say("Call again: counting goes on where it stopped. Or find the place with 'grep'."),
+        hint=say("Call again: counting goes on where it stopped. Or find the place with Madang's 'grep'."),
     )
 
 
@@ -75,7 +108,7 @@ def cannot_append_to_binary(path: str) -> NotRegular:
 def cannot_edit_binary(path: str) -> NotRegular:
     return NotRegular(
         say("'{path}' is a binary file, not a text.", path=visible_name(path)),
-        hint=say("Only texts can be edited; 'write_file' replaces a file."),
+        hint=say("Only texts can be edited; Madang's 'write_file' replaces a file."),
     )
 
 
@@ -96,14 +129,21 @@ def cannot_encode(path: str, error: UnicodeEncodeError, encoding: EncodingName) 
 def offset_out_of_range(path: str, count: int) -> OutOfRange:
     return OutOfRange(
         say("There are only {count} entries in '{path}'.", count=count, path=visible_name(path) or "."),
-        hint=say("Use an offset from 0 to {most}.", most=max(count - 1, 0)),
+        hint=say("Call Madang's 'list_directory' with an offset from 0 to {most}.", most=max(count - 1, 0)),
+    )
+
+
+def match_out_of_range(pattern: str, count: int) -> OutOfRange:
+    return OutOfRange(
+        say("Only {count} file(s) fit '{pattern}'.", count=count, pattern=visible_name(pattern)),
+        hint=say("Call Madang's 'search_files' with an offset from 0 to {most}.", most=max(count - 1, 0)),
     )
 
 
 def not_outside(source: str) -> InvalidPath:
     return InvalidPath(
         say("'{path}' does not name a file outside of the workspace.", path=visible_name(source)),
-        hint=say("Give an absolute path in a folder that the person allowed; 'move_file' renames files here."),
+        hint=say("Give an absolute path in a folder that the person allowed; Madang's 'move_file' renames files here."),
     )
 
 
@@ -132,28 +172,32 @@ def edit_is_ambiguous(path: str, edit: tuple[int, int], count: int, lines: Seque
 
 
 def edit_not_found(path: str, edit: tuple[int, int]) -> NotFound:
-    return NotFound(_missing_old_text(path, edit), hint=say("Use 'read_file' to see the text as it is now."))
+    return NotFound(
+        _missing_old_text(path, edit),
+        hint=say("Call Madang's 'read_file' with path '{path}' to see the text as it is now.", path=visible_name(path)),
+    )
 
 
 def edit_nearly_found(path: str, edit: tuple[int, int], first: int, last: int, likeness: float, lines: str) -> NotFound:
-    if likeness == 1:
-        message = say(
-            "{message} Lines {first} to {last} differ from it only in white space: {piece}",
-            message=_missing_old_text(path, edit),
-            first=first,
-            last=last,
-            piece=_quoted(lines),
+    facts = {"first": first, "last": last, "piece": _quoted(lines)}
+    if likeness < 1 and first == last:
+        nearest = say(
+            "Line {first} of the file really says: {piece} ({percent} % alike).", **facts, percent=int(likeness * 100)
         )
-    else:
-        message = say(
-            "{message} The nearest are lines {first} to {last} ({percent} % alike): {piece}",
-            message=_missing_old_text(path, edit),
-            first=first,
-            last=last,
+    elif likeness < 1:
+        nearest = say(
+            "Lines {first} to {last} of the file really say: {piece} ({percent} % alike).",
+            **facts,
             percent=int(likeness * 100),
-            piece=_quoted(lines),
         )
-    return NotFound(message, hint=say("Copy the lines exactly as they are, from 'read_file', and call again."))
+    elif first == last:
+        nearest = say("Line {first} of the file differs from it only in white space: {piece}", **facts)
+    else:
+        nearest = say("Lines {first} to {last} of the file differ from it only in white space: {piece}", **facts)
+    return NotFound(
+        layout("{message} {nearest}", message=_missing_old_text(path, edit), nearest=nearest),
+        hint=say("Call Madang's 'edit_file' again with oldText exactly as the file has it."),
+    )
 
 
 def _which(edit: tuple[int, int]) -> Phrase:
@@ -247,7 +291,9 @@ def too_many_alternatives(max_alternatives: int) -> InvalidArguments:
 def ripgrep_missing() -> Unavailable:
     return Unavailable(
         say("The program 'rg' (ripgrep) is not there."),
-        hint=say("Ask the person to install it: pip install ripgrep. 'search_files' and 'read_file' work without."),
+        hint=say(
+            "Ask the person to install it: pip install ripgrep. Madang's 'search_files' and 'read_file' work without."
+        ),
     )
 
 

@@ -28,6 +28,7 @@ from madang.services.workspace.domain.exports import (
 )
 from madang.services.workspace.engine.errors import export_not_found
 from madang.services.workspace.engine.packing import EXPORT_CHUNK_BYTES, Manifest, check_export_size, pack
+from madang.services.workspace.engine.suggestions import suggest_path
 from madang.storage.downloads import Downloads
 from madang.storage.folders import Folders, parse_path
 
@@ -52,7 +53,11 @@ class Exports:
 
         def make(cancelled: threading.Event) -> Export:
             source = "/".join(parse_path(path))
-            with self._folders.of(call) as session, session.files.open_file(source) as file:
+            with (
+                self._folders.of(call) as session,
+                suggest_path(session.files, source),
+                session.files.open_file(source) as file,
+            ):
                 check_export_size(os.fstat(file.fileno()).st_size)
                 id, export_name = new_id(), file_name(name, source)
                 hasher = _Hasher(cancelled)

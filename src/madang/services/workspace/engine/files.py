@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Generator, Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import PurePosixPath
 from typing import IO
 
 from madang.core.calls import Call
-from madang.core.errors import NotFound, ToolError
+from madang.core.errors import Conflict, NotFound, ToolError
 from madang.core.limits import MAX_EXCERPT_BYTES
 from madang.core.texts import visible_name
 from madang.services.workspace.domain.files import (
@@ -27,8 +27,10 @@ from madang.services.workspace.domain.files import (
     EditedFile,
     FileExcerpt,
     FileMatches,
+    FolderFiles,
     LineEnding,
     TextFormat,
+    WorkspaceState,
     WrittenFile,
 )
 from madang.services.workspace.engine import edits as editing
@@ -37,14 +39,18 @@ from madang.services.workspace.engine.errors import (
     cannot_append_to_binary,
     cannot_edit_binary,
     cannot_encode,
+    file_exists,
     file_too_large,
     line_not_counted,
     line_out_of_range,
+    match_out_of_range,
+    no_such_source,
     not_outside,
     offset_out_of_range,
 )
 from madang.services.workspace.engine.globs import Glob
 from madang.services.workspace.engine.lines import MAX_COUNT_S, LineIndexes, read_lines
+from madang.services.workspace.engine.suggestions import suggest_path
 from madang.storage.clock import format_timestamp
 from madang.storage.files import encodings
 from madang.storage.files.encodings import EncodingName
@@ -73,7 +79,12 @@ class FileEngine:
 
     def read(self, call: Call, path: str, first: int, last: int | None) -> FileExcerpt:
         """Read lines of a text, or the first bytes of a binary file."""
-        with self._folders.of(call) as session, session.files.open_file(path) as file, file_errors(path):
+        with (
+            self._folders.of(call) as session,
+            suggest_path(session.files, path),
+            session.files.open_file(path) as file,
+            file_errors(path),
+        ):
             fd, status = file.fileno(), os.fstat(file.fileno())
             sample = os.pread(fd, SAMPLE_BYTES, 0)
             text_format = texts.format_of(sample, is_whole=len(sample) == status.st_size)
@@ -114,14 +125,17 @@ class FileEngine:
                     raise cannot_encode(path, error, text_format.encoding) from None
                 fallback, text_format = text_format.encoding, TextFormat("utf-8", text_format.line_ending)
                 data = text.encode()
-            entry = folder.write(path, [data], mode)
+            try:
+                entry = folder.write(path, [data], mode)
+            except Conflict as error:
+                raise file_exists(path) from error
         lines = content.count("\n") + (not content.endswith("\n") and content != "")
         return WrittenFile(entry.path, entry.size, text_format, lines, existing is None, fallback)
 
     def edit(self, call: Call, path: str, edits: list[Edit]) -> EditedFile:
         """Apply edits to a text, all of them or none."""
         with self._changing(call) as folder:
-            with folder.open_file(path) as file, file_errors(path):
+            with suggest_path(folder, path), folder.open_file(path) as file, file_errors(path):
                 data = _read_whole(file, path, MAX_EDITED_BYTES)
             text_format = texts.format_of(data)
             if text_format.encoding == "binary":
@@ -146,7 +160,11 @@ class FileEngine:
         counted = 0
         is_complete = True
         places = range(offset, offset + limit)
-        with self._folders.of(call) as session, closing(_walk(session.files, path, depth, places)) as entries:
+        with (
+            self._folders.of(call) as session,
+            suggest_path(session.files, path),
+            closing(_walk(session.files, path, depth, places)) as entries,
+        ):
             for entry in entries:
                 if counted in places:
                     page.append(_directory_entry(entry))
@@ -159,8 +177,8 @@ class FileEngine:
             raise offset_out_of_range(top, counted)
         return DirectoryListing(top, depth, offset, tuple(page), counted if is_complete else None, counted)
 
-    def search(self, call: Call, pattern: str, path: str) -> FileMatches:
-        """Find files whose path below `path` matches a glob pattern."""
+    def search(self, call: Call, pattern: str, path: str, offset: int = 0) -> FileMatches:
+        """Find files whose path below `path` matches a glob pattern; the first `offset` of them are only counted."""
         glob = Glob(pattern)
         until = time.monotonic() + MAX_WALK_S
         top = parse_path(path, may_be_root=True)
@@ -170,21 +188,23 @@ class FileEngine:
         prefix = len("/".join(top)) + 1 if top else 0
         with self._folders.of(call) as session:
             walk = session.files.walk(path, depth=MAX_TREE_DEPTH, leave_out=GIT, with_status=range(0))
-            with closing(walk) as entries:
+            with suggest_path(session.files, path), closing(walk) as entries:
                 for entry in entries:
                     searched += 1
                     inside = entry.path[prefix:]
                     if entry.kind == "folder":
                         too_deep += inside.count("/") == MAX_TREE_DEPTH - 1
                     elif glob.fits(inside):
-                        total += 1
-                        if len(matches) < MAX_FOUND_FILES:
+                        if total >= offset and len(matches) < MAX_FOUND_FILES:
                             matches.append(entry)
+                        total += 1
                     if time.monotonic() > until:  # at each entry: a long pattern takes its time
                         is_complete = False
                         break
             files = tuple(_entry_with_status(session.files, entry) for entry in matches)
-        return FileMatches(pattern, "/".join(top), files, total, searched, is_complete, too_deep)
+        if offset and offset >= total and is_complete:
+            raise match_out_of_range(pattern, total)
+        return FileMatches(pattern, "/".join(top), offset, files, total, searched, is_complete, too_deep)
 
     def move(self, call: Call, source: str, target: str) -> Entry:
         """Move or rename a file or folder; a target that is a folder receives it."""
@@ -193,10 +213,11 @@ class FileEngine:
                 source_names, target_names = parse_path(source), parse_path(target, may_be_root=True)
                 if source_names != target_names:
                     target = "/".join([*target_names, source_names[-1]])
-            return folder.move(source, target)
+            with suggest_path(folder, source):
+                return folder.move(source, target)
 
     def delete(self, call: Call, path: str) -> Entry:
-        with self._changing(call) as folder:
+        with self._changing(call) as folder, suggest_path(folder, path):
             return folder.delete(path)
 
     def import_file(self, call: Call, source: str, path: str) -> WrittenFile:
@@ -205,7 +226,7 @@ class FileEngine:
             raise not_outside(source)
         with self._folders.source(call, source) as (outside, inside):
             target = path or PurePosixPath(inside).name
-            with outside.open_file(inside) as file, file_errors(inside):
+            with _source_file(outside, inside, source) as file, file_errors(inside):
                 if os.fstat(file.fileno()).st_size > MAX_COPIED_FILE_BYTES:
                     raise file_too_large(inside, MAX_COPIED_FILE_BYTES)
                 with self._changing(call) as folder:
@@ -217,25 +238,28 @@ class FileEngine:
         text_format = texts.format_of(sample, is_whole=len(sample) == entry.size)
         return WrittenFile(entry.path, entry.size, text_format, 0, True)
 
-    def newest(self, call: Call, count: int) -> tuple[tuple[DirectoryEntry, ...], int, bool]:
-        """Return the files that changed last, how many files there are, and whether all were counted."""
+    def state(self, call: Call, max_newest: int, max_names: int) -> WorkspaceState:
+        """Return `max_newest` files that changed last, and of each folder the names of `max_names` such files."""
         until = time.monotonic() + MAX_WALK_S / 8
-        newest: list[Entry] = []
-        files = 0
+        files: list[Entry] = []
         is_complete = True
         if not self._folders.has(call):
-            return (), 0, True
+            return WorkspaceState()
         with self._folders.of(call) as session, closing(_walk(session.files, "", MAX_TREE_DEPTH)) as entries:
             for seen, entry in enumerate(entries, start=1):
                 if entry.kind == "file":
-                    files += 1
-                    newest.append(entry)
-                    if len(newest) > 10 * count:
-                        newest = _latest(newest, count)
+                    files.append(entry)
                 if seen % 500 == 0 and time.monotonic() > until:
                     is_complete = False
                     break
-        return tuple(map(_directory_entry, _latest(newest, count))), files, is_complete
+        files.sort(key=lambda entry: (-entry.modified_ns, entry.path))
+        by_folder: dict[str, list[str]] = {}
+        for file in files:
+            parent, _, name = file.path.rpartition("/")
+            by_folder.setdefault(parent, []).append(name)
+        folders = (FolderFiles(path, len(names), tuple(names[:max_names])) for path, names in by_folder.items())
+        newest = tuple(map(_directory_entry, files[:max_newest]))
+        return WorkspaceState(len(files), newest, tuple(folders), is_complete)
 
     @contextmanager
     def _changing(self, call: Call) -> Iterator[Folder]:
@@ -285,6 +309,17 @@ def _read_whole(file: IO[bytes], path: str, limit: int) -> bytes:
     return data
 
 
+@contextmanager
+def _source_file(outside: Folder, path: str, source: str) -> Iterator[IO[bytes]]:
+    """Open a file outside of the workspace, whose folder cannot be listed."""
+    with ExitStack() as stack:
+        try:
+            file = stack.enter_context(outside.open_file(path))
+        except NotFound as error:
+            raise no_such_source(source) from error
+        yield file
+
+
 def _chunks(file: IO[bytes], path: str) -> Iterator[bytes]:
     left = MAX_COPIED_FILE_BYTES
     while chunk := file.read(COPY_CHUNK_BYTES):
@@ -306,10 +341,6 @@ def _walk(folder: Folder, path: str, depth: int, with_status: range = EVERY) -> 
 def _directory_entry(entry: Entry) -> DirectoryEntry:
     modified = datetime.fromtimestamp(entry.modified_ns / 10**9, UTC)
     return DirectoryEntry(entry.path, entry.kind, entry.size, format_timestamp(modified))
-
-
-def _latest(entries: list[Entry], count: int) -> list[Entry]:
-    return sorted(entries, key=lambda entry: (-entry.modified_ns, entry.path))[:count]
 
 
 def _entry_with_status(folder: Folder, entry: Entry) -> DirectoryEntry:

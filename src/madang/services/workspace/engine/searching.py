@@ -30,6 +30,7 @@ from madang.services.workspace.engine.errors import (
     ripgrep_not_started,
 )
 from madang.services.workspace.engine.patterns import in_both_encodings
+from madang.services.workspace.engine.suggestions import suggest_path
 from madang.storage.confinement import start_confined
 from madang.storage.folders import Folder, Folders, parse_path
 from madang.storage.folders.kernel import descriptor_path
@@ -100,7 +101,8 @@ class Searcher:
         with self._folders.of(call) as session, ExitStack() as opened:
             folder = session.files
             top = "/".join(names)
-            kind = folder.entry(query.path).kind
+            with suggest_path(folder, query.path):
+                kind = folder.entry(query.path).kind
             if kind == "file":
                 file = opened.enter_context(folder.open_file(query.path))
                 stdin_fd, cwd_fd, where = file.fileno(), folder.fd, "-"
@@ -132,7 +134,7 @@ class Searcher:
             matches += verify_matches(folder, path, printed, query.context)
         if len(matches) > query.limit:
             matches, stopped = matches[: query.limit], "limit"
-        return LineMatches(query.pattern, top, tuple(matches), stopped)
+        return LineMatches(query.pattern, top, query.limit, tuple(matches), stopped)
 
 
 class _Output:

@@ -100,9 +100,11 @@ class FileTools:
         return views.listed(await asyncio.to_thread(self._engine.list, call, path, depth, offset, limit))
 
     @tool(effect="read")
-    async def search_files(self, call: Call, pattern: Pattern, path: PathText = "") -> ToolResult[searches.FilesFound]:
+    async def search_files(
+        self, call: Call, pattern: Pattern, path: PathText = "", offset: Offset = 0
+    ) -> ToolResult[searches.FilesFound]:
         """Find files by name: '*.md' at any depth, or 'src/**/*.py' below path."""
-        return searches.files_found(await asyncio.to_thread(self._engine.search, call, pattern, path))
+        return searches.files_found(await asyncio.to_thread(self._engine.search, call, pattern, path, offset))
 
     @tool(effect="read")
     async def grep(

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from madang.core.documents import Document
 from madang.core.errors import LimitExceeded
-from madang.core.phrases import Line, Phrase, Rows, Text, layout, say
+from madang.core.phrases import ByPage, Line, Phrase, Rows, Text, layout, say
 from madang.core.resources import Resource, ResourceTemplate
 from madang.core.results import Link, ToolResult, UiPage
 from madang.core.texts import visible_name
@@ -79,6 +79,7 @@ def exported(export: Export, description: str, download_url: str) -> ToolResult[
     return ToolResult(
         _text(export, data, description, files, skipped),
         data,
+        next=[_what_to_tell(export, data)],
         page=_page(export, data, description, files, skipped),
         links=(Link(uri, export.name, mime_type=mime_type, size=export.size, description=description),),
     )
@@ -110,40 +111,50 @@ def mime_type_of(name: str) -> str:
 def _text(
     export: Export, data: Exported, description: str, files: list[PackedFileRow], skipped: list[SkippedFileRow]
 ) -> Text:
-    if export.kind == "zip":
-        summary = say(
-            "ZIP package '{name}' was created with {count} file(s). It can be downloaded from the link below.",
-            name=export.name,
-            count=data.file_count,
-        )
-    else:
-        summary = say(
-            "File '{name}' was exported successfully. It can be downloaded from the link below.", name=export.name
-        )
-    text: list[Line | Rows] = [summary]
+    text: list[Line | Rows] = [_summary(export, data)]
     if description:
         text.append(say("Description: {description}", description=description))
-    text += [
-        say("Size: {size} ({bytes} bytes)", size=size_text(export.size), bytes=export.size),
-        layout("SHA-256: {digest}", digest=export.sha256),
-        say("Path: {path}", path=export.path),
-        say("Link: {uri}", uri=data.uri),
-    ]
     if data.download_url:
         text.append(say("Download (for an hour): {address}", address=data.download_url))
+    text += [
+        say("It is at: {path}", path=export.path),
+        # Only a host that shows pages also reads such an address.
+        ByPage(shown=say("Link: {uri}", uri=data.uri)),
+        say("Size: {size} ({bytes} bytes)", size=size_text(export.size), bytes=export.size),
+    ]
     if export.kind == "zip":
         rest = say("  … {left_out} more. They are all in the archive.")
         rows = [layout("  {path} ({size})", path=file.path, size=file.size) for file in files]
         text += ["", say("Files:"), Rows(rows, rest)]
     if skipped:
-        rest = say("  … {left_out} more. They are in the structured result.")
+        rest = say("  … {left_out} more. Madang's 'export_zip' with fewer files or folders names them.")
         rows = [say("  {path}: {reason}", path=file.path, reason=file.reason) for file in skipped]
         text += ["", say("Skipped, and not in the package ({count}):", count=data.skipped_count), Rows(rows, rest)]
+    return text
+
+
+def _summary(export: Export, data: Exported) -> Phrase:
+    if export.kind == "zip" and data.download_url:
+        return say(
+            "ZIP package '{name}' was created with {count} file(s). It can be downloaded from the link below.",
+            name=export.name,
+            count=data.file_count,
+        )
     if export.kind == "zip":
-        note = say("Note: Tell the person what the package holds. Use 'export_file' to export one file by itself.")
-    else:
-        note = say("Note: Tell the person that the file is there. Use 'export_zip' to export several files as one.")
-    return [*text, "", note]
+        return say("ZIP package '{name}' was created with {count} file(s).", name=export.name, count=data.file_count)
+    if data.download_url:
+        return say(
+            "File '{name}' was exported successfully. It can be downloaded from the link below.", name=export.name
+        )
+    return say("File '{name}' was exported successfully.", name=export.name)
+
+
+def _what_to_tell(export: Export, data: Exported) -> Phrase:
+    if export.kind == "zip" and data.skipped_count:
+        return say("The export is done. Tell the person where it is, what the package holds and what was skipped.")
+    if export.kind == "zip":
+        return say("The export is done. Tell the person where it is and what the package holds.")
+    return say("The export is done. Tell the person where the file is.")
 
 
 _REASONS: dict[SkipReason, Phrase] = {

@@ -132,42 +132,55 @@ def read(excerpt: FileExcerpt) -> ToolResult[FileRead]:
             last=last,
             counted=excerpt.counted,
         )
+    elif first == 1 and last == excerpt.total:
+        heading = say("{about}, the whole file, {total} line(s):", about=about, total=excerpt.total)
     else:
         heading = say(
-            "{about}, lines {first} to {last} of {total}:", about=about, first=first, last=last, total=excerpt.total
+            "{about}: only lines {first} to {last} are shown here, the whole has {total} lines:",
+            about=about,
+            first=first,
+            last=last,
+            total=excerpt.total,
         )
     numbered_lines = "\n".join(f"{line.number:>6}\t{_with_note(line)}" for line in excerpt.lines)
     text: list[Line] = [heading, Block(numbered_lines, margin="")]
-    text += _truncation_notes(excerpt, first, last, end, cut)
-    return ToolResult(text, data)
+    return ToolResult(text, data, next=_reading_on(excerpt, first, last, cut))
 
 
-def _truncation_notes(excerpt: FileExcerpt, first: int, last: int, end: int | None, cut: list[int]) -> list[Line]:
-    notes: list[Line] = []
+def _reading_on(excerpt: FileExcerpt, first: int, last: int, cut: list[int]) -> list[Phrase]:
+    """Return how to read what is not shown: more of a long line, and the lines after these."""
+    notes: list[Phrase] = []
     name = visible_name(excerpt.path)
     if cut and first != last:
         notes.append(
             say(
                 "Note: Line {line} is longer than can be shown here. More of it: "
-                "'read_file' with path '{path}', startLine {line}, endLine {line}.",
+                "Madang's 'read_file' with path '{path}', startLine {line}, endLine {line}.",
                 line=cut[0],
                 path=name,
             )
         )
     elif cut:
-        notes.append(say("Note: The rest of this line cannot be shown; 'grep' finds places in it."))
-    if end is None or last < end:
-        requested_last = excerpt.requested[1]
-        bound = say(", endLine {line}", line=requested_last) if requested_last is not None else ""
+        notes.append(say("Note: The rest of this line cannot be shown; Madang's 'grep' finds places in it."))
+    requested_last = excerpt.requested[1]
+    end = requested_last if requested_last is not None and last < requested_last else excerpt.total
+    if end is not None and excerpt.total is not None:
+        end = min(end, excerpt.total)
+    bound = say(", endLine {line}", line=end) if end is not None and end != excerpt.total else ""
+    facts = {"path": name, "line": last + 1, "bound": bound}
+    if excerpt.total is None:
+        notes.append(
+            say("More lines after these: Madang's 'read_file' with path '{path}', startLine {line}{bound}.", **facts)
+        )
+    elif end is not None and last < end:
         notes.append(
             say(
-                "Note: Not all of it is shown. To go on: 'read_file' with path '{path}', startLine {line}{bound}.",
-                path=name,
-                line=last + 1,
-                bound=bound,
+                "{count} more line(s) after these: Madang's 'read_file' with path '{path}', startLine {line}{bound}.",
+                count=end - last,
+                **facts,
             )
         )
-    return ["", *notes] if notes else []
+    return notes
 
 
 def _with_note(line: TextLine) -> str:
@@ -225,8 +238,8 @@ def written(result: WrittenFile, *, appended: bool) -> ToolResult[FileWritten]:
                 ending=text_format.line_ending,
             )
         )
-    text.append(say("Note: Use 'read_file' to see it, 'edit_file' to change parts of it."))
-    return ToolResult(text, _written(result))
+    note = say("Note: Use Madang's 'read_file' to see it, Madang's 'edit_file' to change parts of it.")
+    return ToolResult(text, _written(result), next=[note])
 
 
 def imported(result: WrittenFile, source: str) -> ToolResult[FileWritten]:
@@ -237,7 +250,8 @@ def imported(result: WrittenFile, source: str) -> ToolResult[FileWritten]:
         size=size_text(result.size),
         encoding=result.format.encoding,
     )
-    return ToolResult([summary, say("Note: Use 'read_file' to read it.")], _written(result))
+    note = say("Note: Use Madang's 'read_file' with path '{path}' to read it.", path=visible_name(result.path))
+    return ToolResult([summary], _written(result), next=[note])
 
 
 def _written(result: WrittenFile) -> FileWritten:
@@ -271,7 +285,7 @@ def edited(result: EditedFile) -> ToolResult[FileEdited]:
         diff=result.diff,
     )
     text: list[Line] = [summary, Block(result.diff, margin="")]
-    return ToolResult([*text, say("Note: Use 'read_file' to see the whole.")], data)
+    return ToolResult(text, data, next=[say("Note: Use Madang's 'read_file' to see the whole.")])
 
 
 def listed(listing: DirectoryListing) -> ToolResult[DirectoryListed]:
@@ -286,23 +300,29 @@ def listed(listing: DirectoryListing) -> ToolResult[DirectoryListed]:
     )
     name = f"'{visible_name(listing.path)}'" if listing.path else say("The workspace")
     if not listing.entries:
-        return ToolResult([say("{folder} is empty.", folder=name), _how_to_begin()], data)
+        note = say(
+            "Note: Madang's 'write_file' makes a file, 'import_file' copies one from a folder that the person allowed."
+        )
+        return ToolResult([say("{folder} is empty.", folder=name)], data, next=[note])
     if listing.total is None:
         heading = say("{folder}: more than {count} entries (counting was stopped).", folder=name, count=listing.counted)
     else:
         heading = say("{folder}: {total} entries.", folder=name, total=listing.total)
-    rest = say("… {left_out} more of these are in the structured result; or use a smaller limit and the next offset.")
-    text: list[Line | Rows] = [heading, Rows([row_text(entry) for entry in listing.entries], rest)]
-    if data.has_more:
-        after = listing.offset + len(listing.entries)
-        text += ["", say("Note: There are more. To go on: 'list_directory' with offset {offset}.", offset=after)]
-    else:
-        text += ["", say("Note: Use 'read_file' to read a file, 'search_files' or 'grep' to find one.")]
-    return ToolResult(text, data)
+    rows = [row_text(entry) for entry in listing.entries]
+    note = say("Note: Use Madang's 'read_file' to read a file, Madang's 'search_files' or 'grep' to find one.")
+    return ToolResult([heading, _entries(listing, rows)], data, next=[note])
 
 
-def _how_to_begin() -> Phrase:
-    return say("Note: 'write_file' makes a file, 'import_file' copies one from a folder that the person allowed.")
+def _entries(listing: DirectoryListing, rows: list[Phrase]) -> Rows:
+    where = layout("path '{path}', ", path=visible_name(listing.path)) if listing.path else ""
+    if listing.depth > 1:
+        where = layout("{where}depth {depth}, ", where=where, depth=listing.depth)
+    if listing.total is None:
+        rest = say("… more: Madang's 'list_directory' with {where}offset {next}.", where=where)
+        counted = max(listing.counted, listing.offset + len(rows) + 1)
+        return Rows(rows, rest, offset=listing.offset, total=counted)
+    rest = say("… {left_out} more: Madang's 'list_directory' with {where}offset {next}.", where=where)
+    return Rows(rows, rest, offset=listing.offset, total=listing.total)
 
 
 def entry_row(entry: DirectoryEntry) -> EntryRow:
@@ -320,8 +340,8 @@ def row_text(entry: DirectoryEntry) -> Phrase:
 
 def moved(source: str, path: str, kind: EntryKind) -> ToolResult[FileMoved]:
     summary = say("Moved '{source}' to '{path}'.", source=visible_name(source), path=visible_name(path))
-    note = say("Note: Use 'list_directory' to see what is there.")
-    return ToolResult([summary, note], FileMoved(source=source, path=path, kind=kind))
+    note = say("Note: Use Madang's 'list_directory' to see what is there.")
+    return ToolResult([summary], FileMoved(source=source, path=path, kind=kind), next=[note])
 
 
 def deleted(path: str, kind: EntryKind) -> ToolResult[FileDeleted]:
@@ -331,5 +351,5 @@ def deleted(path: str, kind: EntryKind) -> ToolResult[FileDeleted]:
         "link": say("Deleted the link '{path}'; what it points to was not touched.", path=visible_name(path)),
         "other": say("Deleted '{path}', which was no regular file.", path=visible_name(path)),
     }[kind]
-    note = say("Note: Use 'list_directory' to see what is left.")
-    return ToolResult([summary, note], FileDeleted(path=path, kind=kind))
+    note = say("Note: Use Madang's 'list_directory' to see what is left.")
+    return ToolResult([summary], FileDeleted(path=path, kind=kind), next=[note])

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from itertools import zip_longest
 
 from madang.core.documents import Document
-from madang.core.phrases import Block, Line, Rows, say
+from madang.core.limits import MAX_REPLY_ROWS
+from madang.core.phrases import Block, Line, Phrase, Rows, say
 from madang.core.results import ToolResult
 from madang.core.texts import visible_name
 from madang.services.workspace.domain.files import FileMatches, LineMatch, LineMatches, StopReason
@@ -19,6 +20,7 @@ ROW_MARGIN = "  "
 class FilesFound(Document):
     pattern: str
     path: str
+    offset: int
     files: list[EntryRow]
     total: int
     truncated: bool
@@ -43,10 +45,13 @@ class GrepResult(Document):
 
 def files_found(matches: FileMatches) -> ToolResult[FilesFound]:
     """Return the files that match, and what was left out."""
-    is_truncated = not matches.is_complete or matches.total > len(matches.files) or matches.too_deep > 0
+    is_truncated = (
+        not matches.is_complete or matches.total > matches.offset + len(matches.files) or matches.too_deep > 0
+    )
     data = FilesFound(
         pattern=matches.pattern,
         path=matches.path,
+        offset=matches.offset,
         files=[entry_row(entry) for entry in matches.files],
         total=matches.total,
         truncated=is_truncated,
@@ -56,27 +61,26 @@ def files_found(matches: FileMatches) -> ToolResult[FilesFound]:
     heading = say("{total} file(s) in {where} fit '{pattern}'.", total=matches.total, where=where, pattern=pattern)
     text: list[Line | Rows] = [heading]
     if matches.files:
-        rest = say("… {left_out} more are in the structured result; or use a narrower pattern or path.")
-        text.append(Rows([row_text(entry) for entry in matches.files], rest))
-    text.append("")
-    if matches.total > len(matches.files):
-        text.append(
-            say("Note: Only the first {count} are given. Use a narrower pattern or path.", count=len(matches.files))
-        )
+        rest = say("… {left_out} more: Madang's 'search_files' with offset {next}.")
+        rows = [row_text(entry) for entry in matches.files]
+        text.append(Rows(rows, rest, offset=matches.offset, total=matches.total))
+    notes: list[Phrase] = []
     if not matches.is_complete:
-        text.append(
+        notes.append(
             say(
                 "Note: Stopped after {searched} entries for lack of time: there may be more. Name a folder in path.",
                 searched=matches.searched,
             )
         )
     if matches.too_deep:
-        text.append(say("Note: {count} folder(s) are too deep and were not searched.", count=matches.too_deep))
+        notes.append(say("Note: {count} folder(s) are too deep and were not searched.", count=matches.too_deep))
     if matches.files:
-        text.append(say("Note: Use 'read_file' to read one, 'grep' to search in their texts."))
+        notes.append(say("Note: Use Madang's 'read_file' to read one, Madang's 'grep' to search in their texts."))
     else:
-        text.append(say("Note: A pattern is like '*.md' or 'src/**/*.py'; 'list_directory' shows what is there."))
-    return ToolResult(text, data)
+        notes.append(
+            say("Note: A pattern is like '*.md' or 'src/**/*.py'; Madang's 'list_directory' shows what is there.")
+        )
+    return ToolResult(text, data, next=notes)
 
 
 def grepped(search: LineMatches) -> ToolResult[GrepResult]:
@@ -98,7 +102,21 @@ def grepped(search: LineMatches) -> ToolResult[GrepResult]:
     files = len({match.path for match in search.matches})
     pattern = visible_name(search.pattern)
     count = len(search.matches)
-    if count:
+    if search.stopped == "limit" and count:
+        heading = say(
+            "The first {count} line(s) in {where} that fit '{pattern}'; there are more:",
+            count=count,
+            where=where,
+            pattern=pattern,
+        )
+    elif search.stopped and count:
+        heading = say(
+            "{count} line(s) in {where} that fit '{pattern}', and not everything was searched:",
+            count=count,
+            where=where,
+            pattern=pattern,
+        )
+    elif count:
         heading = say(
             "{count} line(s) in {files} file(s) of {where} fit '{pattern}':",
             count=count,
@@ -106,28 +124,47 @@ def grepped(search: LineMatches) -> ToolResult[GrepResult]:
             where=where,
             pattern=pattern,
         )
+    elif search.stopped:
+        heading = say(
+            "Nothing found yet in {where} that fits '{pattern}': not everything was searched.",
+            where=where,
+            pattern=pattern,
+        )
     else:
         heading = say("Nothing in {where} fits '{pattern}'.", where=where, pattern=pattern)
     text: list[Line | Rows] = [heading]
     if search.matches:
-        rest = say("… {left_out} more are in the structured result; or narrow the search with path or glob.")
+        rest = say("… {left_out} more line(s): call Madang's 'grep' with a path or glob that holds fewer.")
         text.append(Rows(_match_rows(search.matches), rest))
-    text.append("")
-    if search.stopped == "limit":
-        text.append(say("Note: Stopped at the limit: there are more. Narrow it with path or glob, or raise limit."))
+    return ToolResult(text, data, next=_grep_notes(search))
+
+
+def _grep_notes(search: LineMatches) -> list[Phrase]:
+    notes: list[Phrase] = []
+    if search.stopped == "limit" and search.limit < MAX_REPLY_ROWS:
+        notes.append(
+            say(
+                "Note: Call Madang's 'grep' again with a higher limit (it was {limit}), or with a path or glob.",
+                limit=search.limit,
+            )
+        )
+    elif search.stopped == "limit":
+        notes.append(say("Note: Call Madang's 'grep' again with a path or glob that holds fewer lines."))
     elif search.stopped == "time":
-        text.append(
+        notes.append(
             say("Note: Stopped after 5 seconds: not every file was searched. Narrow it with path or glob, then again.")
         )
     elif search.stopped == "memory":
-        text.append(
+        notes.append(
             say("Note: Stopped at a line that is too long to be searched: there may be more. Name other files in path.")
         )
     if search.matches:
-        text.append(say("Note: Use 'read_file' with startLine to read around a line."))
+        notes.append(say("Note: Use Madang's 'read_file' with a path and startLine to read around a line."))
     else:
-        text.append(say("Note: Upper and lower case differ unless ignoreCase is set; 'search_files' finds names."))
-    return ToolResult(text, data)
+        notes.append(
+            say("Note: Upper and lower case differ unless ignoreCase is set; Madang's 'search_files' finds names.")
+        )
+    return notes
 
 
 def _match_rows(matches: Sequence[LineMatch]) -> list[Block]:
