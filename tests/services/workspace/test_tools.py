@@ -116,6 +116,8 @@ async def test_a_text_in_an_unknown_encoding_is_said_to_be_one(asker: Asker) -> 
 
     assert reply.data["encoding"] == "binary"
     assert "text in an unknown encoding" in reply.text
+    korean = await asker.with_call(locale="ko").done("read_file", path="a.txt")
+    assert "시작 부분은 알 수 없는 인코딩의 텍스트와 같습니다." in korean.text
 
 
 async def test_a_name_is_found_however_its_hangul_is_written(asker: Asker) -> None:

@@ -7,7 +7,7 @@ from madang.core.phrases import Line, Rows, layout, say
 from madang.core.service import ServiceContext
 from madang.core.texts import one_line
 from madang.services.content.store import ContentStore
-from madang.services.content.views import store_name
+from madang.services.content.views.stores import store_name
 
 MAX_NAMED_CONTENTS = 5
 MAX_NAME_IN_ROW_CHARS = 80

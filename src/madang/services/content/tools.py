@@ -5,7 +5,6 @@ from __future__ import annotations
 from madang.core.calls import Call
 from madang.core.results import ToolResult
 from madang.core.tools import tool
-from madang.services.content import views
 from madang.services.content.domain import (
     UNTITLED_STORE,
     ContentId,
@@ -24,6 +23,8 @@ from madang.services.content.engine.reading import ContentReader
 from madang.services.content.engine.searching import PassageSearch
 from madang.services.content.engine.writing import ContentWriter
 from madang.services.content.store import ContentStore
+from madang.services.content.views import contents as views
+from madang.services.content.views import stores
 from madang.storage.search.tokens import has_words
 
 ADD_LIMIT_S = 120.0
@@ -42,16 +43,16 @@ class ContentTools:
         self._search = search
 
     @tool(effect="write")
-    async def create_store(self, call: Call, metadata: StoreMetadata | None = None) -> ToolResult[views.StoreDetails]:
+    async def create_store(self, call: Call, metadata: StoreMetadata | None = None) -> ToolResult[stores.StoreDetails]:
         """Make a store for texts and files that belong together, apart from the session's own store."""
         metadata = metadata or StoreMetadata()
         name = normalized_name(metadata.name, UNTITLED_STORE)
-        return views.store_created(await self._contents.create_store(call, name, metadata.description))
+        return stores.store_created(await self._contents.create_store(call, name, metadata.description))
 
     @tool(effect="read")
-    async def list_stores(self, call: Call) -> ToolResult[views.StoreList]:
+    async def list_stores(self, call: Call) -> ToolResult[stores.StoreList]:
         """List the content stores of this session with their ids."""
-        return views.stores_listed(await self._contents.list_stores(call))
+        return stores.stores_listed(await self._contents.list_stores(call))
 
     @tool(effect="write", idempotent=True, either=("content", "file_url"), time_limit_s=ADD_LIMIT_S)
     async def add_content(
@@ -107,6 +108,6 @@ class ContentTools:
         return views.content_deleted(*await self._writer.delete_content(call, store_id, content_id))
 
     @tool(effect="destroy")
-    async def delete_store(self, call: Call, store_id: ContentId) -> ToolResult[views.StoreDeleted]:
+    async def delete_store(self, call: Call, store_id: ContentId) -> ToolResult[stores.StoreDeleted]:
         """Delete a store with everything in it, for good."""
-        return views.store_deleted(await self._writer.delete_store(call, store_id))
+        return stores.store_deleted(await self._writer.delete_store(call, store_id))

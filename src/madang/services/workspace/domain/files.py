@@ -33,6 +33,9 @@ MAX_MATCH_CHARS = 500
 GIT = ".git"
 """Folders of this name are listed and not entered: what Git stores in them is of no interest."""
 
+UNKNOWN_ENCODING = "text in an unknown encoding"
+"""The kind of a file that is not binary, and cannot be read."""
+
 PathText = Annotated[str, Field(max_length=20_000)]
 """Length only; `parse_path` decides what a valid path is, so that every bad one gets the same error."""
 LineNumber = Annotated[int, Field(ge=1, le=10**12)]

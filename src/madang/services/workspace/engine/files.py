@@ -21,6 +21,7 @@ from madang.services.workspace.domain.files import (
     MAX_EDITED_BYTES,
     MAX_FOUND_FILES,
     MAX_LINE_CHARS,
+    UNKNOWN_ENCODING,
     DirectoryEntry,
     DirectoryListing,
     Edit,
@@ -295,7 +296,7 @@ def _kind_name(sample: bytes) -> str:
     kind = file_kind(sample)
     if kind is not None:
         return kind.name
-    return "" if encodings.has_controls(sample) else "text in an unknown encoding"
+    return "" if encodings.has_controls(sample) else UNKNOWN_ENCODING
 
 
 def _read_whole(file: IO[bytes], path: str, limit: int) -> bytes:

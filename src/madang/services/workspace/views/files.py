@@ -9,6 +9,7 @@ from madang.core.phrases import Block, Line, Phrase, Rows, layout, say
 from madang.core.results import ToolResult
 from madang.core.texts import visible_name
 from madang.services.workspace.domain.files import (
+    UNKNOWN_ENCODING,
     DirectoryEntry,
     DirectoryListing,
     EditedFile,
@@ -206,7 +207,9 @@ def _binary(excerpt: FileExcerpt) -> ToolResult[FileRead]:
         "'{path}' is a binary file ({size}), not a text.", path=visible_name(excerpt.path), size=size_text(excerpt.size)
     )
     text: list[Line] = [summary]
-    if excerpt.kind:
+    if excerpt.kind == UNKNOWN_ENCODING:
+        text.append(say("It begins like a text in an unknown encoding."))
+    elif excerpt.kind:
         text.append(say("It begins like a {kind}.", kind=excerpt.kind))
     text.append(say("First bytes: {bytes}", bytes=excerpt.first_bytes.hex(" ")))
     return ToolResult(text, data)

@@ -1,0 +1,1 @@
+"""What the content service answers, in words and data. Pure."""
