@@ -52,6 +52,21 @@ def test_a_list_that_is_cut_knows_where_it_goes_on(start: int, following: str) -
     assert text[-1] == f"… Next: {following}"
 
 
+def test_a_part_says_where_text_and_data_go_on() -> None:
+    rest = say("… {left_out} more from {next} on.")
+    short = ToolResult([Rows([layout("row")] * 2, rest, offset=10, total=15)], Data())
+    long = ToolResult([Rows([layout("row")] * 60, rest, offset=10, total=80)], Data())
+    whole = ToolResult([Rows([layout("row")] * 2, rest, offset=10, total=12)], Data())
+
+    short_reply, long_reply, whole_reply = (reply("s", "t", CALL, one) for one in (short, long, whole))
+
+    assert short_reply.text == "[t] row\nrow\n… 3 more from 12 on."
+    assert short_reply.data["next"] == "… 3 more from 12 on."
+    assert long_reply.text.endswith("row\n… 20 more from 60 on.")
+    assert long_reply.data["next"] == "… 10 more from 70 on."
+    assert (whole_reply.text, "next" in whole_reply.data) == ("[t] row\nrow", False)
+
+
 def test_rows_are_cut_where_the_room_ends() -> None:
     lines = rendered("head", Rows([layout("가" * 300)] * 20, REST), "foot")
 
