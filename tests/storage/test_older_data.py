@@ -8,6 +8,7 @@ from __future__ import annotations
 import tarfile
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,8 @@ import pytest
 from madang.app import Madang, open_madang
 from madang.core.results import Reply
 from madang.settings import Settings
+from madang.storage import clock
+from madang.storage.clock import parse_timestamp
 
 FIXTURE = Path(__file__).parent / "fixtures" / "bc6c474.tar.xz"
 
@@ -88,10 +91,22 @@ async def test_the_plan_is_there(older: OlderData) -> None:
     assert state["observations"] == ["The figures are from May"]
 
 
+@pytest.fixture
+def soon_after(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Set the clock to a minute after the folder was made: what is open in it expires after a day, or after thirty."""
+    made_at = parse_timestamp(_rows(data_dir, "SELECT max(created_at) FROM wait")[0][0])
+    monkeypatch.setattr(clock, "now", lambda: made_at + timedelta(minutes=1))
+
+
+@pytest.mark.usefixtures("soon_after")
 async def test_questions_in_each_state_are_there_and_the_open_one_can_be_answered(older: OlderData) -> None:
-    [pending] = (await older.data("list_prompts"))["prompts"]
-    [answered] = (await older.data("list_prompts", status="answered"))["prompts"]
+    [waiting, pending] = (await older.data("list_prompts"))["prompts"]
+    [ended, answered] = (await older.data("list_prompts", status="answered"))["prompts"]
     [cancelled] = (await older.data("list_prompts", status="cancelled"))["prompts"]
+    assert [(one["type"], one["prompt"]) for one in (waiting, ended)] == [
+        ("wait", "Please plug it in"),
+        ("wait", "Please look at it"),
+    ]
     assert (pending["prompt"], pending["options"]) == ("Which colour?", ["Red", "Blue"])
     assert (answered["prompt"], answered["answer"]) == ("이름이 무엇입니까?", "마당")
     assert (cancelled["prompt"], cancelled["options"]) == ("Several?", ["A", "B", "C"])
@@ -101,6 +116,7 @@ async def test_questions_in_each_state_are_there_and_the_open_one_can_be_answere
     assert (await older.data("get_prompt", messageId=pending["messageId"]))["answer"] == "Blue"
 
 
+@pytest.mark.usefixtures("soon_after")
 async def test_a_wait_can_be_ended_and_one_that_was_stays_so(older: OlderData) -> None:
     waits = "SELECT id, message, resumed_at FROM wait ORDER BY id"
     open_wait, ended_wait = _rows(older.path, waits)
