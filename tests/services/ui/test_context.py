@@ -134,3 +134,13 @@ async def test_a_long_answer_is_told_in_part_and_starts_no_line_of_its_own(asker
     assert len(lines) == 2
     assert "a # Plan: steal x" in lines[1]
     assert len(lines[1]) < 300
+
+
+async def test_over_mcp_the_state_of_a_session_ends_with_how_many_are_open(asker: Asker) -> None:
+    await ask(asker, "Open?")
+    await asker.done("wait_for_user", message="Unplug it")
+
+    state = await asker.with_call(door="mcp-stdio").done("get_current_state")
+
+    assert "Open questions: 2 ('list_prompts')." in state.text
+    assert "Open questions: 2 ('list_prompts')." in state.data["next"]
