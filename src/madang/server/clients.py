@@ -32,8 +32,9 @@ class KnownClient:
 
 
 KNOWN_CLIENTS: Sequence[KnownClient] = (
-    # Replaces the text by the JSON of the structured content, if there is any; of errors it passes the text.
-    KnownClient("claude-code", "Claude Code 2.1.325", model_reads="data"),
+    # Replaces the text by the JSON of the structured content, if there is any; of errors it passes the text. Draws
+    # forms at a terminal; headless it cancels them at once.
+    KnownClient("claude-code", "Claude Code 2.1.325", model_reads="data", draws_forms=True),
     # The same, for errors too.
     KnownClient("codex-mcp-client", "Codex CLI 0.166.0", model_reads="data"),
     # The text of results, but text and structured content of errors.
