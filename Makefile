@@ -7,7 +7,7 @@ COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 \
 	--generate-hashes --no-emit-index-url --no-header $(if $(UPGRADE),--upgrade)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test fast format check bench lock clean
+.PHONY: help setup run test fast format check bench hosts lock clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -36,6 +36,10 @@ check: .venv/.dev ## Check format, lint, types, imports and generated files
 bench: .venv/.dev ## Measure
 	@$(BIN)/python -m benchmarks
 
+hosts: .venv/.dev ## Run Madang in real agents and frameworks; downloads over a gigabyte (NAMES="codex gemini" picks)
+	@scripts/node-packages
+	@$(BIN)/python -m hosts $(NAMES)
+
 lock: $(BIN)/pip ## Write requirements/ anew from pyproject.toml (UPGRADE=1 takes newer versions)
 	$(INSTALL) uv
 	$(COMPILE) pyproject.toml --output-file requirements/run.txt
@@ -44,8 +48,8 @@ lock: $(BIN)/pip ## Write requirements/ anew from pyproject.toml (UPGRADE=1 take
 	cd requirements/node && npm $(if $(UPGRADE),update,install) --package-lock-only
 
 clean: ## Remove .venv and everything made by tools
-	rm -rf .venv .node .artefacts .coverage .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build dist
-	find benchmarks scripts src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+	rm -rf .venv .node .hosts .artefacts .coverage .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build dist
+	find benchmarks hosts scripts src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(BIN)/pip:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Madang needs Python 3.11 or newer: make PYTHON=/path/to/python3.11 ...")'
