@@ -33,13 +33,16 @@ def read_transcript(record: Path) -> Transcript:
     transcript = Transcript()
     tools_by_id: dict[tuple[str, Any], str] = {}
     for connection, sender, message in _messages(record):
-        params = message.get("params") or {}
         if sender == "client" and "method" in message:
+            params = message.get("params") or {}
             _read_client(transcript, params)
             if message["method"] == "tools/call":
                 tools_by_id[connection, message.get("id")] = params.get("name", "")
-        elif (tool := tools_by_id.pop((connection, message.get("id")), None)) and "result" in message:
-            transcript.answers.append(_answer(tool, message["result"]))
+        elif sender == "server" and "result" in message:
+            tool = tools_by_id.pop((connection, message.get("id")), None)
+            # A request for the person's input goes to the client; the call comes again with it.
+            if tool and message["result"].get("resultType") != "input_required":
+                transcript.answers.append(_answer(tool, message["result"]))
     return transcript
 
 

@@ -14,8 +14,8 @@ from hosts.script import Arguments
 @asynccontextmanager
 async def connect(command: str, arguments: list[str]) -> AsyncIterator[CallTool]:
     server = StdioServerParameters(command=command, args=arguments)
-    with MCPClient(server, adapter_kwargs={"connect_timeout": START_S}, structured_output=False) as found:
-        tools = {tool.name: tool for tool in found}
+    with MCPClient(server, adapter_kwargs={"connect_timeout": START_S}, structured_output=False) as adapted:
+        tools = {tool.name: tool for tool in adapted}
 
         async def call_tool(name: str, arguments: Arguments) -> Any:
             return tools[name](**arguments)

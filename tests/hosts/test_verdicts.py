@@ -96,3 +96,15 @@ def test_the_pipe_changes_nothing_and_records_both_sides(tmp_path: Path) -> None
 
     assert json.loads(done.stdout) == result
     assert read_transcript(record).answers == [Answer("get_playbook", TEXT, None, blocks=1)]
+
+
+def test_a_request_for_input_is_no_answer(tmp_path: Path) -> None:
+    call = {"id": 1, "method": "tools/call", "params": {"name": "prompt_user"}}
+    asked = {"id": 1, "result": {"resultType": "input_required", "inputRequests": {}}}
+    again = call | {"id": 2}
+    answer = {"id": 2, "result": {"content": [{"type": "text", "text": TEXT}]}}
+    record = tmp_path / "messages.txt"
+    messages = [("client", call), ("server", asked), ("client", again), ("server", answer)]
+    record.write_text("".join(f"{sender} {json.dumps(message)}\n" for sender, message in messages))
+
+    assert read_transcript(record).answers == [Answer("prompt_user", TEXT, None, blocks=1)]
