@@ -13,7 +13,7 @@ from pydantic.alias_generators import to_camel
 from madang.core.errors import InvalidArguments, LimitExceeded
 from madang.core.limits import MAX_ARGUMENT_DEPTH, MAX_ARGUMENT_VALUES
 from madang.core.phrases import Phrase, layout, say
-from madang.core.suggestions import MAX_COMPARED_CHARS, did_you_mean
+from madang.core.suggestions import MAX_COMPARED_NAME_CHARS, did_you_mean
 from madang.core.texts import one_line
 
 MAX_FIELD_NAME_CHARS = 200
@@ -171,7 +171,7 @@ def _hint(problems: Sequence[Any], schema: Mapping[str, Any]) -> Phrase:
         if problem["type"] == "extra_forbidden":
             names = _takes(schema, location[:-1])
             known = _schema_at(schema, location[:-1]).get("properties", {})
-            offer = did_you_mean(to_camel(str(location[-1])[: MAX_COMPARED_CHARS + 1]), known)
+            offer = did_you_mean(to_camel(str(location[-1])[: MAX_COMPARED_NAME_CHARS + 1]), known)
             return layout("{first} {next}", first=offer, next=names) if offer else names
         if "properties" in _schema_at(schema, location):
             return _takes(schema, location)

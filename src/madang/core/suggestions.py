@@ -11,15 +11,15 @@ from madang.core.phrases import Phrase, say
 
 MAX_SUGGESTIONS = 3
 MAX_COMPARED_NAMES = 2_000
-MAX_COMPARED_CHARS = 100
+MAX_COMPARED_NAME_CHARS = 100
 """Comparing takes time by the product of two lengths, and the names may be a stranger's: longer ones are left out."""
 
 
 def nearest_names(name: str, known: Iterable[str]) -> list[str]:
     """Return the known names that look like `name`, whatever their case and separators; the likeliest first."""
-    if len(name) > MAX_COMPARED_CHARS:
+    if len(name) > MAX_COMPARED_NAME_CHARS:
         return []
-    comparable = islice((one for one in known if len(one) <= MAX_COMPARED_CHARS), MAX_COMPARED_NAMES)
+    comparable = islice((one for one in known if len(one) <= MAX_COMPARED_NAME_CHARS), MAX_COMPARED_NAMES)
     names: dict[str, str] = {}
     for one in comparable:
         names.setdefault(_letters(one), one)

@@ -50,6 +50,8 @@ KNOWN_CLIENTS: Sequence[KnownClient] = (
     KnownClient("continue-cli-client", "Continue CLI 1.5.47"),
     # Ends in the name that the person gave the server. 0.24 declares MCP Apps, and shows no page in a terminal.
     KnownClient("qwen-cli-mcp-client", "Qwen Code 0.15.10 and 0.24.4", model_reads="both", pages="off"),
+    # The whole result as a dict: text and structured content.
+    KnownClient("google-adk", "google-adk 2.13.0", model_reads="both"),
     # The default of the Python SDK, so of LangChain and other frameworks, and of programs that read the data.
     KnownClient("mcp", "Python SDK 1.30.0"),
     KnownClient("visual studio code", "Visual Studio Code", draws_forms=True),

@@ -31,7 +31,7 @@ MIGRATIONS = MigrationSet(
     ),
 )
 
-OutcomeT = TypeVar("OutcomeT")
+DetailT = TypeVar("DetailT")
 
 _EMPTY = Plan()
 _BY_KEY = "SELECT document FROM plan WHERE user_id = ?1 AND session_id = ?2 AND thread_id = ?3"
@@ -51,14 +51,14 @@ class PlanStore:
         rows = await self._database.find(_BY_KEY, *_key(call), user_id=call.user_id)
         return _plan(rows[0] if rows else None)
 
-    async def change(self, call: Call, change: Callable[[Plan], tuple[Plan, OutcomeT]]) -> tuple[Plan, OutcomeT]:
+    async def change(self, call: Call, change: Callable[[Plan], tuple[Plan, DetailT]]) -> tuple[Plan, DetailT]:
         """Replace the plan by what `change` makes of it, in one transaction, so that no update is lost.
 
         Returns the plan, and what `change` returned beside it.
         """
         key = _key(call)
 
-        async def work(tx: Transaction) -> tuple[Plan, OutcomeT]:
+        async def work(tx: Transaction) -> tuple[Plan, DetailT]:
             plan, outcome = change(_plan(await tx.one(_BY_KEY, *key)))
             await tx.run(
                 "INSERT INTO plan VALUES (?1, ?2, ?3, ?4) "

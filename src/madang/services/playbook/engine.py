@@ -23,7 +23,7 @@ from madang.services.playbook.domain import PlaybookContent
 
 Format = Literal["yaml", "json"]
 MAX_IMPORT_CHARS = 2 * 1024 * 1024
-MAX_REASON_CHARS = 300
+MAX_PARSER_MESSAGE_CHARS = 300
 
 
 class PortableDocument(Document):
@@ -95,7 +95,7 @@ def _parse(document: str) -> Any:
         try:
             return json.loads(document.lstrip("\ufeff"))
         except (ValueError, RecursionError) as error:
-            raise _unreadable(one_line(str(error), MAX_REASON_CHARS)) from None
+            raise _unreadable(one_line(str(error), MAX_PARSER_MESSAGE_CHARS)) from None
     import yaml
 
     loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -111,7 +111,7 @@ def _parse(document: str) -> Any:
                 raise _unreadable(say("it is nested deeper than {max} levels", max=MAX_ARGUMENT_DEPTH))
         return yaml.load(document, loader)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise _unreadable(one_line(str(error), MAX_REASON_CHARS)) from None
+        raise _unreadable(one_line(str(error), MAX_PARSER_MESSAGE_CHARS)) from None
     except (LookupError, AttributeError, TypeError) as error:
         # What PyYAML raises for a tag that does not fit its value, such as `!!bool maybe`.
         raise _unreadable(say("a tagged value does not fit its tag ({error})", error=type(error).__name__)) from None

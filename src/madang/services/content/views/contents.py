@@ -22,7 +22,7 @@ from madang.services.content.domain import (
     chunk_id,
 )
 
-MAX_SHOWN_CHARS = 200
+MAX_QUERY_IN_TEXT_CHARS = 200
 """Of a query within a text; the data has it whole."""
 
 
@@ -230,7 +230,7 @@ def passages_found(query: str, matches: Sequence[SearchMatch]) -> ToolResult[Sea
         for passage, snippet in matches
     ]
     data = SearchResults.model_construct(query=query, results=results)
-    short_query = one_line(query, MAX_SHOWN_CHARS)
+    short_query = one_line(query, MAX_QUERY_IN_TEXT_CHARS)
     if not results:
         return ToolResult(
             [say('No passages found for "{query}".', query=short_query)],

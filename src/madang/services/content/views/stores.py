@@ -10,7 +10,7 @@ from madang.core.results import ToolResult
 from madang.core.texts import one_line
 from madang.services.content.domain import OWN_STORE, UNTITLED_STORE, Store
 
-MAX_SHOWN_CHARS = 200
+MAX_DESCRIPTION_IN_ROW_CHARS = 200
 """Of a description within a text; the data has it whole."""
 
 
@@ -111,7 +111,9 @@ def _store_row(number: int, store: Store) -> Phrase:
         row = say("{row}\n   The session's own: used when storeId is left out", row=row)
     if store.description:
         row = say(
-            "{row}\n   Description: {description}", row=row, description=one_line(store.description, MAX_SHOWN_CHARS)
+            "{row}\n   Description: {description}",
+            row=row,
+            description=one_line(store.description, MAX_DESCRIPTION_IN_ROW_CHARS),
         )
     return row
 
