@@ -95,14 +95,14 @@ def test_two_lists_share_the_room() -> None:
 def test_one_row_is_always_shown_as_far_as_there_is_room() -> None:
     first, last = rendered(Rows([layout("x" * 20_000), layout("y")], REST))
 
-    assert first == "x" * MAX_REPLY_BYTES + "… (cut here: 11808 more characters are in the structured result)"
+    assert first == "x" * MAX_REPLY_BYTES + "… (cut here: 11808 more characters)"
     assert last == "… 1 more after 1."
 
 
 def test_long_lines_share_the_room_and_short_ones_stay_whole() -> None:
     lines = rendered("가" * 4000, "short", "나" * 4000, Rows([layout("row")] * 3, REST), "end")
 
-    cut = "… (cut here: {} more characters are in the structured result)"
+    cut = "… (cut here: {} more characters)"
     assert lines == [
         "가" * 1361 + cut.format(2639),
         "short",
