@@ -95,5 +95,5 @@ def _run(command: list[str], folder: Path, wanted: str) -> None:
     except subprocess.TimeoutExpired:
         raise NotAvailable(f"{wanted} did not install within {INSTALL_LIMIT_S} s") from None
     if done.returncode:
-        lines = [line for line in done.stderr.splitlines() if line.strip()] or ["no reason given"]
-        raise NotAvailable(f"{wanted} did not install: {lines[-1][:200]}")
+        errors = [line.strip() for line in done.stderr.splitlines() if "error" in line.lower()] or ["no reason given"]
+        raise NotAvailable(f"{wanted} did not install: {' '.join(errors[:2])[:200]}")
