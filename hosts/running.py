@@ -87,7 +87,10 @@ def _folder(name: str) -> Iterator[Folder]:
         folder = Folder(path, Path(scratch))
         folder.home.mkdir()
         folder.work.mkdir()
-        yield folder
+        try:
+            yield folder
+        finally:
+            _end_daemons(folder)
 
 
 async def run_host(host: Host, transport: str) -> Run:
@@ -161,6 +164,15 @@ def _judged(
         last = next((line.strip() for line in reversed(output.splitlines()) if line.strip()), "it said nothing")
         return Run(title, version, transport, client, declares, unavailable=f"called no tool: {last[:200]}")
     return Run(title, version, transport, client, declares, judge(given, transcript.answers, limits))
+
+
+def _end_daemons(folder: Folder) -> None:
+    """End what a host left running in a session of its own (Cline has such a daemon): it has the home of this run."""
+    home = f"HOME={folder.home}\0".encode()
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if home in (process / "environ").read_bytes() + b"\0":
+                os.kill(int(process.name), signal.SIGKILL)
 
 
 def _import_playbooks(folder: Folder) -> None:
