@@ -15,8 +15,10 @@ MAX_WRAPPING_BYTES = 400
 
 _HTML = re.compile(r"<!doctype|<html|<body|<div|<script|<style|<button|text/html", re.IGNORECASE)
 # What is only true where a page is shown. No host here shows one: each runs without a screen, its model reads text.
+# A link is true where an address follows that a person can open: Madang over HTTP has one.
 _CLAIMS = re.compile(
-    r"person sees|they see|in interactive UI|buttons? available|link below|showing the chart|download button",
+    r"person sees|they see|in interactive UI|buttons? available|showing the chart|download button"
+    r"|link below(?!.*https?://)",
     re.IGNORECASE,
 )
 

@@ -61,6 +61,13 @@ def test_a_model_served_badly_is_a_problem(given: str, problem: str) -> None:
     assert problem in verdict_of("show 20", given, data=DATA).problems
 
 
+def test_a_link_is_no_empty_promise_where_its_address_follows() -> None:
+    promise = TEXT + " It can be downloaded from the link below."
+
+    assert verdict_of("export", promise).problems == ("says “link below”",)
+    assert verdict_of("export", f"{promise}\nDownload: http://127.0.0.1:8321/exports/x").problems == ()
+
+
 def test_data_alone_is_right_where_it_says_what_to_do() -> None:
     without_next = {"goal": "Bake"}
 
