@@ -31,7 +31,7 @@ def main() -> int:
     if not options.names and not options.over:
         PAGE.write_text(page(agents, frameworks, forms))
         print(f"wrote {PAGE.relative_to(ROOT)}")
-    failed = [*failures([*agents, *frameworks])]
+    failed = [*failures([*agents, *frameworks]), *(form_line(form) for form in forms if form.problem)]
     print("\n".join(failed or ["Every program that ran was given what it should be given."]))
     return 1 if failed else 0
 

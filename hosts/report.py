@@ -54,6 +54,8 @@ def failures(runs: Sequence[Run]) -> Iterator[str]:
 
 def form_line(form: FormRun) -> str:
     """Return what became of a question in a host's own form."""
+    if form.unavailable:
+        return f"{form.title} did not run: {form.unavailable}."
     return f"{form.title}: {form.problem or 'the answer reached the model'}."
 
 

@@ -49,8 +49,8 @@ class FormRun:
     """Whether a question was answered in a host's own form."""
 
     title: str
-    given: str
     problem: str = ""
+    unavailable: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ async def run_form(host: Host, form: Form) -> FormRun:
     try:
         command = command_of(host)
     except NotAvailable as reason:
-        return FormRun(host.title, "", str(reason))
+        return FormRun(host.title, unavailable=str(reason))
     question = next(step for step in STEPS if step.tool == "prompt_user")
     first_option = question.arguments([])["options"][0]
     model = ScriptedModel([question])
@@ -129,9 +129,8 @@ async def run_form(host: Host, form: Form) -> FormRun:
             terminal = Terminal([*command, *launch.arguments], folder.work, variables, folder.record)
             screen = await anyio.to_thread.run_sync(terminal.press, form.keys)
         (folder.path / "screen.bin").write_bytes(screen)
-    given = "".join(model.given())
-    is_answered = f"Answer: {first_option}" in given
-    return FormRun(host.title, given, "" if is_answered else "the answer did not reach the model")
+    is_answered = f"Answer: {first_option}" in "".join(model.given())
+    return FormRun(host.title, "" if is_answered else "the answer did not reach the model")
 
 
 async def run_framework(framework: Framework) -> Run:
