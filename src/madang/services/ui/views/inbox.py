@@ -9,7 +9,7 @@ from madang.core.documents import Document
 from madang.core.phrases import Line, Phrase, Rows, layout, say
 from madang.core.results import ToolResult
 from madang.core.texts import one_line
-from madang.services.ui.domain import AnswerValue, InboxItem, Question, QuestionStatus, QuestionType, WaitStatus
+from madang.services.ui.domain import AnswerValue, InboxItem, Question, QuestionStatus, WaitStatus
 
 MAX_SUMMARY_CHARS = 100
 
@@ -30,7 +30,7 @@ class InboxEntry(Document):
     """A question or a wait, in the same fields: a wait has no options and no answer, and is answered when it ended."""
 
     message_id: str
-    type: QuestionType | Literal["wait"]
+    type: Literal["text", "select", "multiselect", "wait"]
     prompt: str
     options: list[str]
     placeholder: str
