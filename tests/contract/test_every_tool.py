@@ -61,6 +61,7 @@ def test_schemas_are_flat_and_closed(name: str) -> None:
         unions = PROMISED[name].unions if schema is tool.input_schema else 0
         assert list(keywords(schema)).count("anyOf") == unions
         assert "anyOf" not in schema
+        assert {} not in list(parts(schema)), "an empty schema takes anything, and strict clients warn of it"
     assert tool.input_schema["additionalProperties"] is False
     assert all(re.fullmatch(r"[a-z][A-Za-z]*", field) for field in fields(tool.input_schema))
     assert all(re.fullmatch(r"[a-z][A-Za-z0-9]*", field) for field in fields(tool.output_schema))
@@ -212,6 +213,13 @@ def pairs(value: Any) -> Iterator[tuple[str, Any]]:
     elif isinstance(value, list):
         for inner in value:
             yield from pairs(inner)
+
+
+def parts(schema: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the schemas of all properties and items, at every depth."""
+    for part in (*schema.get("properties", {}).values(), *([schema["items"]] if "items" in schema else [])):
+        yield part
+        yield from parts(part)
 
 
 def keywords(schema: Any) -> Iterator[str]:
