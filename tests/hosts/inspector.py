@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import anyio
 from playwright.async_api import Browser, FrameLocator, Page, async_playwright, expect
 
 from tests.hosts.programs import MADANG, TOKEN, environment, madang_over_http, running
@@ -99,10 +100,20 @@ async def inspector(browser: Browser, folder: Path, kind: str) -> AsyncIterator[
         context.set_default_timeout(PATIENCE_MS)
         page = await context.new_page()
         await page.goto(f"http://127.0.0.1:{variables['CLIENT_PORT']}?MCP_INSPECTOR_API_TOKEN={API_TOKEN}")
-        # In the page itself: the switch is drawn over its input, which has no place on the screen at first.
-        await page.get_by_label("Connect or disconnect").evaluate("element => element.click()")
-        await expect(page.get_by_text("Connected", exact=True)).to_be_visible(timeout=PATIENCE_MS)
+        await _switch_on(page)
         yield Host(page, kind)
+
+
+async def _switch_on(page: Page) -> None:
+    """Connect the Inspector to its server. A click before the page listens for it does nothing, so it is repeated."""
+    switch = page.get_by_label("Connect or disconnect")
+    connected = page.get_by_text("Connected", exact=True)
+    with anyio.fail_after(PATIENCE_MS / 1000):
+        while not await connected.is_visible():
+            if await page.get_by_text("Disconnected", exact=True).is_visible():
+                # In the page itself: the switch is drawn over its input, which has no place on the screen at first.
+                await switch.evaluate("element => element.click()")
+            await page.wait_for_timeout(1_000)
 
 
 def _free_port() -> int:
