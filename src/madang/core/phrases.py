@@ -68,15 +68,14 @@ class Block:
 
 
 def _rendered(value: object, translate: Translate) -> object:
-    match value:
-        case Phrase():
-            return value.render(translate)
-        case int() | float() | Decimal():
-            return value  # for format specifications such as {limit:g}
-        case Block():
-            return str(value)
-        case _:
-            return one_line(str(value))
+    # Most values are texts and numbers, and a listing has hundreds of them.
+    if isinstance(value, str):
+        return value if value.isprintable() else one_line(value)
+    if isinstance(value, (int, float, Decimal)):
+        return value  # for format specifications such as {limit:g}
+    if isinstance(value, Phrase):
+        return value.render(translate)
+    return str(value) if isinstance(value, Block) else one_line(str(value))
 
 
 @dataclass(frozen=True, slots=True)

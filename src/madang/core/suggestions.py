@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from difflib import get_close_matches
 from itertools import islice
 
 from madang.core.phrases import Phrase, say
@@ -19,6 +18,8 @@ def nearest_names(name: str, known: Iterable[str]) -> list[str]:
     """Return the known names that look like `name`, whatever their case and separators; the likeliest first."""
     if len(name) > MAX_COMPARED_NAME_CHARS:
         return []
+    from difflib import get_close_matches  # on first use: a start needs no suggestions
+
     comparable = islice((one for one in known if len(one) <= MAX_COMPARED_NAME_CHARS), MAX_COMPARED_NAMES)
     names: dict[str, str] = {}
     for one in comparable:

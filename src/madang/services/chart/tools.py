@@ -12,7 +12,6 @@ from madang.core.tools import tool
 from madang.services.chart import views
 from madang.services.chart.domain.charts import MAX_SERIES, Caption, Chart, ChartType, Points, Series, check_chart
 from madang.services.chart.domain.summaries import summarize
-from madang.services.chart.engine.drawing import draw_chart
 
 
 class ChartTools:
@@ -43,4 +42,6 @@ class ChartTools:
         problem = check_chart(chart)
         if problem:
             raise views.chart_refused(chart, problem)
+        from madang.services.chart.engine.drawing import draw_chart  # on first use: drawing is no part of a start
+
         return views.chart_shown(chart, summarize(chart), draw_chart)

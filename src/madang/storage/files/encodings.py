@@ -9,8 +9,6 @@ import codecs
 import re
 from typing import Literal
 
-from madang.storage.files.korean import reads_as_korean
-
 EncodingName = Literal["utf-8", "utf-8-bom", "utf-16-le", "utf-16-be", "cp949", "utf-8-invalid", "binary"]
 """Two of these mean that the encoding is unknown: `utf-8-invalid` is mostly ASCII, with some bytes that are kept as
 they are and shown as replacement characters; `binary` is everything else."""
@@ -104,6 +102,8 @@ def decode_piece(data: bytes, encoding: EncodingName) -> str:
 
 
 def _is_korean(data: bytes, is_whole: bool) -> bool:
+    from madang.storage.files.korean import reads_as_korean  # on first use: most texts are UTF-8
+
     return _decodes(data, "cp949", is_whole) and reads_as_korean(data, is_whole=is_whole)
 
 

@@ -216,8 +216,9 @@ def _next_page(
     tool: str, page: Page[PlaybookSummary] | Page[Selection], rows: Sequence[Phrase], others: str
 ) -> list[Phrase]:
     """Return the call for the next page. A list that the text cannot hold goes on within its own page instead."""
-    size_bytes = sum(len(str(row).encode()) + 1 for row in rows)
-    if not page.has_next_page or len(rows) > MAX_REPLY_ROWS or size_bytes > MAX_REPLY_BYTES:
+    if not page.has_next_page or len(rows) > MAX_REPLY_ROWS:
+        return []
+    if sum(len(str(row).encode()) + 1 for row in rows) > MAX_REPLY_BYTES:
         return []
     return [
         say(
