@@ -142,7 +142,7 @@ async def calls(effort: Effort) -> list[Finding]:
             await side()
         samples = await interleave(effort.rounds, sides)
     rows = [
-        ("state", "get_current_state", Goal(1.3)),
+        ("state", STATE["name"], Goal(1.3)),
         ("listing", f"list_playbooks ({PAGE_SIZE} of {library.owned:,})", Goal(1.3, promised=False)),
     ]
     return [
@@ -173,7 +173,7 @@ async def fastmcp(effort: Effort) -> list[Finding]:
         sides = {
             (who, what): _rating(server, call, 2)
             for who, server in (("ours", madang), ("fast", fast))
-            for what, call in (("get_current_state", STATE), ("list_playbooks", LISTING))
+            for what, call in ((STATE["name"], STATE), ("list_playbooks", LISTING))
         }
         for side in sides.values():
             await side()
@@ -188,7 +188,7 @@ async def fastmcp(effort: Effort) -> list[Finding]:
             Goal(2, at_least=True, promised=promised),
         )
         # FastMCP lists all tools before a call that brings arguments; one without is what the SDK below it costs.
-        for what, promised in (("list_playbooks", True), ("get_current_state", False))
+        for what, promised in (("list_playbooks", True), (STATE["name"], False))
     ]
 
 
@@ -215,7 +215,7 @@ async def load(effort: Effort) -> list[Finding]:
     ratio, goal = late_ms["ours"] / MAX_STALL_MS, Goal(1)
     return [
         compare(
-            f"{name}, get_current_state vs an empty tool",
+            f"{name}, {STATE['name']} vs an empty tool",
             "rate",
             "calls/s",
             samples["ours"],

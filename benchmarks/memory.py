@@ -60,7 +60,7 @@ async def _compared(how: str, effort: Effort, ours: Ask, bare: Ask, *, promised:
         await side()
     samples = await interleave(effort.rounds, sides)
     rows = [
-        ("state", "get_current_state", Goal(1.3, promised=promised)),
+        ("state", STATE["name"], Goal(1.3, promised=promised)),
         ("listing", f"list_playbooks ({PAGE_SIZE} of {THOUSAND.owned:,})", Goal(1.3, promised=False)),
     ]
     return [

