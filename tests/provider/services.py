@@ -10,7 +10,7 @@ from madang.core.documents import Document
 from madang.core.errors import SetupError
 from madang.core.phrases import say
 from madang.core.results import ToolResult
-from madang.core.service import ActiveSession, ServiceContext, ServiceMetadata
+from madang.core.service import ActiveSession, Service, ServiceContext, ServiceMetadata
 from madang.core.tools import Tool, tool, tools_of
 
 
@@ -58,7 +58,7 @@ class PatientTools:
         raise AssertionError
 
 
-class Plain:
+class Plain(Service):
     """A service with metadata and tools and nothing else."""
 
     def __init__(self, name: str = "plain", tools: tuple[Tool, ...] = ()) -> None:

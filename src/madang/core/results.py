@@ -9,7 +9,7 @@ from typing import Any, Generic, Literal, TypeVar
 from madang.core.documents import Document
 from madang.core.phrases import ByPage, Phrase, Text
 
-DataT = TypeVar("DataT", bound=Document, covariant=True)
+DataT = TypeVar("DataT", bound=Document | Mapping[str, Any], covariant=True)
 
 ENVELOPE_FIELDS = frozenset({"next", "pause"})
 """What the renderer adds to the data of any tool: no document of a service has fields of these names."""
@@ -17,8 +17,9 @@ ENVELOPE_FIELDS = frozenset({"next", "pause"})
 PAUSE_KEY = "madang/pause"
 """Where the `_meta` of a result over MCP says that it pauses."""
 
-PauseKind = Literal["choice", "prompt", "wait"]
-"""What the agent waits for: a pick on a page, the answer to a question, or the person's word to go on."""
+PauseKind = Literal["choice", "prompt", "wait", "approval", "model"]
+"""What the agent waits for: a pick on a page, the answer to a question, the person's word to go on, their permission
+for a call, or, without a language model, the person in its place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,15 @@ class Link:
 
 
 @dataclass(frozen=True, slots=True)
+class Image:
+    """A picture that is a result, for the model and the person alike: a screenshot, a plot."""
+
+    data: bytes
+    mime_type: str
+    alt: str
+
+
+@dataclass(frozen=True, slots=True)
 class Pause:
     """A declaration that the agent now waits for the person.
 
@@ -80,7 +90,8 @@ class ToolResult(Generic[DataT]):
 
     `next` is what the model should do now: the sentences that end the text, and the data's `next`, because some clients
     give their model the data alone. `page` is shown to the person. `refill` shows nothing by itself: a page that is
-    open already takes it when it calls the tool, because it lacks its content or holds what is out of date.
+    open already takes it when it calls the tool, because it lacks its content or holds what is out of date. `settles`
+    is the id of the pause that this call settled.
     """
 
     text: Text
@@ -90,6 +101,8 @@ class ToolResult(Generic[DataT]):
     pause: Pause | None = None
     refill: UiPage | None = None
     links: tuple[Link, ...] = ()
+    images: tuple[Image, ...] = ()
+    settles: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,9 +124,13 @@ class Reply:
     data: dict[str, Any] = field(default_factory=dict)
     page: ShownPage | None = None
     pause: PauseKind | None = None
+    pause_id: str = ""
+    settles: str = ""
+    """The id of the pause that this call settled."""
     form: ElicitationForm | None = None
     refill: str = ""
     links: tuple[Link, ...] = ()
+    images: tuple[Image, ...] = ()
     error_code: str = ""
 
     @property

@@ -5,12 +5,14 @@ from __future__ import annotations
 import sys
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Literal
 
 from madang.core.calls import Call
 from madang.core.ids import AssistantId, SessionId
+from madang.core.pauses import PauseRecord
 from madang.core.phrases import Phrase, Text
 from madang.core.resources import Resource, ResourceList, ResourceTemplate
+from madang.core.results import ToolResult
 from madang.core.tools import Tool
 
 
@@ -70,63 +72,37 @@ class ServiceStatus:
     reason: str = ""
 
 
-class Service(Protocol):
-    """A capability. It declares what it offers and is never handed the provider or the server."""
+class Service:
+    """A capability. It declares what it offers and is never handed the provider or the server.
 
-    @property
-    def metadata(self) -> ServiceMetadata: ...
+    A subclass sets `metadata` and `tools`, which are known before it is opened, and overrides the hooks that mean
+    something for it. The provider gives each hook a time limit; one that raises or is late affects no other service.
+    """
 
-    @property
-    def tools(self) -> Sequence[Tool]: ...
+    metadata: ServiceMetadata
+    tools: Sequence[Tool] = ()
+    resource_templates: Sequence[ResourceTemplate] = ()
 
+    async def load(self) -> None:
+        """Open what the tools need, before their first use."""
 
-# The rest of a service's life is optional: a service has the methods that mean something for it.
+    async def unload(self) -> None:
+        """Close what `load` opened."""
 
+    async def switch_context(self, active: ActiveSession | None) -> None:
+        """Prepare for the session that the person moved to, or clean up if there is none. It never deletes state."""
 
-@runtime_checkable
-class Loads(Service, Protocol):
-    """A service that has to be opened before its first use."""
+    async def get_service_context(self, call: Call) -> ServiceContext | str | None:
+        """Return the state that the model and the panels should see; None if this service has none to tell."""
+        return None
 
-    async def load(self) -> None: ...
-
-
-@runtime_checkable
-class Unloads(Service, Protocol):
-    """A service that has something to close at the end."""
-
-    async def unload(self) -> None: ...
-
-
-@runtime_checkable
-class SwitchesContext(Service, Protocol):
-    """A service that prepares something when the person moves to another session. It never deletes state."""
-
-    async def switch_context(self, active: ActiveSession | None) -> None: ...
-
-
-@runtime_checkable
-class TellsContext(Service, Protocol):
-    """A service with a state that the model and the panels should see."""
-
-    async def get_service_context(self, call: Call) -> ServiceContext | str: ...
-
-
-@runtime_checkable
-class TellsChanges(Service, Protocol):
-    """A service that notices when the state it tells has changed, in whatever process."""
-
-    def changes(self, call: Call) -> AsyncIterator[object]: ...
-
-
-@runtime_checkable
-class OffersResources(Service, Protocol):
-    """A service whose state can also be read as documents, by address."""
-
-    @property
-    def resource_templates(self) -> Sequence[ResourceTemplate]: ...
+    async def changes(self, call: Call) -> AsyncIterator[object]:
+        """Yield once watching has begun, then at each change of the state, in whatever process."""
+        yield None
 
     async def list_resources(self, call: Call, after: str, limit: int) -> ResourceList:
         """Return up to `limit` resources, beginning after the place that an earlier list named."""
+        return ResourceList([])
 
     async def read_resource(self, call: Call, uri: str) -> Resource | None:
         """Return one resource, or None when the address is none of this service's or nothing is there.
@@ -134,6 +110,21 @@ class OffersResources(Service, Protocol):
         Raises:
             ToolError: it is there, and cannot be read this way.
         """
+        return None
 
-    def resource_changes(self, call: Call) -> AsyncIterator[frozenset[str]]:
+    async def resource_changes(self, call: Call) -> AsyncIterator[frozenset[str]]:
         """Yield an empty set once watching has begun, then the addresses of what changed."""
+        yield frozenset()
+
+    async def outcome(self, call: Call, pause: PauseRecord) -> ToolResult[Any]:
+        """Return what a pause of this service led to, in words for the model that asked: settled, expired or open.
+
+        Any process can ask for it, long after the call that opened the pause.
+        """
+        raise NotImplementedError(f"{self.metadata.name} opens no pauses")
+
+    async def forget_session(self, call: Call) -> None:
+        """Delete all that is kept of the call's session. Doing it again changes nothing."""
+
+    async def copy_session(self, call: Call, target: SessionId) -> None:
+        """Copy what is kept of the call's session to `target`, another session of the same user."""

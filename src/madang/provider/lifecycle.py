@@ -7,7 +7,7 @@ import logging
 
 from madang.core.errors import MadangError, Unavailable
 from madang.core.phrases import say
-from madang.core.service import Loads, Service, ServiceStatus, Unloads
+from madang.core.service import Service, ServiceStatus
 from madang.core.texts import one_line
 
 logger = logging.getLogger(__name__)
@@ -49,8 +49,7 @@ class Lifecycle:
                 return
             self._status[name] = ServiceStatus("loading", "is being opened")
             try:
-                if isinstance(service, Loads):
-                    await service.load()
+                await service.load()
             except Exception as error:
                 reason = one_line(str(error)) or type(error).__name__
                 self._status[name] = ServiceStatus("error", reason)
@@ -79,11 +78,10 @@ class Lifecycle:
             self._status[service.metadata.name] = ServiceStatus("loading", "closed")
 
     async def _close(self, service: Service) -> None:
-        if isinstance(service, Unloads):
-            try:
-                await service.unload()
-            except Exception:
-                logger.exception("Service %s failed to close", service.metadata.name)
+        try:
+            await service.unload()
+        except Exception:
+            logger.exception("Service %s failed to close", service.metadata.name)
 
 
 def _unsupported(name: str) -> Unavailable:

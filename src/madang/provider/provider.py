@@ -21,14 +21,10 @@ from madang.core.resources import Resource, ResourceList, ResourceTemplate
 from madang.core.results import Reply, ToolResult
 from madang.core.service import (
     ActiveSession,
-    OffersResources,
     Service,
     ServiceContext,
     ServiceMetadata,
     ServiceStatus,
-    SwitchesContext,
-    TellsChanges,
-    TellsContext,
 )
 from madang.core.suggestions import did_you_mean
 from madang.core.texts import one_line
@@ -161,11 +157,7 @@ class Provider:
 
     async def switch_context(self, active: ActiveSession | None) -> None:
         """Tell every ready service which session the person is in; a failure is logged and affects no other service."""
-        ready = [
-            service
-            for name, service in self._services.items()
-            if self._lifecycle.status[name].state == "ready" and isinstance(service, SwitchesContext)
-        ]
+        ready = [service for name, service in self._services.items() if self._lifecycle.status[name].state == "ready"]
         outcomes = await asyncio.gather(*(service.switch_context(active) for service in ready), return_exceptions=True)
         for service, outcome in zip(ready, outcomes, strict=True):
             if isinstance(outcome, asyncio.CancelledError):
@@ -175,13 +167,14 @@ class Provider:
 
     async def service_contexts(self, call: Call) -> dict[str, ServiceContext]:
         """Return each service's context in this call's session; one that fails gets a text that says so."""
-        ready = [service for service in await self._ready(call) if isinstance(service, TellsContext)]
+        ready = await self._ready(call)
         contexts = await asyncio.gather(*(_context(service, call) for service in ready))
-        return {service.metadata.name: context for service, context in zip(ready, contexts, strict=True)}
+        names = [service.metadata.name for service in ready]
+        return {name: context for name, context in zip(names, contexts, strict=True) if context is not None}
 
     async def watch_contexts(self, call: Call) -> AsyncGenerator[dict[str, ServiceContext], None]:
         """Yield the contexts of all services, and again after each change, in any process."""
-        services = [service for service in await self._ready(call) if isinstance(service, TellsChanges)]
+        services = await self._ready(call)
         changes = merge_streams([_watched(service, service.changes, call) for service in services])
         await anext(changes, None)  # every service is watched from here on, so no change is missed
         yield await self.service_contexts(call)
@@ -194,7 +187,7 @@ class Provider:
         Raises:
             InvalidCursor: the cursor is not one that an earlier page gave.
         """
-        services = await self._offering(call)
+        services = await self._ready(call)
         name, _, after = cursor.partition(":")
         names = [service.metadata.name for service in services]
         if cursor and name not in names:
@@ -212,11 +205,11 @@ class Provider:
         return ResourceList(listed)
 
     async def resource_templates(self, call: Call) -> list[ResourceTemplate]:
-        return [template for service in await self._offering(call) for template in service.resource_templates]
+        return [template for service in await self._ready(call) for template in service.resource_templates]
 
     async def read_resource(self, call: Call, uri: str) -> Resource | None:
         """Return the resource at `uri`, or None; another owner's resource is None too."""
-        for service in await self._offering(call):
+        for service in await self._ready(call):
             resource = await service.read_resource(call, uri)
             if resource is not None:
                 return resource
@@ -224,7 +217,7 @@ class Provider:
 
     async def watch_resources(self, call: Call) -> AsyncIterator[frozenset[str]]:
         """Yield an empty set once watching has begun, then the URIs of changed resources, in any process."""
-        services = await self._offering(call)
+        services = await self._ready(call)
         async for changes in merge_streams([_watched(one, one.resource_changes, call) for one in services]):
             yield frozenset(uri for uris in changes for uri in uris)
 
@@ -255,9 +248,6 @@ class Provider:
     def _may_use(self, call: Call, service: Service) -> bool:
         granted = self._grants.get(call.assistant_id or "")
         return granted is None or not granted.isdisjoint(service.metadata.names)
-
-    async def _offering(self, call: Call) -> list[OffersResources]:
-        return [service for service in await self._ready(call) if isinstance(service, OffersResources)]
 
     async def _ready(self, call: Call) -> list[Service]:
         usable = [service for service in self._services.values() if self._may_use(call, service)]
@@ -335,7 +325,7 @@ async def _watched(
         logger.error("%s cannot be watched: %s", service.metadata.name, one_line(str(error)), exc_info=exc_info)
 
 
-async def _context(service: TellsContext, call: Call) -> ServiceContext:
+async def _context(service: Service, call: Call) -> ServiceContext | None:
     name = service.metadata.name
     try:
         context = await service.get_service_context(call)

@@ -7,6 +7,7 @@ from itertools import chain
 from typing import Any
 
 from madang.core.calls import Call
+from madang.core.documents import Document
 from madang.core.errors import MadangError
 from madang.core.limits import MAX_REPLY_BYTES, MAX_REPLY_ROWS
 from madang.core.phrases import Block, Phrase, Rows, Text, Translate, chosen, render_line, say
@@ -25,7 +26,9 @@ def reply(service: str, tool: str, call: Call, result: ToolResult[Any]) -> Reply
     shows_page = (result.page is not None or result.refill is not None) and call.pages != "off"
     text = chosen(result.text, shows_page=shows_page)
     following = chosen(result.next, shows_page=shows_page)
-    data = result.data.model_dump(mode="json", by_alias=True)
+    # A foreign tool's data is what it sent; that of ours is a document.
+    is_document = isinstance(result.data, Document)
+    data = result.data.model_dump(mode="json", by_alias=True) if is_document else dict(result.data)
     if following:
         text += ["", *following]
     if result.pause is not None:
@@ -44,9 +47,12 @@ def reply(service: str, tool: str, call: Call, result: ToolResult[Any]) -> Reply
         data=data,
         page=_rendered_page(result.page, call, translate),
         pause=result.pause.kind if result.pause else None,
+        pause_id=result.pause.id if result.pause else "",
+        settles=result.settles,
         form=result.pause.form if result.pause else None,
         refill=_fragment(result.refill, translate) if result.refill and call.pages != "off" else "",
         links=result.links,
+        images=result.images,
     )
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from madang.core.phrases import say
-from madang.core.service import ServiceMetadata
+from madang.core.service import Service, ServiceMetadata
 from madang.core.tools import tools_of
 from madang.services.chart.tools import ChartTools
 
 
-class ChartService:
+class ChartService(Service):
     """Shows data as charts. It keeps nothing."""
 
     metadata = ServiceMetadata(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from madang.core.calls import Call
 from madang.core.phrases import say
-from madang.core.service import ServiceContext, ServiceMetadata
+from madang.core.service import Service, ServiceContext, ServiceMetadata
 from madang.core.tools import tools_of
 from madang.services.content.context import content_context
 from madang.services.content.domain import Limits, Ranking
@@ -24,7 +24,7 @@ from madang.storage.folders import Folders
 from madang.storage.search.tokens import Tokenizer
 
 
-class ContentService:
+class ContentService(Service):
     """Stores the texts and files of each session, and searches them.
 
     `index_dir` is the folder of an embedded database's search indexes; without it they are in memory, and rebuilt at

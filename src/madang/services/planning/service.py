@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 from madang.core.calls import Call
 from madang.core.phrases import say
-from madang.core.service import ServiceContext, ServiceMetadata
+from madang.core.service import Service, ServiceContext, ServiceMetadata
 from madang.core.tools import tools_of
 from madang.services.planning.context import planning_context
 from madang.services.planning.store import PlanStore
@@ -14,7 +14,7 @@ from madang.services.planning.tools import PlanningTools
 from madang.storage.database import Database
 
 
-class PlanningService:
+class PlanningService(Service):
     """Keeps the plan of each session and thread."""
 
     metadata = ServiceMetadata(
@@ -34,9 +34,6 @@ class PlanningService:
 
     async def load(self) -> None:
         await self._store.open()
-
-    async def unload(self) -> None:
-        """Nothing to close: the database is closed by its owner."""
 
     async def get_service_context(self, call: Call) -> ServiceContext:
         return await planning_context(self._store, call)

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from madang.core.calls import Call
 from madang.core.phrases import say
 from madang.core.resources import Resource, ResourceList
-from madang.core.service import ServiceContext, ServiceMetadata
+from madang.core.service import Service, ServiceContext, ServiceMetadata
 from madang.core.tools import tools_of
 from madang.services.playbook.context import playbook_context
 from madang.services.playbook.resources import PlaybookResources
@@ -16,7 +16,7 @@ from madang.services.playbook.tools import PlaybookTools
 from madang.storage.database import Database
 
 
-class PlaybookService:
+class PlaybookService(Service):
     """Keeps the playbooks of each assistant."""
 
     metadata = ServiceMetadata(
@@ -39,9 +39,6 @@ class PlaybookService:
 
     async def load(self) -> None:
         await self._store.open()
-
-    async def unload(self) -> None:
-        """Nothing to close: the database is closed by its owner."""
 
     async def get_service_context(self, call: Call) -> ServiceContext:
         return await playbook_context(self._store, call)

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 from madang.core.calls import Call
 from madang.core.phrases import say
-from madang.core.service import ServiceContext, ServiceMetadata
+from madang.core.service import Service, ServiceContext, ServiceMetadata
 from madang.core.tools import tools_of
 from madang.services.ui.context import ui_context
 from madang.services.ui.store import UiStore
@@ -14,7 +14,7 @@ from madang.services.ui.tools import UiTools
 from madang.storage.database import Database
 
 
-class UiService:
+class UiService(Service):
     """Asks the person, and keeps what was asked until it is answered."""
 
     metadata = ServiceMetadata(
@@ -34,9 +34,6 @@ class UiService:
 
     async def load(self) -> None:
         await self._store.open()
-
-    async def unload(self) -> None:
-        """Nothing to close: the database is closed where it was opened."""
 
     async def get_service_context(self, call: Call) -> ServiceContext:
         return await ui_context(self._store, call)

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from madang.core.calls import Call
 from madang.core.phrases import say
 from madang.core.resources import Resource, ResourceList
-from madang.core.service import ServiceContext, ServiceMetadata
+from madang.core.service import Service, ServiceContext, ServiceMetadata
 from madang.core.tools import tools_of
 from madang.services.workspace.context import workspace_context
 from madang.services.workspace.domain.topics import files_topic
@@ -23,7 +23,7 @@ from madang.storage.folders import Folders
 from madang.storage.notices import Notices
 
 
-class WorkspaceService:
+class WorkspaceService(Service):
     """Keeps the files of each session in a folder of its own, and hands them to the person."""
 
     metadata = ServiceMetadata(
@@ -51,9 +51,6 @@ class WorkspaceService:
 
     async def load(self) -> None:
         await self._notices.open()
-
-    async def unload(self) -> None:
-        """Nothing to close: folders are opened for one operation at a time."""
 
     async def get_service_context(self, call: Call) -> ServiceContext:
         return await workspace_context(self._files, call)

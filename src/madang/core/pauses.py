@@ -1,0 +1,44 @@
+"""What waits for the person: a pause as it is kept, from being opened to being settled."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from madang.core.ids import AssistantId, SessionId
+from madang.core.results import PauseKind
+
+PauseStatus = Literal["open", "answered", "cancelled", "expired", "withdrawn", "superseded"]
+"""How a pause stands. `withdrawn`: its run ended; `superseded`: the same asker asked anew."""
+
+SettledBy = Literal["", "person", "program", "client", "relayed", "run"]
+"""Who settled a pause. `client`: somebody at another program; `relayed`: its model, saying what the person said."""
+
+
+@dataclass(frozen=True, slots=True)
+class PauseRecord:
+    """One pause. `expired` follows from the clock at each look; all other ends are written, once."""
+
+    id: str
+    kind: PauseKind
+    service: str
+    tool: str
+    title: str
+    session_id: SessionId
+    assistant_id: AssistantId
+    asker: str
+    opened_at: str
+    expires_at: str = ""
+    """Empty: it stays open for ever."""
+    run_id: str = ""
+    call_id: str = ""
+    status: PauseStatus = "open"
+    settled_at: str = ""
+    settled_by: SettledBy = ""
+    settled_with: Mapping[str, Any] = field(default_factory=dict)
+    """The tool that settled it, and its arguments."""
+
+    @property
+    def is_open(self) -> bool:
+        return self.status == "open"
