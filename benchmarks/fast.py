@@ -19,11 +19,11 @@ from fastmcp.tools import ToolResult  # type: ignore[import-not-found]  # as abo
 from pydantic.alias_generators import to_camel
 
 from madang.app import Madang, open_madang
-from madang.core.tools import Tool
+from madang.core.tools import MethodTool
 from madang.settings import Settings
 
 
-def function_of(madang: Madang, tool: Tool) -> Callable[..., Any]:
+def function_of(madang: Madang, tool: MethodTool) -> Callable[..., Any]:
     """Return the tool as one would write it for FastMCP: an async function whose signature is the schema."""
 
     async def run(**arguments: Any) -> Any:
@@ -48,6 +48,7 @@ async def main(folder: Path) -> None:
     async with open_madang(Settings(folder)) as madang:
         server = FastMCP("fast")
         for tool in await madang.provider.available_tools(madang.call("python")):
+            assert isinstance(tool, MethodTool)
             server.tool(function_of(madang, tool))
         app = server.http_app(json_response=True)
         with socket.create_server(("127.0.0.1", 0)) as listening:

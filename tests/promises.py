@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from madang.core.service import Service
-from madang.core.tools import Audience, Effect, Tool
+from madang.core.tools import Audience, Effect, MethodTool
 from madang.services import builtin_services
 from madang.storage.sqlite import SqliteDatabase
 from tests.asking import NO_FOLDERS, Asker
@@ -71,7 +71,9 @@ class ServicePromises:
 
 
 SERVICES = {service.metadata.name: service for service in builtin_services(SqliteDatabase(None), NO_FOLDERS)}
-TOOLS: dict[str, Tool] = {tool.name: tool for service in SERVICES.values() for tool in service.tools}
+TOOLS: dict[str, MethodTool] = {
+    tool.name: tool for service in SERVICES.values() for tool in service.tools if isinstance(tool, MethodTool)
+}
 SERVICE_OF = {tool.name: name for name, service in SERVICES.items() for tool in service.tools}
 
 

@@ -6,10 +6,10 @@ from collections.abc import AsyncIterator, Iterator
 from copy import deepcopy
 from typing import Any
 
-import jsonschema  # type: ignore[import-untyped]  # it ships no types
+import jsonschema
 import pytest
 
-from madang.core.tools import Tool
+from madang.core.tools import MethodTool
 from tests.asking import Asker, open_asker
 from tests.promises import PROMISED, TOOLS, prepare
 
@@ -66,7 +66,7 @@ def integers(schema: dict[str, Any], path: tuple[str, ...] = ()) -> Iterator[tup
 INTEGERS = [(name, path, part) for name, tool in TOOLS.items() for path, part in integers(tool.input_schema)]
 
 
-def accepts(tool: Tool, arguments: dict[str, Any], path: tuple[str, ...], value: Any) -> bool:
+def accepts(tool: MethodTool, arguments: dict[str, Any], path: tuple[str, ...], value: Any) -> bool:
     arguments = deepcopy(arguments)
     place = arguments
     for part in path[:-1]:

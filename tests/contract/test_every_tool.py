@@ -10,13 +10,13 @@ import re
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
-import jsonschema  # type: ignore[import-untyped]  # it ships no types
+import jsonschema
 import pytest
 
 from madang.client import unwrap
 from madang.core.calls import Locale
 from madang.core.results import ENVELOPE_FIELDS, Reply
-from madang.core.tools import Tool
+from madang.core.tools import MethodTool
 from madang.server.mapping import call_result, listed_tool
 from madang.services import prebuilt_schemas
 from tests.asking import Asker, open_asker
@@ -39,7 +39,7 @@ def test_the_schemas_that_come_with_the_package_are_those_of_the_code() -> None:
 
 
 @pytest.mark.parametrize("tool", TOOLS.values(), ids=lambda tool: tool.name)
-def test_a_tool_is_named_and_described_for_a_model(tool: Tool) -> None:
+def test_a_tool_is_named_and_described_for_a_model(tool: MethodTool) -> None:
     # `grep` is a name that every model knows; two words would not say more.
     assert re.fullmatch(r"[a-z]+(_[a-z]+)+|grep", tool.name)
     assert tool.description.endswith(".")

@@ -16,6 +16,7 @@ import yaml
 from madang.cli import _parser
 from madang.cli.serve import DEFAULT_ADDRESS
 from madang.cli.tools import token_estimate
+from madang.core.tools import MethodTool
 from madang.services import builtin_services, prebuilt_schemas
 from madang.storage.sqlite import SqliteDatabase
 from tests.asking import NO_FOLDERS
@@ -86,7 +87,12 @@ def test_the_guide_tells_what_the_services_cost() -> None:
     assert len(rows) == 6
     for names, count, tokens in rows:
         offered = [one for one in services if not names or not set(names.split(",")).isdisjoint(one.metadata.names)]
-        tools = [replace(tool, schemas=schemas[tool.name]) for service in offered for tool in service.tools]
+        tools = [
+            replace(tool, schemas=schemas[tool.name])
+            for service in offered
+            for tool in service.tools
+            if isinstance(tool, MethodTool)
+        ]
         assert len(tools) == int(count), names
         assert sum(map(token_estimate, tools)) == pytest.approx(int(tokens.replace(",", "")), rel=0.1), names
 

@@ -1,8 +1,9 @@
-"""`@tool` makes a method a tool: its signature is the schema, its docstring the description for the model."""
+"""What a tool is. `@tool` makes one of a method: its signature is the schema, its docstring the description."""
 
 from __future__ import annotations
 
 import inspect
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -43,18 +44,34 @@ class ToolSchemas(TypedDict):
     output: dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class _Declaration:
+@dataclass(frozen=True, kw_only=True)
+class Traits:
+    """What the provider, the doors and the policy have to know of a tool beside its name and schemas."""
+
     effect: Effect
-    audience: Audience
-    idempotent: bool
-    page: str
-    refills: tuple[str, ...]
-    answers_pause: bool
-    answered_by: str
-    joins_contexts: bool
-    either: tuple[str, ...]
-    time_limit_s: float | None
+    audience: Audience = "model"
+    idempotent: bool = False
+    """Doing it again changes nothing more. Every read is."""
+    once_per_operation: bool = False
+    """Done once for all calls with the same `Call.operation_id`, so that a call that may have happened is repeated."""
+    open_world: bool = False
+    """It reaches beyond what Madang keeps: other programs, other servers, the network."""
+    untrusted: bool = False
+    """Its results may hold instructions of somebody other than the person: what was downloaded, uploaded, or sent."""
+    page: str = ""
+    """The page that it shows, if any."""
+    refills: tuple[str, ...] = ()
+    """Pages that it draws anew, only where they are open."""
+    answers_pause: bool = False
+    """It wakes a paused agent."""
+    answered_by: str = ""
+    """The tool that takes the answer to what this one asks."""
+    joins_contexts: bool = False
+    """Over MCP its text ends with what other services have, for clients whose model is given no contexts."""
+    either: tuple[str, ...] = ()
+    """Arguments that exclude each other, of which an empty one counts as left out."""
+    time_limit_s: float | None = None
+    """For a tool that may take longer than the provider gives to others, and stops when it is cancelled."""
 
 
 def tool(
@@ -62,6 +79,9 @@ def tool(
     effect: Effect,
     audience: Audience = "model",
     idempotent: bool = False,
+    once_per_operation: bool = False,
+    open_world: bool = False,
+    untrusted: bool = False,
     page: str = "",
     refills: tuple[str, ...] = (),
     answers_pause: bool = False,
@@ -70,60 +90,69 @@ def tool(
     either: tuple[str, ...] = (),
     time_limit_s: float | None = None,
 ) -> Callable[[MethodT], MethodT]:
-    """Declare a method to be a tool.
-
-    `page` names the page the tool shows, if any, and `refills` those that it draws anew only where they are open;
-    `answers_pause` marks the tools that wake a paused agent; `answered_by` names the tool that takes the answer to what
-    this one asks; `joins_contexts` ends its text over MCP with what other services have, for clients whose model is
-    given no contexts; `either` names arguments that exclude each other, of which an empty one counts as left out;
-    `time_limit_s` is for tools that may take longer than the provider gives to others, and stop when
-    they are cancelled.
-    """
+    """Declare a method to be a tool with these `Traits`."""
+    traits = Traits(
+        effect=effect,
+        audience=audience,
+        idempotent=idempotent or effect == "read",
+        once_per_operation=once_per_operation,
+        open_world=open_world,
+        untrusted=untrusted,
+        page=page,
+        refills=refills,
+        answers_pause=answers_pause,
+        answered_by=answered_by,
+        joins_contexts=joins_contexts,
+        either=either,
+        time_limit_s=time_limit_s,
+    )
 
     def declare(method: MethodT) -> MethodT:
-        declaration = _Declaration(
-            effect,
-            audience,
-            idempotent,
-            page,
-            refills,
-            answers_pause,
-            answered_by,
-            joins_contexts,
-            either,
-            time_limit_s,
-        )
-        setattr(method, _DECLARATION, declaration)
+        setattr(method, _DECLARATION, traits)
         return method
 
     return declare
 
 
-@dataclass(frozen=True)
-class Tool:
-    """One tool of a service: how it is described, checked and run.
-
-    `schemas` are prebuilt ones; without them they are built on first use, which takes 0.13 s for 45 tools.
-    """
+@dataclass(frozen=True, kw_only=True)
+class Tool(Traits, ABC):
+    """One tool of a service: how it is described, checked and run. It is known before its service is opened."""
 
     name: str
     description: str
-    handler: Handler
-    effect: Effect
-    audience: Audience
-    idempotent: bool
-    page: str
-    refills: tuple[str, ...]
-    answers_pause: bool
-    answered_by: str
-    joins_contexts: bool = False
-    either: tuple[str, ...] = ()
-    time_limit_s: float | None = None
-    schemas: ToolSchemas | None = None
 
     @property
     def title(self) -> str:
         return self.name.replace("_", " ").capitalize()
+
+    @property
+    @abstractmethod
+    def input_schema(self) -> dict[str, Any]:
+        """The JSON Schema of the arguments: an object."""
+
+    @property
+    @abstractmethod
+    def output_schema(self) -> dict[str, Any] | None:
+        """The JSON Schema of the data, or None where nothing is known of it."""
+
+    @abstractmethod
+    async def run(self, call: Call, arguments: Mapping[str, Any]) -> ToolResult[Any]:
+        """Check the arguments and run the tool.
+
+        Raises:
+            InvalidArguments, LimitExceeded: the arguments do not fit.
+        """
+
+
+@dataclass(frozen=True, kw_only=True)
+class MethodTool(Tool):
+    """A tool that is a method of ours: its signature is the schema.
+
+    `schemas` are prebuilt ones; without them they are built on first use, which takes 0.13 s for 45 tools.
+    """
+
+    handler: Handler
+    schemas: ToolSchemas | None = None
 
     @cached_property
     def _hints(self) -> dict[str, Any]:
@@ -162,11 +191,6 @@ class Tool:
         return self.schemas["output"] if self.schemas else output_schema(self.output_model)
 
     async def run(self, call: Call, arguments: Mapping[str, Any]) -> ToolResult[Any]:
-        """Check the arguments and run the tool.
-
-        Raises:
-            InvalidArguments, LimitExceeded: the arguments do not fit.
-        """
         check_shape(arguments)
         return await self.handler(call, **vars(self.checked(arguments)))
 
@@ -190,32 +214,15 @@ class Tool:
             raise invalid_arguments(error, self.input_schema) from None
 
 
-def tools_of(holder: object) -> tuple[Tool, ...]:
+def tools_of(holder: object) -> tuple[MethodTool, ...]:
     """Return the tools among the methods of `holder`, in the order they are written."""
     tools = []
     for name in type(holder).__dict__:
         method = getattr(holder, name)
-        declaration: _Declaration | None = getattr(method, _DECLARATION, None)
-        if declaration is None:
-            continue
-        description = inspect.cleandoc(method.__doc__ or "")
-        tools.append(
-            Tool(
-                name=name,
-                description=" ".join(description.split()),
-                handler=method,
-                effect=declaration.effect,
-                audience=declaration.audience,
-                idempotent=declaration.idempotent or declaration.effect == "read",
-                page=declaration.page,
-                refills=declaration.refills,
-                answers_pause=declaration.answers_pause,
-                answered_by=declaration.answered_by,
-                joins_contexts=declaration.joins_contexts,
-                either=declaration.either,
-                time_limit_s=declaration.time_limit_s,
-            )
-        )
+        traits: Traits | None = getattr(method, _DECLARATION, None)
+        if traits is not None:
+            description = " ".join(inspect.cleandoc(method.__doc__ or "").split())
+            tools.append(MethodTool(name=name, description=description, handler=method, **vars(traits)))
     return tuple(tools)
 
 

@@ -28,7 +28,7 @@ from madang.core.service import (
 )
 from madang.core.suggestions import did_you_mean
 from madang.core.texts import one_line
-from madang.core.tools import DEFAULT_TIME_LIMIT_S, Tool, ToolSchemas
+from madang.core.tools import DEFAULT_TIME_LIMIT_S, MethodTool, Tool, ToolSchemas
 from madang.provider.lifecycle import Lifecycle
 from madang.provider.streams import ValueT, merge_streams
 from madang.rendering.catalogue import translator
@@ -85,7 +85,9 @@ class Provider:
         self._services[name] = service
         self._lifecycle.add(service)
         for tool in service.tools:
-            self._tools[tool.name] = service, replace(tool, schemas=self._schemas.get(tool.name, tool.schemas))
+            if isinstance(tool, MethodTool) and tool.name in self._schemas:
+                tool = replace(tool, schemas=self._schemas[tool.name])
+            self._tools[tool.name] = service, tool
 
     async def unregister(self, name: str) -> None:
         """Close a service and forget it and its tools."""

@@ -38,10 +38,10 @@ def listed_tool(tool: Tool, pages: PageMode, *, with_data: bool = True) -> dict[
             "readOnlyHint": tool.effect == "read",
             "destructiveHint": tool.effect == "destroy",
             "idempotentHint": tool.idempotent,
-            "openWorldHint": False,
+            "openWorldHint": tool.open_world,
         },
     }
-    if with_data:
+    if with_data and tool.output_schema is not None:
         entry["outputSchema"] = _result_or_error(tool.output_schema)
     if pages == "linked":
         ui: dict[str, Any] = {}
@@ -66,13 +66,13 @@ def _result_or_error(schema: dict[str, Any]) -> dict[str, Any]:
     of what went wrong. No `anyOf` of the two: several clients refuse it.
     """
     loosened = {key: value for key, value in schema.items() if key != "required"}
-    return {**loosened, "properties": {**loosened["properties"], "error": {"type": "object"}}}
+    return {**loosened, "properties": {**loosened.get("properties", {}), "error": {"type": "object"}}}
 
 
 def arguments_of(tool: Tool) -> str:
     """Return the names of a tool's arguments for a page that calls it; optional ones end in `?`."""
     required = tool.input_schema.get("required", ())
-    return " ".join(name if name in required else f"{name}?" for name in tool.input_schema["properties"])
+    return " ".join(name if name in required else f"{name}?" for name in tool.input_schema.get("properties", {}))
 
 
 def listed_tools(tools: Iterable[Tool], pages: PageMode, *, with_data: bool = True) -> list[dict[str, Any]]:
