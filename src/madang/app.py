@@ -10,6 +10,7 @@ from madang.core.calls import Call, Door, PageMode
 from madang.core.errors import SetupError
 from madang.core.phrases import say
 from madang.core.service import Service
+from madang.provider.grants import FixedGrants
 from madang.provider.provider import Provider
 from madang.services import builtin_services, prebuilt_schemas
 from madang.settings import Settings, prepare_data_dir
@@ -55,7 +56,7 @@ async def open_madang(settings: Settings, base_url: str = "") -> AsyncIterator[M
     """
     prepare_data_dir(settings.data_dir)
     database = _database(settings)
-    provider = Provider(AuditLog(database), grants=settings.grants, schemas=prebuilt_schemas())
+    provider = Provider(AuditLog(database), grants=FixedGrants(settings.grants), schemas=prebuilt_schemas())
     folders = Folders(settings.data_dir / "workspaces", settings.allow_folders)
     downloads = Downloads(folders, base_url) if base_url else None
     services = builtin_services(database, folders, downloads, index_dir=settings.data_dir / "index")

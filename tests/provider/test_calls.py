@@ -13,6 +13,7 @@ from anyio import fail_after
 from madang.core.errors import NotGranted, UnknownTool
 from madang.core.ids import AssistantId, SessionId
 from madang.core.tools import ToolSchemas, tools_of
+from madang.provider.grants import FixedGrants
 from madang.provider.provider import Provider
 from madang.storage.audit import AuditEntry, AuditLog
 from madang.storage.database import MigrationSet, Row, Transaction
@@ -62,7 +63,7 @@ async def test_an_unknown_tool_is_answered_with_the_nearest_name(provider: Provi
 
 
 async def test_no_tool_is_suggested_that_the_assistant_may_not_use(database: SqliteDatabase) -> None:
-    provider = Provider(AuditLog(database), grants={"guest": []})
+    provider = Provider(AuditLog(database), grants=FixedGrants({"guest": []}))
     provider.register(Echo())
 
     with pytest.raises(UnknownTool) as unknown:
@@ -72,7 +73,7 @@ async def test_no_tool_is_suggested_that_the_assistant_may_not_use(database: Sql
 
 
 async def test_an_assistant_that_is_listed_may_use_only_its_services(database: SqliteDatabase) -> None:
-    provider = Provider(AuditLog(database), grants={"guest": ["other"], "nobody": []})
+    provider = Provider(AuditLog(database), grants=FixedGrants({"guest": ["other"], "nobody": []}))
     provider.register(Echo())
     provider.register(Plain("other"))
     guest = replace(CALL, assistant_id=AssistantId("guest"))
@@ -276,7 +277,7 @@ async def test_five_hundred_interleaved_calls_of_two_sessions_do_not_mix(asker: 
 
 async def test_calls_that_were_refused_or_cancelled_are_in_the_trail_too(database: SqliteDatabase) -> None:
     echo = Echo()
-    provider = Provider(AuditLog(database), grants={"guest": []})
+    provider = Provider(AuditLog(database), grants=FixedGrants({"guest": []}))
     provider.register(echo)
 
     with pytest.raises(UnknownTool):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, asynccontextmanager
@@ -17,6 +18,7 @@ from madang.core.errors import Unavailable
 from madang.core.ids import AssistantId, SessionId
 from madang.core.phrases import say
 from madang.core.service import ActiveSession, ServiceContext
+from madang.provider.grants import FixedGrants
 from madang.provider.provider import Provider
 from tests.asking import CALL, Asker, open_asker
 from tests.provider.services import Changing, FailingToWatch, Plain, Switching, Telling
@@ -32,7 +34,7 @@ async def test_every_ready_service_hears_where_the_person_went(provider: Provide
     provider.register(first)
     provider.register(Plain("deaf"))
     provider.register(second)
-    await provider.available_tools(CALL)
+    await provider.open_all()
 
     await provider.switch_context(HERE)
     await provider.switch_context(None)
@@ -53,7 +55,7 @@ async def test_one_failing_service_breaks_no_other(provider: Provider, caplog: p
     services = [Switching("one"), Switching("two", fails=True), Switching("three")]
     for service in services:
         provider.register(service)
-    await provider.available_tools(CALL)
+    await provider.open_all()
 
     await provider.switch_context(HERE)
 
@@ -146,7 +148,7 @@ async def test_a_call_without_a_session_has_no_state_and_no_line_about_it(asker:
     homeless = replace(asker.call, session_id=None)
 
     assert "cannot be read" not in await asker.provider.build_tool_prompt(homeless)
-    assert (await asker.provider.service_contexts(homeless))["planning"] == ServiceContext("")
+    assert (await asker.provider.service_contexts(homeless)).keys() == {"playbook"}
 
 
 async def test_the_built_in_services_tell_their_state_of_this_session(asker: Asker) -> None:
@@ -181,7 +183,7 @@ async def test_the_built_in_services_tell_their_state_of_this_session(asker: Ask
 
 
 async def test_the_prompt_tells_only_of_services_this_assistant_may_use(asker: Asker) -> None:
-    provider = Provider(asker.provider._audit, grants={"guest": []})
+    provider = Provider(asker.provider._audit, grants=FixedGrants({"guest": []}))
     provider.register(Telling("secret", lambda _: "# Secret"))
 
     assert await provider.build_tool_prompt(replace(CALL, assistant_id=AssistantId("guest"))) == ""
@@ -207,7 +209,7 @@ async def watching(provider: Provider, call: Call = CALL) -> AsyncIterator[Async
         yield states
 
 
-async def test_the_state_comes_at_once_and_again_after_each_change(provider: Provider) -> None:
+async def test_all_states_come_at_once_and_then_those_that_changed(provider: Provider) -> None:
     one, two = Changing("one"), Changing("two")
     provider.register(one)
     provider.register(two)
@@ -219,7 +221,39 @@ async def test_the_state_comes_at_once_and_again_after_each_change(provider: Pro
             second = await anext(states)
 
     assert {name: context.context_prompt for name, context in first.items()} == {"one": "one: 0", "two": "two: 0"}
-    assert {name: context.context_prompt for name, context in second.items()} == {"one": "one: 0", "two": "two: 1"}
+    assert {name: context.context_prompt for name, context in second.items()} == {"two": "two: 1"}
+
+
+async def test_changes_at_the_same_moment_are_told_once(provider: Provider) -> None:
+    one, two = Changing("one"), Changing("two")
+    provider.register(one)
+    provider.register(two)
+
+    with fail_after(60):
+        async with watching(provider) as states:
+            await anext(states)
+            for _ in range(10):
+                one.change()
+            two.change()
+            told = await anext(states)
+
+    assert {name: context.context_prompt for name, context in told.items()} == {"one": "one: 10", "two": "two: 1"}
+
+
+async def test_a_state_that_is_as_it_was_is_not_told_again(provider: Provider) -> None:
+    one, two = Changing("one"), Changing("two")
+    provider.register(one)
+    provider.register(two)
+
+    with fail_after(60):
+        async with watching(provider) as states:
+            await anext(states)
+            one.has_changed.put_nowait(True)
+            await asyncio.sleep(0.1)
+            two.change()
+            told = await anext(states)
+
+    assert list(told) == ["two"]
 
 
 async def test_services_that_never_change_are_told_once(provider: Provider) -> None:
@@ -244,7 +278,8 @@ async def test_one_service_that_cannot_be_watched_breaks_nothing(
             good.change()
             second = await anext(states)
 
-    assert list(first) == list(second) == ["bad", "good"]
+    assert list(first) == ["bad", "good"]
+    assert list(second) == ["good"]
     assert second["good"].context_prompt == "good: 1"
     assert "bad" in caplog.text
 

@@ -43,7 +43,7 @@ async def test_a_tool_name_is_taken_once_over_all_services(provider: Provider) -
 async def test_an_unregistered_service_is_closed_and_its_names_are_free(provider: Provider) -> None:
     diary: list[str] = []
     provider.register(EchoLoading(diary))
-    await provider.available_tools(CALL)
+    await provider.open_all()
 
     await provider.unregister("echo")
 
@@ -69,7 +69,7 @@ async def test_services_are_closed_in_reverse_order(provider: Provider) -> None:
     diary: list[str] = []
     for name in ("one", "two", "three"):
         provider.register(Loading(name, diary))
-    await provider.available_tools(CALL)
+    await provider.open_all()
     opened = [line.removeprefix("load ") for line in diary]
     diary.clear()
 
@@ -89,7 +89,7 @@ async def test_each_status_has_its_reason(provider: Provider) -> None:
     provider.register(Watched("good", []))
     provider.register(Loading("bad", [], failures=1))
     waiting = provider.status["good"]
-    await provider.available_tools(CALL)
+    await provider.open_all()
 
     assert waiting.state == seen[0].state == "loading"
     assert provider.status["good"].state == "ready"
@@ -116,10 +116,20 @@ async def test_a_service_that_fails_to_open_says_why_and_is_tried_again(
     assert "Service echo cannot be opened" in caplog.text
 
 
-async def test_only_ready_services_offer_tools(provider: Provider) -> None:
+async def test_tools_are_listed_without_opening_their_service(provider: Provider) -> None:
+    diary: list[str] = []
+    provider.register(EchoLoading(diary))
+
+    assert len(await provider.available_tools(CALL)) == 3
+    assert diary == []
+
+
+async def test_a_service_that_could_not_be_opened_offers_no_tools_until_it_can(provider: Provider) -> None:
     provider.register(EchoLoading([], failures=1))
+    await provider.open_all()
 
     assert await provider.available_tools(CALL) == []
+    await provider.open_all()
     assert len(await provider.available_tools(CALL)) == 3
 
 
@@ -134,7 +144,7 @@ async def test_one_service_that_fails_to_close_does_not_keep_the_others_open(
 
     provider.register(Loading("one", diary))
     provider.register(Stubborn("two", diary))
-    await provider.available_tools(CALL)
+    await provider.open_all()
 
     await provider.close()
 
@@ -156,7 +166,7 @@ async def test_a_service_that_only_loads_is_loaded(provider: Provider) -> None:
 
     provider.register(OnlyLoads("one"))
     provider.register(OnlyUnloads("two"))
-    await provider.available_tools(CALL)
+    await provider.open_all()
     await provider.close()
 
     assert diary == ["load", "unload"]

@@ -19,7 +19,9 @@ from madang.server import clients
 from madang.server.clients import KNOWN_CLIENTS, Delivery, KnownClient, delivery, elicits, known_client
 from madang.server.mapping import APP_MIME_TYPE, UI_EXTENSION
 from madang.server.mcp import McpServer
+from madang.services import builtin_services
 from madang.settings import Settings
+from tests.asking import NO_FOLDERS
 from tests.wires import Wire, open_wire
 
 APPS = {UI_EXTENSION: {"mimeTypes": [APP_MIME_TYPE]}}
@@ -184,7 +186,7 @@ async def test_a_page_declared_by_an_agent_that_reads_data_comes_without_it(tmp_
 async def test_a_tool_that_came_back_with_another_schema_is_listed_with_it(tmp_path: Path, era: str) -> None:
     async with connected(tmp_path, "some-program", era) as (client, madang):
         first = {tool.name for tool in (await client.list_tools()).tools}
-        service = madang.provider._services["planning"]
+        (service,) = [one for one in builtin_services(madang.database, NO_FOLDERS) if one.metadata.name == "planning"]
         await madang.provider.unregister("planning")
         for tool in service.tools:
             object.__setattr__(tool, "description", "Changed.")

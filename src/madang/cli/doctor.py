@@ -62,7 +62,7 @@ async def _findings(settings: Settings) -> AsyncIterator[Finding]:
     yield _privacy("Data folder", settings.data_dir, 0o700)
     yield _disk(settings)
     async with open_madang(settings) as madang:
-        await madang.provider.available_tools(madang.call("command"))
+        await madang.provider.open_all()
         for name, status in madang.provider.status.items():
             metadata = madang.provider.get_service_metadata(name)
             # A service that this platform does not have yet is no fault of the installation.

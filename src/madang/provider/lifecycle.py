@@ -1,4 +1,4 @@
-"""Opening services on their first use and closing them in reverse order."""
+"""Opening services on their first use and closing them in reverse order, none of them waiting long for another."""
 
 from __future__ import annotations
 
@@ -9,79 +9,131 @@ from madang.core.errors import MadangError, Unavailable
 from madang.core.phrases import say
 from madang.core.service import Service, ServiceStatus
 from madang.core.texts import one_line
+from madang.provider.hooks import abandon, bounded
 
 logger = logging.getLogger(__name__)
 
 
 class Lifecycle:
-    """Tracks which services are open. A service that failed to open is retried at its next use."""
+    """Tracks which services are open. A service that failed to open is retried at its next use.
 
-    def __init__(self) -> None:
+    A service is loaded by a task of its own, once for all that want it: a caller that gives up does not interrupt it.
+    """
+
+    def __init__(self, hook_limit_s: float) -> None:
+        self._hook_limit_s = hook_limit_s
         self._status: dict[str, ServiceStatus] = {}
         self._opened: list[Service] = []
-        self._locks: dict[str, asyncio.Lock] = {}
+        self._loading: dict[str, asyncio.Task[None]] = {}
 
     @property
     def status(self) -> dict[str, ServiceStatus]:
         return dict(self._status)
 
+    def state(self, service: Service) -> str:
+        return self._status[service.metadata.name].state
+
     def add(self, service: Service) -> None:
         name = service.metadata.name
-        self._locks[name] = asyncio.Lock()
         if service.metadata.is_supported:
             self._status[name] = ServiceStatus("loading", "waits for its first use")
         else:
             self._status[name] = ServiceStatus("error", str(_unsupported(name)))
 
     async def open(self, service: Service) -> None:
-        """Make sure that `service` is open.
+        """Make sure that `service` is open, however long it takes: the caller sets a limit.
 
         Raises:
             Unavailable: it cannot be opened; its status has the reason.
         """
-        name = service.metadata.name
+        if self.state(service) != "ready":
+            await asyncio.shield(self._load_task(service))
+
+    async def open_soon(self, service: Service) -> bool:
+        """Open a service if that is done within the limit, and tell whether it is open.
+
+        One that was late once is not waited for again until it is open.
+        """
+        if self.state(service) == "ready":
+            return True
         if not service.metadata.is_supported:
-            raise _unsupported(name)
-        if self._status[name].state == "ready":
-            return
-        async with self._locks[name]:
-            if self._status[name].state == "ready":
-                return
-            self._status[name] = ServiceStatus("loading", "is being opened")
-            try:
-                await service.load()
-            except Exception as error:
-                reason = one_line(str(error)) or type(error).__name__
-                self._status[name] = ServiceStatus("error", reason)
-                # Its tools are missing from every list now; only this line says why.
-                is_expected = isinstance(error, MadangError)
-                logger.error("Service %s cannot be opened: %s", name, reason, exc_info=not is_expected)
-                raise Unavailable(
-                    say("The service '{name}' cannot be opened: {reason}", name=name, reason=reason),
-                    hint=error.hint if isinstance(error, MadangError) else None,
-                ) from error
-            self._status[name] = ServiceStatus("ready", "since its first use")
-            self._opened.append(service)
+            return False
+        name = service.metadata.name
+        is_late = self.state(service) == "error" and name in self._loading
+        task = self._load_task(service)
+        done, _ = await asyncio.wait({task}, timeout=0 if is_late else self._hook_limit_s)
+        if not done and not is_late:
+            reason = f"is not open after {self._hook_limit_s:g} s; it goes on"
+            self._status[name] = ServiceStatus("error", reason)
+            logger.error("Service %s %s", name, reason)
+        return self.state(service) == "ready"
+
+    def retry(self, service: Service) -> None:
+        """Start to open a service that failed, unless that is under way, and wait for nothing."""
+        if self.state(service) == "error" and service.metadata.is_supported:
+            self._load_task(service)
 
     async def remove(self, service: Service) -> None:
         """Close one service and drop its status."""
+        name = service.metadata.name
+        if name in self._loading:
+            abandon(self._loading.pop(name))
         if service in self._opened:
             self._opened.remove(service)
             await self._close(service)
-        del self._status[service.metadata.name], self._locks[service.metadata.name]
+        del self._status[name]
 
     async def close(self) -> None:
         """Close the open services, last opened first; a failure is logged and does not keep the others open."""
+        while self._loading:
+            abandon(self._loading.popitem()[1])
         while self._opened:
             service = self._opened.pop()
             await self._close(service)
             self._status[service.metadata.name] = ServiceStatus("loading", "closed")
 
+    def _load_task(self, service: Service) -> asyncio.Task[None]:
+        name = service.metadata.name
+        if not service.metadata.is_supported:
+            raise _unsupported(name)
+        task = self._loading.get(name)
+        if task is None:
+            task = self._loading[name] = asyncio.create_task(self._load(service))
+            task.add_done_callback(_retrieve)
+        return task
+
+    async def _load(self, service: Service) -> None:
+        name = service.metadata.name
+        self._status[name] = ServiceStatus("loading", "is being opened")
+        try:
+            await service.load()
+        except Exception as error:
+            reason = one_line(str(error)) or type(error).__name__
+            self._status[name] = ServiceStatus("error", reason)
+            # Its tools are missing from every list now; only this line says why.
+            is_expected = isinstance(error, MadangError)
+            logger.error("Service %s cannot be opened: %s", name, reason, exc_info=not is_expected)
+            raise Unavailable(
+                say("The service '{name}' cannot be opened: {reason}", name=name, reason=reason),
+                hint=error.hint if isinstance(error, MadangError) else None,
+            ) from error
+        else:
+            self._status[name] = ServiceStatus("ready", "since its first use")
+            self._opened.append(service)
+        finally:
+            self._loading.pop(name, None)
+
     async def _close(self, service: Service) -> None:
         try:
-            await service.unload()
+            await bounded(service.unload(), self._hook_limit_s)
         except Exception:
             logger.exception("Service %s failed to close", service.metadata.name)
+
+
+def _retrieve(task: asyncio.Task[None]) -> None:
+    """Look at the outcome of a load that nobody waits for any more: its status and the log have it."""
+    if not task.cancelled():
+        task.exception()
 
 
 def _unsupported(name: str) -> Unavailable:

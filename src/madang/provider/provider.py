@@ -1,6 +1,8 @@
-"""The provider: finds a tool, checks the assistant's grant, runs the tool under its time limit, logs and audits it.
+"""The provider: the one door to the services.
 
-It is the only place for each of these. Doors translate and decide nothing; services know nothing of one another.
+It finds a tool, checks the assistant's grant, the audience and the policy, runs the tool under its time limit, logs and
+audits it, and is the only place for each of these. Doors translate and decide nothing; services know nothing of one
+another.
 """
 
 from __future__ import annotations
@@ -9,27 +11,27 @@ import asyncio
 import logging
 import secrets
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from dataclasses import replace
 from functools import reduce
 from typing import Any
 
 from madang.core.calls import Call, assistant_missing
-from madang.core.errors import ContextMissing, InvalidCursor, MadangError, NotGranted, TimedOut, ToolError, UnknownTool
+from madang.core.errors import InvalidCursor, MadangError, NotGranted, TimedOut, ToolError, Unavailable, UnknownTool
+from madang.core.pauses import PauseRecord
 from madang.core.phrases import Phrase, layout, say
 from madang.core.resources import Resource, ResourceList, ResourceTemplate
 from madang.core.results import Reply, ToolResult
-from madang.core.service import (
-    ActiveSession,
-    Service,
-    ServiceContext,
-    ServiceMetadata,
-    ServiceStatus,
-)
+from madang.core.service import ActiveSession, Service, ServiceContext, ServiceMetadata, ServiceStatus
 from madang.core.suggestions import did_you_mean
 from madang.core.texts import one_line
-from madang.core.tools import DEFAULT_TIME_LIMIT_S, MethodTool, Tool, ToolSchemas
+from madang.core.tools import DEFAULT_TIME_LIMIT_S, Tool, ToolSchemas
+from madang.provider.contexts import Contexts
+from madang.provider.grants import FixedGrants, Grants, is_granted
+from madang.provider.hooks import HOOK_LIMIT_S, bounded
 from madang.provider.lifecycle import Lifecycle
+from madang.provider.policy import AllowAll, Decision, Policy, check_audience, refusal
+from madang.provider.registry import Registry
 from madang.provider.streams import ValueT, merge_streams
 from madang.rendering.catalogue import translator
 from madang.rendering.replies import error_reply, render_text, reply
@@ -54,21 +56,21 @@ class Provider:
         self,
         audit: AuditLog,
         *,
-        grants: Mapping[str, Sequence[str]] | None = None,
+        grants: Grants | None = None,
+        policy: Policy | None = None,
         schemas: Mapping[str, ToolSchemas] | None = None,
         time_limit_s: float = DEFAULT_TIME_LIMIT_S,
+        hook_limit_s: float = HOOK_LIMIT_S,
     ) -> None:
-        """`grants` names the services each listed assistant may use; an assistant that is not listed may use all.
-
-        `schemas` are prebuilt, by the name of the tool; a tool without an entry builds its own on first use.
-        """
+        """`schemas` are prebuilt, by the name of the tool; a tool without an entry builds its own on first use."""
         self._audit = audit
-        self._grants = {assistant: frozenset(names) for assistant, names in (grants or {}).items()}
-        self._schemas = schemas or {}
+        self._grants = grants or FixedGrants({})
+        self._policy = policy or AllowAll()
         self._time_limit_s = time_limit_s
-        self._services: dict[str, Service] = {}
-        self._tools: dict[str, tuple[Service, Tool]] = {}
-        self._lifecycle = Lifecycle()
+        self._hook_limit_s = hook_limit_s
+        self._registry = Registry(schemas or {})
+        self._lifecycle = Lifecycle(hook_limit_s)
+        self._contexts = Contexts(self._lifecycle, hook_limit_s)
 
     def register(self, service: Service) -> None:
         """Add a service. It is opened when it is first used.
@@ -76,25 +78,16 @@ class Provider:
         Raises:
             ValueError: its name or one of its tools is taken: names inside texts must mean one tool.
         """
-        name = service.metadata.name
-        duplicates = [tool.name for tool in service.tools if tool.name in self._tools]
-        if duplicates:
-            raise ValueError(f"Cannot register {name!r}: tools taken: {duplicates}")
-        if name in self._services:
-            raise ValueError(f"Cannot register {name!r}: name is taken")
-        self._services[name] = service
+        self._registry.add(service)
         self._lifecycle.add(service)
-        for tool in service.tools:
-            if isinstance(tool, MethodTool) and tool.name in self._schemas:
-                tool = replace(tool, schemas=self._schemas[tool.name])
-            self._tools[tool.name] = service, tool
 
     async def unregister(self, name: str) -> None:
         """Close a service and forget it and its tools."""
-        service = self._services.pop(name)
-        for tool in service.tools:
-            del self._tools[tool.name]
-        await self._lifecycle.remove(service)
+        await self._lifecycle.remove(self._registry.remove(name))
+
+    async def open_all(self) -> None:
+        """Open every service, as far as it can be done within the limit: for those who want to see their status."""
+        await asyncio.gather(*(self._lifecycle.open_soon(service) for service in self._registry))
 
     async def close(self) -> None:
         """Close all services in reverse order, then the audit trail."""
@@ -107,25 +100,33 @@ class Provider:
         return self._lifecycle.status
 
     def get_service_metadata(self, name: str) -> ServiceMetadata | None:
-        service = self._services.get(name)
+        service = self._registry.get(name)
         return service.metadata if service else None
 
     def instructions(self, call: Call) -> str:
         """Return how models use the services that the call's assistant may use, without those that cannot be opened."""
-        status = self._lifecycle.status
-        usable = [service for service in self._services.values() if self._may_use(call, service)]
-        texts = [one.metadata.instructions for one in usable if status[one.metadata.name].state != "error"]
+        usable = self._granted(self._grants.known_services(call))
+        texts = [one.metadata.instructions for one in usable if self._lifecycle.state(one) != "error"]
         return " ".join(filter(None, texts))
 
     def find_tool(self, name: str) -> Tool | None:
         """Return a tool by its bare or qualified name (`playbook__get_playbook`)."""
-        entry = self._find(name)
+        entry = self._registry.find(name)
         return entry[1] if entry else None
 
     async def available_tools(self, call: Call) -> list[Tool]:
-        """Return the tools of the services that are ready and that the call's assistant may use."""
-        ready = await self._ready(call)
-        return [self._tools[tool.name][1] for service in ready for tool in service.tools]
+        """Return the tools that the call's assistant may use and its actor may call.
+
+        Tools are declared, so no service is opened for it, and none is waited for. One that could not be opened is left
+        out, and opened once more behind the scenes.
+        """
+        tools: list[Tool] = []
+        for service in await self._usable(call):
+            if self._lifecycle.state(service) == "error":
+                self._lifecycle.retry(service)
+            else:
+                tools += self._registry.tools(service)
+        return [tool for tool in tools if check_audience(call, tool).verdict == "allow"]
 
     async def execute_tool(self, call: Call, name: str, arguments: Mapping[str, Any]) -> Reply:
         """Run a tool and answer in the language and form of this call's reader. A `ToolError` becomes a reply too.
@@ -133,34 +134,53 @@ class Provider:
         Raises:
             UnknownTool, NotGranted: there is no such tool, or this assistant may not use it.
         """
-        entry = self._find(name)
+        entry = self._registry.find(name)
         if entry is None:
             self._record(call, name[:MAX_TOOL_NAME_CHARS], "", arguments, UnknownTool.code)
             raise self.unknown_tool(call, name)
         service, tool = entry
-        if not self._may_use(call, service):
-            self._record(call, tool.name, tool.effect, arguments, NotGranted.code)
+        if not is_granted(service.metadata, await self._grants.services(call)):
+            self._record(call, tool.name, tool.effect, arguments, NotGranted.code, decision="deny")
             raise _not_granted(call, service)
         started_s = time.perf_counter()
-        outcome, size_bytes = "cancelled", 0
+        outcome, size_bytes, decision = "cancelled", 0, ""
         try:
-            answer = await self._answer(call, service, tool, arguments)
+            verdict = await self._decide(call, tool, arguments)
+            decision = verdict.verdict
+            answer = await self._answer(call, service, tool, arguments, verdict)
             outcome, size_bytes = answer.error_code or "ok", len(answer.text.encode())
         finally:
             elapsed_ms = (time.perf_counter() - started_s) * 1000
-            self._record(call, tool.name, tool.effect, arguments, outcome, size_bytes, elapsed_ms)
+            self._record(call, tool.name, tool.effect, arguments, outcome, size_bytes, elapsed_ms, decision)
         return answer
+
+    async def outcome(self, call: Call, pause: PauseRecord) -> Reply:
+        """Return what a pause led to, as the result of the call that opened it. It is no call, and not audited."""
+        service = self._registry.get(pause.service)
+        try:
+            if service is None:
+                raise Unavailable(say("The service '{name}' is not there any more.", name=pause.service))
+            result = await bounded(self._outcome(service, call, pause), self._time_limit_s)
+            return reply(pause.service, pause.tool, call, result)
+        except ToolError as error:
+            return error_reply(pause.service, pause.tool, call, error)
+        except TimeoutError:
+            return error_reply(pause.service, pause.tool, call, _timed_out(self._time_limit_s))
+        except Exception:
+            return error_reply(pause.service, pause.tool, call, _internal_error(pause.tool))
 
     def unknown_tool(self, call: Call, name: str) -> UnknownTool:
         """Return the error for a tool that does not exist, with the names that this call's assistant may have meant."""
-        usable = (tool.name for service, tool in self._tools.values() if self._may_use(call, service))
+        usable = self._granted(self._grants.known_services(call))
+        names = (tool.name for service in usable for tool in self._registry.tools(service))
         message = say("There is no tool '{name}'.", name=name[:MAX_TOOL_NAME_CHARS])
-        return UnknownTool(message, hint=did_you_mean(name.rpartition("__")[2], usable))
+        return UnknownTool(message, hint=did_you_mean(name.rpartition("__")[2], names))
 
     async def switch_context(self, active: ActiveSession | None) -> None:
         """Tell every ready service which session the person is in; a failure is logged and affects no other service."""
-        ready = [service for name, service in self._services.items() if self._lifecycle.status[name].state == "ready"]
-        outcomes = await asyncio.gather(*(service.switch_context(active) for service in ready), return_exceptions=True)
+        ready = [service for service in self._registry if self._lifecycle.state(service) == "ready"]
+        switches = (bounded(service.switch_context(active), self._hook_limit_s) for service in ready)
+        outcomes = await asyncio.gather(*switches, return_exceptions=True)
         for service, outcome in zip(ready, outcomes, strict=True):
             if isinstance(outcome, asyncio.CancelledError):
                 raise outcome
@@ -169,19 +189,15 @@ class Provider:
 
     async def service_contexts(self, call: Call) -> dict[str, ServiceContext]:
         """Return each service's context in this call's session; one that fails gets a text that says so."""
-        ready = await self._ready(call)
-        contexts = await asyncio.gather(*(_context(service, call) for service in ready))
-        names = [service.metadata.name for service in ready]
-        return {name: context for name, context in zip(names, contexts, strict=True) if context is not None}
+        return await self._contexts.read(call, await self._usable(call))
 
     async def watch_contexts(self, call: Call) -> AsyncGenerator[dict[str, ServiceContext], None]:
-        """Yield the contexts of all services, and again after each change, in any process."""
-        services = await self._ready(call)
-        changes = merge_streams([_watched(service, service.changes, call) for service in services])
-        await anext(changes, None)  # every service is watched from here on, so no change is missed
-        yield await self.service_contexts(call)
-        async for _ in changes:
-            yield await self.service_contexts(call)
+        """Yield the contexts of all services, then, after changes in any process, the contexts that changed.
+
+        Changes at the same moment are coalesced, and a context that is as it was is not told again.
+        """
+        async for contexts in self._contexts.watch(call, await self._usable(call)):
+            yield contexts
 
     async def list_resources(self, call: Call, cursor: str = "") -> ResourceList:
         """Return one page of the resources of all services; its `after` is the cursor of the next page.
@@ -238,24 +254,24 @@ class Provider:
             filter(None, (prompt if isinstance(prompt, str) else render_text(prompt, translate) for prompt in prompts))
         )
 
-    def _find(self, name: str) -> tuple[Service, Tool] | None:
-        entry = self._tools.get(name)
-        if entry is None and "__" in name:
-            service_name, _, tool_name = name.partition("__")
-            entry = self._tools.get(tool_name)
-            if entry is not None and service_name not in entry[0].metadata.names:
-                return None
-        return entry
+    async def _usable(self, call: Call) -> list[Service]:
+        return self._granted(await self._grants.services(call))
 
-    def _may_use(self, call: Call, service: Service) -> bool:
-        granted = self._grants.get(call.assistant_id or "")
-        return granted is None or not granted.isdisjoint(service.metadata.names)
+    def _granted(self, services: frozenset[str] | None) -> list[Service]:
+        return [service for service in self._registry if is_granted(service.metadata, services)]
 
     async def _ready(self, call: Call) -> list[Service]:
-        usable = [service for service in self._services.values() if self._may_use(call, service)]
-        await asyncio.gather(*(self._lifecycle.open(service) for service in usable), return_exceptions=True)
-        status = self._lifecycle.status
-        return [service for service in usable if status[service.metadata.name].state == "ready"]
+        usable = await self._usable(call)
+        await asyncio.gather(*(self._lifecycle.open_soon(service) for service in usable))
+        return [service for service in usable if self._lifecycle.state(service) == "ready"]
+
+    async def _decide(self, call: Call, tool: Tool, arguments: Mapping[str, Any]) -> Decision:
+        decision = check_audience(call, tool)
+        return decision if decision.verdict == "deny" else await self._policy.decide(call, tool, arguments)
+
+    async def _outcome(self, service: Service, call: Call, pause: PauseRecord) -> ToolResult[Any]:
+        await self._lifecycle.open(service)
+        return await service.outcome(call, pause)
 
     def _record(
         self,
@@ -266,14 +282,19 @@ class Provider:
         outcome: str,
         size_bytes: int = 0,
         elapsed_ms: float = 0.0,
+        decision: str = "",
     ) -> None:
         """Record a call and its outcome: one line in the log, one row in the audit log."""
         session = one_line(call.session_id or "")
         logger.info("%s %s %.1f ms (%s, %s)", one_line(tool), outcome, elapsed_ms, call.door, session)
         self._audit.record(AuditEntry(call, tool, effect, arguments, outcome, size_bytes, elapsed_ms))
 
-    async def _answer(self, call: Call, service: Service, tool: Tool, arguments: Mapping[str, Any]) -> Reply:
+    async def _answer(
+        self, call: Call, service: Service, tool: Tool, arguments: Mapping[str, Any], decision: Decision
+    ) -> Reply:
         try:
+            if decision.verdict != "allow":
+                raise refusal(tool, decision)
             result = await self._run(call, service, tool, arguments)
             if tool.joins_contexts and call.door in ("mcp-stdio", "mcp-http"):
                 result = replace(result, next=[*result.next, *await self._summaries(call, besides=service)])
@@ -305,10 +326,14 @@ class Provider:
                 await self._lifecycle.open(service)
                 return await tool.run(call, arguments)
         except TimeoutError:
-            raise TimedOut(
-                say("The call took longer than {limit:g} s and was given up.", limit=limit_s),
-                hint=say("It may still have been done: look before you call again."),
-            ) from None
+            raise _timed_out(limit_s) from None
+
+
+def _timed_out(limit_s: float) -> TimedOut:
+    return TimedOut(
+        say("The call took longer than {limit:g} s and was given up.", limit=limit_s),
+        hint=say("It may still have been done: look before you call again."),
+    )
 
 
 def _in_one_line(first: Phrase, second: Phrase) -> Phrase:
@@ -325,20 +350,6 @@ async def _watched(
     except Exception as error:
         exc_info = not isinstance(error, MadangError)
         logger.error("%s cannot be watched: %s", service.metadata.name, one_line(str(error)), exc_info=exc_info)
-
-
-async def _context(service: Service, call: Call) -> ServiceContext | None:
-    name = service.metadata.name
-    try:
-        context = await service.get_service_context(call)
-    except ContextMissing:
-        return ServiceContext("")  # a call without a session has no state to tell, and that is no failure
-    except Exception as error:
-        if not isinstance(error, MadangError):
-            logger.exception("get_service_context failed for %s", name)
-        text = [say("# {service}: its state cannot be read now.", service=name)]
-        return ServiceContext(text, {"error": str(error) if isinstance(error, MadangError) else "internal"})
-    return ServiceContext(context) if isinstance(context, str) else context
 
 
 def _not_granted(call: Call, service: Service) -> NotGranted:

@@ -1,0 +1,67 @@
+"""The policy: whether a call that its assistant may make is made now, or only after the person has agreed, or never."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+from madang.core.calls import Call
+from madang.core.errors import Denied, ToolError
+from madang.core.phrases import Phrase, say
+from madang.core.tools import Tool
+
+Verdict = Literal["allow", "ask", "deny"]
+
+
+class ApprovalRequired(ToolError):
+    """The person has to agree first. No tool call decides that: a run opens a pause for it, others are refused."""
+
+    code = "approval_required"
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What the policy says to one call, and why, in words for whoever called."""
+
+    verdict: Verdict
+    reason: Phrase | None = None
+
+
+ALLOWED = Decision("allow")
+
+
+class Policy(Protocol):
+    """Decides over calls, between the assistant's grant and the tool."""
+
+    async def decide(self, call: Call, tool: Tool, arguments: Mapping[str, Any]) -> Decision: ...
+
+
+class AllowAll:
+    """Allows every call: the policy of doors behind which another program asks its person."""
+
+    async def decide(self, call: Call, tool: Tool, arguments: Mapping[str, Any]) -> Decision:
+        return ALLOWED
+
+
+def check_audience(call: Call, tool: Tool) -> Decision:
+    """Keep our own model from the person's tools: it would answer its own questions.
+
+    Behind MCP we cannot know who calls, so there the audience only decides which tools are listed.
+    """
+    if tool.audience == "person" and call.actor == "model":
+        return Decision("deny", say("'{tool}' is for the person, not for the model.", tool=tool.name))
+    return ALLOWED
+
+
+def refusal(tool: Tool, decision: Decision) -> ToolError:
+    """Return the error of a call that was not allowed."""
+    if decision.verdict == "ask":
+        return ApprovalRequired(
+            decision.reason or say("'{tool}' needs the person's approval first.", tool=tool.name),
+            hint=say("Ask the person to approve it, and call again then."),
+        )
+    return Denied(
+        decision.reason or say("'{tool}' is not allowed here.", tool=tool.name),
+        hint=say("Go on without it, or ask the person what they want instead."),
+    )
