@@ -110,7 +110,7 @@ async def test_nothing_can_be_written_for_another_user(database: PostgresDatabas
     await fill(database, store)
 
     async def forge(tx: Transaction) -> None:
-        await tx.run("INSERT INTO plan VALUES (?1, 's', 't', '{}')", ANN.user_id)
+        await tx.run("INSERT INTO plan VALUES (?1, 's', '{}')", ANN.user_id)
 
     async def destroy(tx: Transaction) -> list[int]:
         return [await tx.run(f"DELETE FROM {name}") for name in ("playbook", "plan", "audit", "playbook_owner_row")]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from madang.core.errors import ContextMissing
-from madang.core.ids import LOCAL_USER, MAIN_THREAD, AssistantId, SessionId, ThreadId, UserId
+from madang.core.ids import LOCAL_USER, AssistantId, SessionId, UserId
 from madang.core.phrases import say
 
 Locale = Literal["en", "ko"]
@@ -31,7 +31,6 @@ class Call:
     assistant_id: AssistantId | None = None
     session_id: SessionId | None = None
     user_id: UserId = LOCAL_USER
-    thread_id: ThreadId = MAIN_THREAD
     locale: Locale = "en"
     pages: PageMode = "embedded"
     door: Door = "python"

@@ -10,10 +10,8 @@ from madang.core.limits import MAX_NAME_CHARS
 UserId = NewType("UserId", str)
 AssistantId = NewType("AssistantId", str)
 SessionId = NewType("SessionId", str)
-ThreadId = NewType("ThreadId", str)
 
 LOCAL_USER = UserId("local")
-MAIN_THREAD = ThreadId("main")
 
 # Names come from command lines and request metadata and end up in texts and logs: printable, bounded, no padding.
 _NAME = re.compile(rf"[^\s\x00-\x1f\x7f](?:[^\x00-\x1f\x7f]{{0,{MAX_NAME_CHARS - 2}}}[^\s\x00-\x1f\x7f])?")
@@ -31,7 +29,7 @@ def new_id() -> str:
 
 
 def is_name(text: object) -> bool:
-    """Tell whether `text` can name an assistant, a session or a thread."""
+    """Tell whether `text` can name an assistant or a session."""
     if not isinstance(text, str) or not _NAME.fullmatch(text):
         return False
     return not any("\ud800" <= character <= "\udfff" for character in text)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from inline_snapshot import snapshot
 
-from madang.core.ids import AssistantId, SessionId, ThreadId, UserId
+from madang.core.ids import AssistantId, SessionId, UserId
 from madang.core.results import Reply
 from tests.asking import Asker
 
@@ -304,12 +304,11 @@ async def test_ids_may_be_strings_of_digits_and_what_is_optional_null(asker: Ask
     assert cleared.data["removed"] == [1, 2]
 
 
-async def test_a_plan_belongs_to_a_session_a_thread_and_a_user(asker: Asker) -> None:
+async def test_a_plan_belongs_to_a_session_and_a_user(asker: Asker) -> None:
     await given_a_plan(asker)
 
     others = [
         asker.with_call(session_id=SessionId("other")),
-        asker.with_call(thread_id=ThreadId("side")),
         asker.with_call(user_id=UserId("somebody")),
     ]
     same = await asker.with_call(assistant_id=AssistantId("other")).done("get_current_state")

@@ -15,7 +15,7 @@ from madang.storage.database import Database
 
 
 class PlanningService(Service):
-    """Keeps the plan of each session and thread."""
+    """Keeps the plan of each session."""
 
     metadata = ServiceMetadata(
         name="planning",

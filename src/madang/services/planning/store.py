@@ -1,4 +1,4 @@
-"""What the planning service keeps: one plan per session and thread, as one row that is replaced as a whole."""
+"""What the planning service keeps: one plan per session, as one row that is replaced as a whole."""
 
 from __future__ import annotations
 
@@ -19,6 +19,17 @@ MIGRATIONS = MigrationSet(
           PRIMARY KEY (user_id, session_id, thread_id)
         ) WITHOUT ROWID
         """,
+        # Threads are gone. No door ever named one but 'main'; plans of others are not copied, because nothing could
+        # read or delete them any more.
+        """
+        CREATE TABLE plan_new (
+          user_id TEXT, session_id TEXT, document TEXT NOT NULL,
+          PRIMARY KEY (user_id, session_id)
+        ) WITHOUT ROWID;
+        INSERT INTO plan_new SELECT user_id, session_id, document FROM plan WHERE thread_id = 'main';
+        DROP TABLE plan;
+        ALTER TABLE plan_new RENAME TO plan;
+        """,
     ),
     postgresql=(
         f"""
@@ -28,13 +39,20 @@ MIGRATIONS = MigrationSet(
         );
         {private_rows("plan")}
         """,
+        # As in the other dialect. FORCE is lifted for the DELETE: a migration has no user, so it would see no rows.
+        """
+        ALTER TABLE plan NO FORCE ROW LEVEL SECURITY;
+        DELETE FROM plan WHERE thread_id <> 'main';
+        ALTER TABLE plan FORCE ROW LEVEL SECURITY;
+        ALTER TABLE plan DROP CONSTRAINT plan_pkey, DROP thread_id, ADD PRIMARY KEY (user_id, session_id);
+        """,
     ),
 )
 
 DetailT = TypeVar("DetailT")
 
 _EMPTY = Plan()
-_BY_KEY = "SELECT document FROM plan WHERE user_id = ?1 AND session_id = ?2 AND thread_id = ?3"
+_BY_KEY = "SELECT document FROM plan WHERE user_id = ?1 AND session_id = ?2"
 
 
 class PlanStore:
@@ -47,7 +65,7 @@ class PlanStore:
         await self._database.prepare(MIGRATIONS)
 
     async def get(self, call: Call) -> Plan:
-        """Return the plan of the call's session and thread; without a row it is empty."""
+        """Return the plan of the call's session; without a row it is empty."""
         rows = await self._database.find(_BY_KEY, *_key(call), user_id=call.user_id)
         return _plan(rows[0] if rows else None)
 
@@ -61,8 +79,8 @@ class PlanStore:
         async def work(tx: Transaction) -> tuple[Plan, DetailT]:
             plan, outcome = change(_plan(await tx.one(_BY_KEY, *key)))
             await tx.run(
-                "INSERT INTO plan VALUES (?1, ?2, ?3, ?4) "
-                "ON CONFLICT (user_id, session_id, thread_id) DO UPDATE SET document = excluded.document",
+                "INSERT INTO plan VALUES (?1, ?2, ?3) "
+                "ON CONFLICT (user_id, session_id) DO UPDATE SET document = excluded.document",
                 *key,
                 plan.model_dump_json(),
             )
@@ -76,11 +94,11 @@ class PlanStore:
         return self._database.changes(_topic(_key(call)))
 
 
-def _key(call: Call) -> tuple[str, str, str]:
-    return call.user_id, call.session, call.thread_id
+def _key(call: Call) -> tuple[str, str]:
+    return call.user_id, call.session
 
 
-def _topic(key: tuple[str, str, str]) -> str:
+def _topic(key: tuple[str, str]) -> str:
     return topic("planning", *key)
 
 
