@@ -15,11 +15,14 @@ import pytest
 
 from madang.core.calls import Call
 from madang.core.ids import AssistantId, SessionId, UserId
-from madang.storage.audit import KEPT_ROWS, AuditEntry, AuditLog
+from madang.storage.audit import AUDIT_MIGRATIONS, KEPT_ROWS, AuditEntry, AuditLog
 from madang.storage.database import Database, MigrationSet, ResultT, Row, Transaction, Work
 from madang.storage.sqlite import SqliteDatabase
+from tests.storage.backends import BACK_ENDS
 
-CALL = Call(AssistantId("helper"), SessionId("monday"), door="mcp-stdio")
+CALL = Call(
+    AssistantId("helper"), SessionId("monday"), door="mcp-stdio", actor="model", run_id="run 1", call_id="call 1"
+)
 ENTRY = AuditEntry(CALL, "add_todo", "write", {"name": "x"}, "ok", 12, 3.14159)
 
 
@@ -30,8 +33,16 @@ async def database(tmp_path: Path) -> AsyncIterator[SqliteDatabase]:
     await database.close()
 
 
-async def rows(database: Database, columns: str = "*") -> list[Row]:
-    return await database.read(lambda tx: tx.all(f"SELECT {columns} FROM audit ORDER BY seq"))
+@pytest.fixture(params=["disk", "server"])
+async def each_database(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Database]:
+    database: Database = BACK_ENDS[request.param](tmp_path)
+    yield database
+    await database.close()
+
+
+async def rows(database: Database, columns: str = "*", user_id: UserId = CALL.user_id) -> list[Row]:
+    sql = f"SELECT {columns} FROM audit WHERE user_id = ?1 ORDER BY seq"
+    return await database.read(lambda tx: tx.all(sql, user_id), user_id=user_id)
 
 
 async def recorded(database: Database, arguments: Mapping[str, Any]) -> Row:
@@ -44,7 +55,7 @@ async def recorded(database: Database, arguments: Mapping[str, Any]) -> Row:
 
 async def test_a_call_becomes_one_row(database: SqliteDatabase) -> None:
     log = AuditLog(database)
-    log.record(ENTRY)
+    log.record(replace(ENTRY, decision="allow"))
     await log.close()
 
     (row,) = await rows(database)
@@ -60,6 +71,10 @@ async def test_a_call_becomes_one_row(database: SqliteDatabase) -> None:
         "ok",
         12,
         3.142,
+        "model",
+        "run 1",
+        "call 1",
+        "allow",
     )
     assert row[1].endswith("Z")
 
@@ -134,7 +149,8 @@ async def test_only_the_newest_rows_are_kept(database: SqliteDatabase) -> None:
     async def multiply(tx: Transaction) -> None:
         await tx.run(
             "WITH RECURSIVE counted(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM counted WHERE n < ?1) "
-            "INSERT INTO audit SELECT NULL, '', 'local', '', '', '', '', '', '', '', '', 0, 0 FROM counted",
+            "INSERT INTO audit SELECT NULL, '', 'local', '', '', '', '', '', '', '', '', 0, 0, '', '', '', '' "
+            "FROM counted",
             KEPT_ROWS + 50,
         )
 
@@ -205,3 +221,82 @@ async def test_rows_that_cannot_be_written_now_are_written_later(tmp_path: Path)
 
     assert await rows(database, "tool") == [("first",), ("second",)]
     await database.close()
+
+
+BAD_NAMES = {"half a surrogate pair": "\ud800", "NUL": "a\0b"}
+
+
+@pytest.mark.parametrize("kind", BAD_NAMES)
+async def test_a_name_that_a_database_refuses_is_noted_without_what_it_refuses(
+    each_database: Database, kind: str
+) -> None:
+    name = BAD_NAMES[kind]
+    call = replace(CALL, assistant_id=AssistantId(name), session_id=SessionId(name), run_id=name, call_id=name)
+    log = AuditLog(each_database)
+    log.record(replace(ENTRY, call=call, tool=name, arguments={name: name}))
+    log.record(ENTRY)
+    await log.close()
+
+    bad, good = await rows(each_database, "assistant_id, session_id, tool, run_id, call_id")
+    assert good == ("helper", "monday", "add_todo", "run 1", "call 1")
+    assert len(set(bad)) == 1
+    assert bad[0] in ("?", "a\N{REPLACEMENT CHARACTER}b")
+
+
+class Unreadable(Mapping[str, Any]):
+    """Arguments of which no row can be made."""
+
+    def __getitem__(self, key: str) -> Any:
+        raise KeyError(key)
+
+    def __iter__(self) -> Any:
+        raise RuntimeError("not to be read")
+
+    def __len__(self) -> int:
+        return 1
+
+
+async def test_one_bad_row_costs_no_other_and_is_not_retried(
+    each_database: Database, caplog: pytest.LogCaptureFixture
+) -> None:
+    log = AuditLog(each_database)
+    nobody = replace(CALL, user_id=UserId("\ud800"))
+    for number in range(20):
+        log.record(replace(ENTRY, tool=f"tool {number}"))
+        if number in (3, 4, 11):
+            log.record(replace(ENTRY, arguments=Unreadable()))
+        log.record(replace(ENTRY, call=replace(CALL, user_id=UserId("bob")), tool=f"tool {number}"))
+    log.record(replace(ENTRY, call=nobody))
+    log.record(replace(ENTRY, tool="last"))
+
+    await log._flush()
+
+    assert log._queue == []
+    names = [(f"tool {number}",) for number in range(20)]
+    assert await rows(each_database, "tool") == [*names, ("last",)]
+    assert await rows(each_database, "tool", UserId("bob")) == names
+    assert "3 audit rows were lost: the database refuses their values" in caplog.text
+    assert "1 audit rows were lost: the database refuses their values" in caplog.text
+    await log.close()
+
+
+async def test_rows_of_before_are_kept_and_say_nothing_of_who_acted(each_database: Database) -> None:
+    before = MigrationSet(AUDIT_MIGRATIONS.name, AUDIT_MIGRATIONS.sqlite[:1], AUDIT_MIGRATIONS.postgresql[:1])
+    await each_database.prepare(before)
+
+    async def insert(tx: Transaction) -> None:
+        await tx.run(
+            "INSERT INTO audit (at, user_id, door, tool, effect, arguments, arguments_sha256, outcome, answer_bytes, "
+            "took_ms) VALUES ('', 'local', 'python', 'old', 'read', '{}', '', 'ok', 1, 1.0)"
+        )
+
+    await each_database.write(insert, user_id=CALL.user_id)
+    await each_database.close()
+    log = AuditLog(each_database)
+    log.record(ENTRY)
+    await log.close()
+
+    assert await rows(each_database, "tool, actor, run_id, call_id, decision") == [
+        ("old", "", "", "", ""),
+        ("add_todo", "model", "run 1", "call 1", ""),
+    ]
