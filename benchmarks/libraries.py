@@ -113,8 +113,8 @@ def _fill(path: Path, library: Library) -> None:
             [(OWNER.user_id, f"assistant-{number}") for number in range(library.others)],
         )
         connection.executemany(
-            "INSERT INTO playbook (id, owner_no, version, created_at, updated_at, goal, initial_command, steps, "
-            "sort_key, search_text, workflow, success_criteria) VALUES (?, ?, 1, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO playbook (id, user_id, owner_no, version, created_at, updated_at, goal, initial_command, "
+            "steps, sort_key, search_text, workflow, success_criteria) VALUES (?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             _rows(library),
         )
         for _, sql in indexes:
@@ -137,7 +137,7 @@ def _rows(library: Library) -> Iterator[tuple[object, ...]]:
         command = CONTENT.initial_command.replace("0", str(number % 97))
         folded = f"{goal}\n{command}".casefold()
         yield (
-            *(id, owner_no, at, at, goal, command, steps),
+            *(id, OWNER.user_id, owner_no, at, at, goal, command, steps),
             *(goal.casefold(), folded, workflow.replace("{id}", id), criteria),
         )
 

@@ -28,13 +28,15 @@ ANN = replace(OWNER, user_id=UserId("ann"))
 BOB = replace(OWNER, user_id=UserId("bob"))
 
 _BY_ID = """
-SELECT owner.user_id, owner.assistant_id, goal, initial_command, workflow, success_criteria, created_at, updated_at,
-  version FROM playbook JOIN playbook_owner owner ON owner.no = playbook.owner_no WHERE playbook.id = $1
+SELECT owner.assistant_id, goal, initial_command, workflow, success_criteria, created_at, updated_at, version
+FROM playbook JOIN playbook_owner owner ON owner.user_id = playbook.user_id AND owner.no = playbook.owner_no
+WHERE playbook.user_id = $1 AND playbook.id = $2
 """
 _PAGE = """
 SELECT (SELECT total FROM playbook_owner WHERE user_id = $1 AND assistant_id = $2),
   id, goal, initial_command, steps, created_at, updated_at, version FROM playbook
-WHERE owner_no = (SELECT no FROM playbook_owner WHERE user_id = $1 AND assistant_id = $2) ORDER BY seq LIMIT $3
+WHERE user_id = $1 AND owner_no = (SELECT no FROM playbook_owner WHERE user_id = $1 AND assistant_id = $2)
+ORDER BY seq LIMIT $3
 """
 # Without the trigger: one transaction that updates one row a hundred thousand times would take minutes.
 _MULTIPLY = """
@@ -110,7 +112,7 @@ async def reads(effort: Effort) -> list[Finding]:
             await connection.execute("SELECT set_config('madang.user_id', $1, true)", ANN.user_id)
             return await connection.fetch(sql, *parameters)
 
-    one, page = (_BY_ID, kept[KEPT // 2].id), (_PAGE, ANN.user_id, ANN.assistant, PAGE_SIZE)
+    one, page = (_BY_ID, ANN.user_id, kept[KEPT // 2].id), (_PAGE, ANN.user_id, ANN.assistant, PAGE_SIZE)
     tasks: dict[str, tuple[Callable[[], Awaitable[object]], tuple[object, ...]]] = {
         "read by id": (lambda: store.get(ANN, kept[KEPT // 2].id), one),
         f"page 1 with total ({PAGE_SIZE} of {KEPT:,})": (lambda: store.list_page(ANN, PageRequest(1, PAGE_SIZE)), page),

@@ -28,12 +28,13 @@ SLOW = "slow-disk"
 
 _OWNER = "SELECT no, total FROM playbook_owner WHERE user_id = ?1 AND assistant_id = ?2"
 _BY_ID = """
-SELECT owner.user_id, owner.assistant_id, goal, initial_command, workflow, success_criteria, created_at, updated_at,
-  version FROM playbook JOIN playbook_owner owner ON owner.no = playbook.owner_no WHERE playbook.id = ?1
+SELECT owner.assistant_id, goal, initial_command, workflow, success_criteria, created_at, updated_at, version
+FROM playbook JOIN playbook_owner owner ON owner.user_id = playbook.user_id AND owner.no = playbook.owner_no
+WHERE playbook.user_id = ?1 AND playbook.id = ?2
 """
 _OFFSET = """
 SELECT id, goal, initial_command, steps, created_at, updated_at, version
-FROM playbook WHERE owner_no = ?1 ORDER BY seq LIMIT ?2 OFFSET ?3
+FROM playbook WHERE user_id = ?1 AND owner_no = ?2 ORDER BY seq LIMIT ?3 OFFSET ?4
 """
 
 
@@ -81,7 +82,7 @@ async def sql(effort: Effort) -> list[Finding]:
     owner = (OWNER.user_id, OWNER.assistant)
 
     def page_with_total() -> object:
-        return execute(_OWNER, owner).fetchall(), execute(_OFFSET, (1, PAGE_SIZE, 0)).fetchall()
+        return execute(_OWNER, owner).fetchall(), execute(_OFFSET, (OWNER.user_id, 1, PAGE_SIZE, 0)).fetchall()
 
     few = replace(OWNER, assistant_id=AssistantId("assistant-7"))
     async with opened(library.path) as store:
@@ -90,7 +91,7 @@ async def sql(effort: Effort) -> list[Finding]:
             (
                 "store, read by id vs the same SQL in the calling thread",
                 repeated(lambda: store.get(OWNER, id), times),
-                repeated_inline(lambda: execute(_BY_ID, (id,)).fetchall(), times),
+                repeated_inline(lambda: execute(_BY_ID, (OWNER.user_id, id)).fetchall(), times),
                 Goal(5),
             ),
             (
@@ -102,7 +103,7 @@ async def sql(effort: Effort) -> list[Finding]:
             (
                 "store, page at 90 % of 100,000 with total vs OFFSET from the start in the calling thread",
                 repeated(lambda: store.list_page(OWNER, PageRequest(deep // PAGE_SIZE + 1, PAGE_SIZE)), times),
-                repeated_inline(lambda: execute(_OFFSET, (1, PAGE_SIZE, deep)).fetchall(), times),
+                repeated_inline(lambda: execute(_OFFSET, (OWNER.user_id, 1, PAGE_SIZE, deep)).fetchall(), times),
                 Goal(1),
             ),
             (

@@ -40,12 +40,13 @@ async def sow(database: Database, count: int, stride: int) -> None:
         await tx.run("INSERT INTO playbook_owner (user_id, assistant_id) VALUES (?1, ?2)", CALL.user_id, CALL.assistant)
         await tx.run(
             "WITH RECURSIVE counted(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM counted WHERE n < ?1) "
-            "INSERT INTO playbook SELECT 10 + n * ?2, 'id ' || n, "
+            "INSERT INTO playbook SELECT 10 + n * ?2, 'id ' || n, ?4, "
             "(SELECT no FROM playbook_owner WHERE assistant_id = ?3), "
             "1, '', '', 'goal ' || n, '', 0, '', '', '[]', '{}' FROM counted WHERE n <= ?1",
             count,
             stride,
             CALL.assistant,
+            CALL.user_id,
         )
 
     await database.write(work)

@@ -68,6 +68,22 @@ def private_rows(*tables: str) -> str:
     )
 
 
+def replace_table(table: str) -> str:
+    """Return the SQLite statements that put `<table>_new` in the place of `table`, indexes and triggers not included.
+
+    SQLite cannot change a key, so a step makes a new table, copies the rows and calls this. It keeps the highest
+    number that the old table ever gave away: AUTOINCREMENT would start again at the highest that is left. Dropping a
+    table deletes its rows first, and what refers to them with ON DELETE CASCADE: tables that refer come before those
+    they refer to, and a new table refers to the new one, whose renaming it follows.
+    """
+    return f"""
+        DELETE FROM sqlite_sequence WHERE name = '{table}_new';
+        INSERT INTO sqlite_sequence SELECT '{table}_new', seq FROM sqlite_sequence WHERE name = '{table}';
+        DROP TABLE {table};
+        ALTER TABLE {table}_new RENAME TO {table};
+        """
+
+
 class Database(Protocol):
     """One database, used by several processes at once."""
 

@@ -31,15 +31,16 @@ from madang.storage.subscriptions import topic
 
 # An empty id is the session's own store.
 _IS_STORE = "s.user_id = ?1 AND s.session_id = ?2 AND (s.id = ?3 OR (CAST(?3 AS TEXT) = '' AND s.is_own = 1))"
-_STORE_INDEX_LAGS = "EXISTS (SELECT 1 FROM content_change d WHERE d.store_no = s.no)"
-_INDEX_LAGS = "(SELECT EXISTS (SELECT 1 FROM content_change WHERE store_no = ?1))"
+_STORE_INDEX_LAGS = "EXISTS (SELECT 1 FROM content_change d WHERE d.user_id = s.user_id AND d.store_no = s.no)"
+_INDEX_LAGS = "(SELECT EXISTS (SELECT 1 FROM content_change WHERE user_id = ?1 AND store_no = ?2))"
 _STORE_BY_ID = f"SELECT s.no, s.id FROM content_store s WHERE {_IS_STORE}"
 _FIELDS = (
     "c.no, c.id, c.filename, c.mime_type, c.size, c.line_count, c.chunk_count, c.preview, c.uploaded_at, c.page_lines"
 )
+_STORE_OF_CONTENT = "s.user_id = c.user_id AND s.no = c.store_no"
 _STORE_FIELDS = (
     "s.no, s.id, s.name, s.description, s.is_own, "
-    "(SELECT count(*) FROM content c WHERE c.store_no = s.no), s.created_at"
+    "(SELECT count(*) FROM content c WHERE c.user_id = s.user_id AND c.store_no = s.no), s.created_at"
 )
 
 
@@ -72,7 +73,7 @@ class ContentStore:
                     hint=say("Use 'delete_store' to remove one that is not needed."),
                 )
             await tx.run(_NEW_STORE, id, *owner, name, description, 0, now)
-            row = await tx.one("SELECT no FROM content_store WHERE id = ?1", id)
+            row = await tx.one("SELECT no FROM content_store WHERE user_id = ?1 AND id = ?2", call.user_id, id)
             await tx.notify(content_topic(call))
             assert row is not None
             return int(row[0])
@@ -109,7 +110,7 @@ class ContentStore:
 
     async def find_duplicate(self, store: StoreKey, sha256: str) -> Content | None:
         """Return the content of the store with this hash."""
-        rows = await self._database.find(_BY_HASH, store.no, sha256, user_id=store.user_id)
+        rows = await self._database.find(_BY_HASH, store.user_id, store.no, sha256, user_id=store.user_id)
         return _content(rows[0]) if rows else None
 
     async def add(self, call: Call, store_id: str, new: NewContent) -> AddedContent:
@@ -127,7 +128,7 @@ class ContentStore:
             store = await tx.one(_STORE_BY_ID, *owner, store_id)
             key = _key(call, store_id, store)
             assert key is not None
-            duplicate = await tx.one(_BY_HASH, key.no, new.sha256)
+            duplicate = await tx.one(_BY_HASH, call.user_id, key.no, new.sha256)
             if duplicate is not None:
                 return key, duplicate, True
             if await _count(tx, _COUNT_OF_CONTENTS, *owner) >= self._limits.contents:
@@ -135,8 +136,8 @@ class ContentStore:
                     say("The session has {limit} contents, and may have no more.", limit=self._limits.contents),
                     hint=say("Use 'delete_content' to remove one that is not needed."),
                 )
-            inserted = await tx.run(_NEW_CONTENT, id, key.no, *_content_values(new), now)
-            row = await tx.one(_BY_HASH, key.no, new.sha256)
+            inserted = await tx.run(_NEW_CONTENT, id, call.user_id, key.no, *_content_values(new), now)
+            row = await tx.one(_BY_HASH, call.user_id, key.no, new.sha256)
             assert row is not None
             if not inserted:
                 return key, row, True
@@ -148,25 +149,29 @@ class ContentStore:
         return AddedContent(key, _content(row), is_duplicate)
 
     async def _add_chunks(self, tx: Transaction, store: StoreKey, content_no: int, new: NewContent) -> None:
+        key = store.user_id, store.no, content_no
         if self._database.ranks_text:
             vectors = map(tsvector_text, new.tokens)
-            rows = [(content_no, *chunk, store.no, vector) for chunk, vector in zip(new.chunks, vectors, strict=True)]
+            rows = [(*key, *chunk, vector) for chunk, vector in zip(new.chunks, vectors, strict=True)]
             await tx.run_many(_NEW_CHUNK_WITH_WORDS, rows)
             return
-        await tx.run_many(_NEW_CHUNK, [(content_no, *chunk) for chunk in new.chunks])
-        await tx.run(_NEW_CHANGE, store.no, content_no)
+        await tx.run_many(_NEW_CHUNK, [(*key, *chunk) for chunk in new.chunks])
+        await tx.run(_NEW_CHANGE, *key)
 
     async def list_contents(self, store: StoreKey, offset: int, limit: int) -> tuple[list[Content], int]:
         """Return a part of a store's contents, oldest first, and their total number."""
 
         async def work(tx: Transaction) -> tuple[list[Row], int]:
             rows = await tx.all(
-                f"SELECT {_FIELDS} FROM content c WHERE c.store_no = ?1 ORDER BY c.no LIMIT ?2 OFFSET ?3",
+                f"SELECT {_FIELDS} FROM content c WHERE c.user_id = ?1 AND c.store_no = ?2 "
+                "ORDER BY c.no LIMIT ?3 OFFSET ?4",
+                store.user_id,
                 store.no,
                 limit,
                 offset,
             )
-            return rows, await _count(tx, "SELECT count(*) FROM content WHERE store_no = ?1", store.no)
+            count = "SELECT count(*) FROM content WHERE user_id = ?1 AND store_no = ?2"
+            return rows, await _count(tx, count, store.user_id, store.no)
 
         rows, total = await self._database.read(work, user_id=store.user_id)
         return [_content(row) for row in rows], total
@@ -176,7 +181,7 @@ class ContentStore:
 
         async def work(tx: Transaction) -> tuple[list[Row], int]:
             rows = await tx.all(
-                f"SELECT {_FIELDS} FROM content c JOIN content_store s ON s.no = c.store_no "
+                f"SELECT {_FIELDS} FROM content c JOIN content_store s ON {_STORE_OF_CONTENT} "
                 "WHERE s.user_id = ?1 AND s.session_id = ?2 ORDER BY c.no DESC LIMIT ?3",
                 *_owner(call),
                 limit,
@@ -204,9 +209,10 @@ class ContentStore:
     ) -> list[Chunk]:
         """Return the first chunks with any of these lines, at most `limit`; no other rows are read."""
         rows = await self._database.find(
-            "SELECT number, from_line, to_line, text FROM content_chunk WHERE content_no = ?1 AND to_line >= ?2 "
-            "AND to_line <= (SELECT min(to_line) FROM content_chunk WHERE content_no = ?1 AND to_line >= ?3) "
-            "ORDER BY to_line, number LIMIT ?4",
+            f"SELECT number, from_line, to_line, text FROM content_chunk WHERE {_IN_CONTENT} AND to_line >= ?3 "
+            f"AND to_line <= (SELECT min(to_line) FROM content_chunk WHERE {_IN_CONTENT} AND to_line >= ?4) "
+            "ORDER BY to_line, number LIMIT ?5",
+            call.user_id,
             content.no,
             from_line,
             to_line,
@@ -217,7 +223,8 @@ class ContentStore:
 
     async def chunk(self, call: Call, content: Content, number: int) -> Chunk | None:
         rows = await self._database.find(
-            "SELECT number, from_line, to_line, text FROM content_chunk WHERE content_no = ?1 AND number = ?2",
+            f"SELECT number, from_line, to_line, text FROM content_chunk WHERE {_IN_CONTENT} AND number = ?3",
+            call.user_id,
             content.no,
             number,
             user_id=call.user_id,
@@ -226,15 +233,17 @@ class ContentStore:
 
     async def passages(self, store: StoreKey, ranked: Sequence[RankedChunk]) -> tuple[list[Passage], bool]:
         """Return those of the ranked chunks that are rows of this store, and whether its index lacks changes."""
-        places = ", ".join(f"?{number}" for number in range(2, len(ranked) + 2)) or "-1"
+        places = ", ".join(f"?{number}" for number in range(3, len(ranked) + 3)) or "-1"
         lags = "0" if self._database.ranks_text else _INDEX_LAGS
         sql = (
             f"SELECT {lags}, k.no, c.id, c.filename, k.number, k.from_line, k.to_line, k.text FROM content_chunk k "
-            f"JOIN content c ON c.no = k.content_no WHERE c.store_no = ?1 AND k.no IN ({places})"
+            "JOIN content c ON c.user_id = k.user_id AND c.no = k.content_no "
+            f"WHERE k.user_id = ?1 AND k.store_no = ?2 AND k.no IN ({places})"
         )
-        rows = await self._database.find(sql, store.no, *(chunk.chunk_no for chunk in ranked), user_id=store.user_id)
+        key = store.user_id, store.no
+        rows = await self._database.find(sql, *key, *(chunk.chunk_no for chunk in ranked), user_id=store.user_id)
         if not rows and not self._database.ranks_text:
-            return [], bool((await self._database.find(f"SELECT {lags}", store.no))[0][0])
+            return [], bool((await self._database.find(f"SELECT {lags}", *key))[0][0])
         by_no = {row[1]: row[2:] for row in rows}
         passages = [
             Passage(by_no[no][0], by_no[no][1], Chunk(*by_no[no][2:]), relevance)
@@ -258,10 +267,10 @@ class ContentStore:
                     _key(call, store_id, store)  # raises NotFound for the store, if that is what is missing
                 raise no_content(id)
             key, content = StoreKey(row[-2], row[-1], call.user_id), _content(row[:-2])
-            if not await tx.run("DELETE FROM content WHERE no = ?1", content.no):
+            if not await tx.run("DELETE FROM content WHERE user_id = ?1 AND no = ?2", call.user_id, content.no):
                 raise no_content(id)  # another call has just deleted it
             if not self._database.ranks_text:
-                await tx.run(_NEW_CHANGE, key.no, content.no)
+                await tx.run(_NEW_CHANGE, call.user_id, key.no, content.no)
             await tx.notify(content_topic(call))
             return key, content
 
@@ -278,7 +287,7 @@ class ContentStore:
             row = await tx.one(f"SELECT {_STORE_FIELDS} FROM content_store s WHERE {_IS_STORE}", *_owner(call), id)
             if row is None:
                 raise no_store(id)
-            await tx.run("DELETE FROM content_store WHERE no = ?1", row[0])
+            await tx.run("DELETE FROM content_store WHERE user_id = ?1 AND no = ?2", call.user_id, row[0])
             await tx.notify(content_topic(call))
             return _store(call, row)
 
@@ -290,23 +299,25 @@ _NEW_STORE = (
     "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)"
 )
 _NEW_CONTENT = (
-    "INSERT INTO content (id, store_no, sha256, filename, mime_type, size, line_count, chunk_count, preview, "
-    "page_lines, uploaded_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) ON CONFLICT DO NOTHING"
+    "INSERT INTO content (id, user_id, store_no, sha256, filename, mime_type, size, line_count, chunk_count, preview, "
+    "page_lines, uploaded_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12) ON CONFLICT DO NOTHING"
 )
-_NEW_CHANGE = "INSERT INTO content_change (store_no, content_no) VALUES (?1, ?2)"
-_NEW_CHUNK = "INSERT INTO content_chunk (content_no, number, from_line, to_line, text) VALUES (?1, ?2, ?3, ?4, ?5)"
+_NEW_CHANGE = "INSERT INTO content_change (user_id, store_no, content_no) VALUES (?1, ?2, ?3)"
+_CHUNK_FIELDS = "user_id, store_no, content_no, number, from_line, to_line, text"
+_NEW_CHUNK = f"INSERT INTO content_chunk ({_CHUNK_FIELDS}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)"
 _NEW_CHUNK_WITH_WORDS = (
-    "INSERT INTO content_chunk (content_no, number, from_line, to_line, text, store_no, words) "
-    "VALUES (?1, ?2, ?3, ?4, ?5, ?6, CAST(CAST(?7 AS text) AS tsvector))"
+    f"INSERT INTO content_chunk ({_CHUNK_FIELDS}, words) "
+    "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, CAST(CAST(?8 AS text) AS tsvector))"
 )
-_BY_HASH = f"SELECT {_FIELDS} FROM content c WHERE c.store_no = ?1 AND c.sha256 = ?2"
+_IN_CONTENT = "user_id = ?1 AND content_no = ?2"
+_BY_HASH = f"SELECT {_FIELDS} FROM content c WHERE c.user_id = ?1 AND c.store_no = ?2 AND c.sha256 = ?3"
 _BY_ID = (
-    f"SELECT {_FIELDS}, s.no, s.id FROM content c JOIN content_store s ON s.no = c.store_no WHERE c.id = ?4 "
-    "AND s.user_id = ?1 AND s.session_id = ?2 AND (s.id = ?3 OR CAST(?3 AS TEXT) = '')"
+    f"SELECT {_FIELDS}, s.no, s.id FROM content c JOIN content_store s ON {_STORE_OF_CONTENT} "
+    "WHERE c.user_id = ?1 AND c.id = ?4 AND s.session_id = ?2 AND (s.id = ?3 OR CAST(?3 AS TEXT) = '')"
 )
 _COUNT_OF_STORES = "SELECT count(*) FROM content_store WHERE user_id = ?1 AND session_id = ?2"
 _COUNT_OF_CONTENTS = (
-    "SELECT count(*) FROM content c JOIN content_store s ON s.no = c.store_no "
+    f"SELECT count(*) FROM content c JOIN content_store s ON {_STORE_OF_CONTENT} "
     "WHERE s.user_id = ?1 AND s.session_id = ?2"
 )
 

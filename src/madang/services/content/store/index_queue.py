@@ -16,15 +16,18 @@ class IndexQueue:
 
     async def pending_changes(self, store: StoreKey) -> list[IndexChange]:
         rows = await self._database.find(
-            "SELECT seq, content_no FROM content_change WHERE store_no = ?1 ORDER BY seq", store.no
+            "SELECT seq, content_no FROM content_change WHERE user_id = ?1 AND store_no = ?2 ORDER BY seq",
+            store.user_id,
+            store.no,
         )
         return [IndexChange(*row) for row in rows]
 
     async def queue_all(self, store: StoreKey) -> None:
         async def work(tx: Transaction) -> None:
             await tx.run(
-                "INSERT INTO content_change (store_no, content_no) "
-                "SELECT store_no, no FROM content WHERE store_no = ?1 ORDER BY no",
+                "INSERT INTO content_change (user_id, store_no, content_no) "
+                "SELECT user_id, store_no, no FROM content WHERE user_id = ?1 AND store_no = ?2 ORDER BY no",
+                store.user_id,
                 store.no,
             )
 
@@ -39,8 +42,9 @@ class IndexQueue:
     async def indexed_chunks(self, content_no: int, after: int, limit: int) -> list[tuple[int, int, str]]:
         async def work(tx: Transaction) -> list[tuple[int, int, str]]:
             rows = await tx.all(
-                "SELECT k.number, k.no, k.text, c.filename FROM content_chunk k JOIN content c ON c.no = k.content_no "
-                "WHERE k.content_no = ?1 AND k.number > ?2 ORDER BY k.number LIMIT ?3",
+                "SELECT k.number, k.no, k.text, c.filename FROM content c "
+                "JOIN content_chunk k ON k.user_id = c.user_id AND k.content_no = c.no "
+                "WHERE c.no = ?1 AND k.number > ?2 ORDER BY k.number LIMIT ?3",
                 content_no,
                 after,
                 limit,

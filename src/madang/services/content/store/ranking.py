@@ -25,11 +25,12 @@ WITH asked AS (
     SELECT a.at, 1 / (1.644934 * (1.000001 - ts_rank('{1, 1, 1, 1}', c.words, a.word))) - 0.5 AS often
     FROM asked a WHERE c.words @@ a.word OFFSET 0
   ) h
-  WHERE c.store_no = ?1
+  WHERE c.user_id = ?4 AND c.store_no = ?1
 ), held AS (
   SELECT at, count(*) AS many FROM hit GROUP BY at
 ), usual AS (
-  SELECT avg(length) AS length, (SELECT sum(chunk_count) FROM content WHERE store_no = ?1) AS chunks FROM hit
+  SELECT avg(length) AS length,
+    (SELECT sum(chunk_count) FROM content WHERE user_id = ?4 AND store_no = ?1) AS chunks FROM hit
 ), weight AS (
   SELECT a.at, CAST(ln(1 + (greatest(u.chunks - n.many, 0) + 0.5) / (n.many + 0.5)) AS double precision) AS weight
   FROM asked a CROSS JOIN usual u LEFT JOIN held ON held.at = a.at
@@ -68,7 +69,7 @@ class ServerRanking:
         words = [_quoted(term) for term in terms]
 
         async def work(tx: Transaction) -> list[RankedChunk]:
-            rows = await tx.all(_BEST, store.no, words, limit)
+            rows = await tx.all(_BEST, store.no, words, limit, store.user_id)
             return [RankedChunk(no, math.sqrt(min(max(share, 0.0), 1.0))) for no, share in rows]
 
         return await self._database.read(work, user_id=store.user_id)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from madang.core.calls import Call
+from madang.core.ids import UserId
 from madang.core.paging import Span, span
 from madang.services.playbook.domain import PlaybookSummary, fold
 from madang.storage.database import Database, Row, Transaction
@@ -14,10 +15,13 @@ from madang.storage.database import Database, Row, Transaction
 SortBy = Literal["createdAt", "updatedAt", "goal"]
 SortOrder = Literal["asc", "desc"]
 
+_Owner = tuple[UserId, int]
+
 MAX_INLINE_ROWS = 1000
 """Index rows that are walked on the event loop: fewer than that take less time than a thread hop."""
 
 _COLUMNS: dict[SortBy, str] = {"createdAt": "seq", "updatedAt": "updated_at", "goal": "sort_key"}
+_OWNED = "user_id = ?1 AND owner_no = ?2"
 _SUMMARY = "id, goal, initial_command, steps, created_at, updated_at, version"
 
 
@@ -48,8 +52,8 @@ async def find_near_page(database: Database, call: Call, request: PageRequest) -
     owner = "FROM playbook_owner WHERE user_id = ?1 AND assistant_id = ?2"
     order = _order(request.sort_by, request.sort_order == "desc")
     rows = await database.find(
-        f"SELECT (SELECT total {owner}), {_SUMMARY} FROM playbook WHERE owner_no = (SELECT no {owner}) "
-        f"ORDER BY {order} LIMIT ?3 OFFSET ?4",
+        f"SELECT (SELECT total {owner}), {_SUMMARY} FROM playbook "
+        f"WHERE user_id = ?1 AND owner_no = (SELECT no {owner}) ORDER BY {order} LIMIT ?3 OFFSET ?4",
         call.user_id,
         call.assistant,
         request.page_size,
@@ -61,48 +65,49 @@ async def find_near_page(database: Database, call: Call, request: PageRequest) -
     return span(request.page, request.page_size, rows[0][0]), [row[1:] for row in rows]
 
 
-async def find_page(tx: Transaction, owner_no: int, total: int, request: PageRequest) -> tuple[Span, list[Row]]:
+async def find_page(
+    tx: Transaction, call: Call, owner_no: int, total: int, request: PageRequest
+) -> tuple[Span, list[Row]]:
     """Return where the page lies and its rows: filtered first, then cut."""
+    owner = call.user_id, owner_no
     if request.query:
-        return await _search(tx, owner_no, request)
+        return await _search(tx, owner, request)
     place = span(request.page, request.page_size, total)
-    return place, await _slice(tx, owner_no, place, request)
+    return place, await _slice(tx, owner, place, request)
 
 
 def summaries(agent_id: str, rows: Sequence[Row]) -> list[PlaybookSummary]:
     return [PlaybookSummary(row[0], agent_id, *row[1:]) for row in rows]
 
 
-async def _slice(tx: Transaction, owner_no: int, place: Span, request: PageRequest) -> list[Row]:
+async def _slice(tx: Transaction, owner: _Owner, place: Span, request: PageRequest) -> list[Row]:
     """Return the rows of one page, walking from whichever end of the listing is nearer."""
     length = max(0, min(place.limit, place.total - place.offset))
     from_end = place.total - place.offset - length
     is_reversed = from_end < place.offset
     order = _order(request.sort_by, (request.sort_order == "desc") != is_reversed)
     offset = from_end if is_reversed else place.offset
-    walk = f"FROM playbook WHERE owner_no = ?1 ORDER BY {order} LIMIT ?2 OFFSET ?3"
+    walk = f"FROM playbook WHERE {_OWNED} ORDER BY {order} LIMIT ?3 OFFSET ?4"
     sql = f"SELECT {_SUMMARY} {walk}"
     if offset > MAX_INLINE_ROWS:
         # The inner select skips rows in the index alone; a server would read each row that the plain one skips.
-        page = f"(SELECT owner_no, seq {walk}) AS page"
-        sql = f"SELECT {_SUMMARY} FROM {page} JOIN playbook USING (owner_no, seq) ORDER BY {order}"
-    rows = await tx.all(sql, owner_no, length, offset)
+        page = f"(SELECT user_id, owner_no, seq {walk}) AS page"
+        sql = f"SELECT {_SUMMARY} FROM {page} JOIN playbook USING (user_id, owner_no, seq) ORDER BY {order}"
+    rows = await tx.all(sql, *owner, length, offset)
     return rows[::-1] if is_reversed else rows
 
 
-async def _search(tx: Transaction, owner_no: int, request: PageRequest) -> tuple[Span, list[Row]]:
+async def _search(tx: Transaction, owner: _Owner, request: PageRequest) -> tuple[Span, list[Row]]:
     """Return the page of those that hold every word of the query in their goal or first command."""
     words = fold(request.query).split()
     patterns = [f"%{_escape_like(word)}%" for word in words]
-    condition = "owner_no = ?1" + "".join(
-        rf" AND search_text LIKE ?{number} ESCAPE '\'" for number in range(2, len(words) + 2)
-    )
-    row = await tx.one(f"SELECT count(*) FROM playbook WHERE {condition}", owner_no, *patterns)
+    condition = _OWNED + "".join(rf" AND search_text LIKE ?{number} ESCAPE '\'" for number in range(3, len(words) + 3))
+    row = await tx.one(f"SELECT count(*) FROM playbook WHERE {condition}", *owner, *patterns)
     place = span(request.page, request.page_size, row[0] if row else 0)
     rows = await tx.all(
         f"SELECT {_SUMMARY} FROM playbook WHERE {condition} "
         f"ORDER BY {_order(request.sort_by, request.sort_order == 'desc')} LIMIT {place.limit} OFFSET {place.offset}",
-        owner_no,
+        *owner,
         *patterns,
     )
     return place, rows

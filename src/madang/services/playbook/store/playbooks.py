@@ -35,8 +35,9 @@ from madang.storage.subscriptions import topic
 _STEPS = TypeAdapter(list[Step])
 _WHOLE = "goal, initial_command, workflow, success_criteria, created_at, updated_at, version"
 _BY_ID = (
-    f"SELECT owner.user_id, owner.assistant_id, {_WHOLE} FROM playbook "
-    "JOIN playbook_owner owner ON owner.no = playbook.owner_no WHERE playbook.id = ?1"
+    f"SELECT owner.assistant_id, {_WHOLE} FROM playbook "
+    "JOIN playbook_owner owner ON owner.user_id = playbook.user_id AND owner.no = playbook.owner_no "
+    "WHERE playbook.user_id = ?1 AND playbook.id = ?2"
 )
 _OWNER = "SELECT no, total FROM playbook_owner WHERE user_id = ?1 AND assistant_id = ?2"
 
@@ -62,10 +63,11 @@ class PlaybookStore:
             owner_no = await _owner(tx, call)
             for playbook, values in zip(added, columns, strict=True):
                 await tx.run(
-                    "INSERT INTO playbook (id, owner_no, version, created_at, updated_at, goal, initial_command, "
-                    "steps, sort_key, search_text, workflow, success_criteria) "
-                    "VALUES (?1, ?2, 1, ?3, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+                    "INSERT INTO playbook (id, user_id, owner_no, version, created_at, updated_at, goal, "
+                    "initial_command, steps, sort_key, search_text, workflow, success_criteria) "
+                    "VALUES (?1, ?2, ?3, 1, ?4, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
                     playbook.id,
+                    call.user_id,
                     owner_no,
                     playbook.created_at,
                     *values,
@@ -81,7 +83,7 @@ class PlaybookStore:
         Raises:
             NotFound, Denied: it is not there, or belongs to another assistant.
         """
-        rows = await self._database.find(_BY_ID, id, user_id=call.user_id)
+        rows = await self._database.find(_BY_ID, call.user_id, id, user_id=call.user_id)
         return _checked(call, id, rows[0] if rows else None)
 
     async def get_many(self, call: Call, ids: Sequence[str]) -> list[Playbook]:
@@ -100,7 +102,7 @@ class PlaybookStore:
         """Return one page: filtered first, then cut."""
 
         async def work(tx: Transaction) -> tuple[Span, list[Row]]:
-            return await find_page(tx, *await _known_owner(tx, call), request)
+            return await find_page(tx, call, *await _known_owner(tx, call), request)
 
         page = None
         is_brief = request.is_near_start
@@ -119,7 +121,9 @@ class PlaybookStore:
         async def work(tx: Transaction) -> list[tuple[int, Playbook]]:
             owner_no, _ = await _known_owner(tx, call)
             rows = await tx.all(
-                f"SELECT seq, id, {_WHOLE} FROM playbook WHERE owner_no = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3",
+                f"SELECT seq, id, {_WHOLE} FROM playbook WHERE user_id = ?1 AND owner_no = ?2 AND seq > ?3 "
+                "ORDER BY seq LIMIT ?4",
+                call.user_id,
                 owner_no,
                 after,
                 limit,
@@ -133,7 +137,12 @@ class PlaybookStore:
 
         async def work(tx: Transaction) -> list[str]:
             owner_no, _ = await _known_owner(tx, call)
-            rows = await tx.all("SELECT id FROM playbook WHERE owner_no = ?1 ORDER BY seq LIMIT ?2", owner_no, limit)
+            rows = await tx.all(
+                "SELECT id FROM playbook WHERE user_id = ?1 AND owner_no = ?2 ORDER BY seq LIMIT ?3",
+                call.user_id,
+                owner_no,
+                limit,
+            )
             return [row[0] for row in rows]
 
         return await self._database.read(work, user_id=call.user_id)
@@ -176,8 +185,10 @@ class PlaybookStore:
                 }
             )
             await tx.run(
-                "UPDATE playbook SET version = ?2, updated_at = ?3, goal = ?4, initial_command = ?5, steps = ?6, "
-                "sort_key = ?7, search_text = ?8, workflow = ?9, success_criteria = ?10 WHERE id = ?1",
+                "UPDATE playbook SET version = ?3, updated_at = ?4, goal = ?5, initial_command = ?6, steps = ?7, "
+                "sort_key = ?8, search_text = ?9, workflow = ?10, success_criteria = ?11 "
+                "WHERE user_id = ?1 AND id = ?2",
+                call.user_id,
                 id,
                 updated.version,
                 updated.updated_at,
@@ -193,7 +204,7 @@ class PlaybookStore:
 
         async def work(tx: Transaction) -> Playbook:
             playbook = await _get(tx, call, id)
-            await tx.run("DELETE FROM playbook WHERE id = ?1", id)
+            await tx.run("DELETE FROM playbook WHERE user_id = ?1 AND id = ?2", call.user_id, id)
             await tx.notify(playbook_topic(call, id))
             return playbook
 
@@ -205,9 +216,10 @@ class PlaybookStore:
         async def work(tx: Transaction) -> Playbook:
             playbook = await _get(tx, call, id)
             await tx.run(
-                "INSERT INTO playbook_run (id, owner_no, playbook_id, goal, version, session_id, selected_at) "
-                "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+                "INSERT INTO playbook_run (id, user_id, owner_no, playbook_id, goal, version, session_id, selected_at) "
+                "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
                 new_id(),
+                call.user_id,
                 await _owner(tx, call),
                 id,
                 playbook.goal,
@@ -225,10 +237,10 @@ class PlaybookStore:
 
         async def work(tx: Transaction) -> tuple[Span, list[Row]]:
             owner_no, _ = await _known_owner(tx, call)
-            condition = "owner_no = ?1"
-            parameters: list[object] = [owner_no]
+            condition = "user_id = ?1 AND owner_no = ?2"
+            parameters: list[object] = [call.user_id, owner_no]
             if playbook_id:
-                condition += " AND playbook_id = ?2"
+                condition += " AND playbook_id = ?3"
                 parameters.append(playbook_id)
             row = await tx.one(f"SELECT count(*) FROM playbook_run WHERE {condition}", *parameters)
             place = span(page, page_size, row[0] if row else 0)
@@ -280,18 +292,18 @@ async def _known_owner(tx: Transaction, call: Call) -> tuple[int, int]:
 
 
 async def _get(tx: Transaction, call: Call, id: str) -> Playbook:
-    return _checked(call, id, await tx.one(_BY_ID, id))
+    return _checked(call, id, await tx.one(_BY_ID, call.user_id, id))
 
 
 def _checked(call: Call, id: str, row: Row | None) -> Playbook:
     """Return the playbook of a row that `_BY_ID` gave, if it is the caller's."""
-    # Another user's playbook is answered like one that does not exist: an id must not tell that it is taken.
-    if row is None or row[0] != call.user_id:
+    # Another user's playbook is looked for in vain, like one that does not exist: an id must not tell that it is taken.
+    if row is None:
         raise NotFound(
             say("Playbook {id} not found.", id=id[:100]),
             hint=say("Call 'list_playbooks' to see the ids there are."),
         )
-    if row[1] != call.assistant:
+    if row[0] != call.assistant:
         raise Denied(
             say(
                 "Playbook {id} does not belong to the current assistant ({assistant}).",
@@ -300,7 +312,7 @@ def _checked(call: Call, id: str, row: Row | None) -> Playbook:
             ),
             hint=say("Call 'list_playbooks' to see the playbooks of this assistant."),
         )
-    return _playbook(id, row[1], row[2:])
+    return _playbook(id, row[0], row[1:])
 
 
 def _playbook(id: str, agent_id: str, row: Row) -> Playbook:

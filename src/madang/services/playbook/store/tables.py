@@ -5,7 +5,7 @@ The number of an owner's playbooks is kept beside the owner by triggers: countin
 
 from __future__ import annotations
 
-from madang.storage.database import MigrationSet, private_rows
+from madang.storage.database import MigrationSet, private_rows, replace_table
 
 MIGRATIONS = MigrationSet(
     "playbook",
@@ -75,6 +75,58 @@ MIGRATIONS = MigrationSet(
           UPDATE playbook_owner SET total = total - 1 WHERE no = old.owner_no;
         END;
         DELETE FROM playbook_bucket;
+        """,
+        # Every key begins with the user, and a foreign key holds the user too: no row can be attached to the owner of
+        # another user. A process of an older version no longer works with these tables, so its two go.
+        f"""
+        DROP TABLE playbook_bucket;
+        DROP TABLE playbook_view;
+        CREATE UNIQUE INDEX playbook_owner_by_no ON playbook_owner (user_id, no);
+
+        CREATE TABLE playbook_new (
+          seq INTEGER PRIMARY KEY AUTOINCREMENT,
+          id TEXT NOT NULL,
+          user_id TEXT NOT NULL,
+          owner_no INTEGER NOT NULL,
+          version INTEGER NOT NULL,
+          created_at TEXT NOT NULL, updated_at TEXT NOT NULL,
+          goal TEXT NOT NULL, initial_command TEXT NOT NULL, steps INTEGER NOT NULL,
+          sort_key TEXT NOT NULL, search_text TEXT NOT NULL,
+          workflow TEXT NOT NULL, success_criteria TEXT NOT NULL,
+          UNIQUE (user_id, id),
+          FOREIGN KEY (user_id, owner_no) REFERENCES playbook_owner (user_id, no)
+        );
+        INSERT INTO playbook_new
+          SELECT p.seq, p.id, o.user_id, p.owner_no, p.version, p.created_at, p.updated_at, p.goal, p.initial_command,
+            p.steps, p.sort_key, p.search_text, p.workflow, p.success_criteria
+          FROM playbook p JOIN playbook_owner o ON o.no = p.owner_no ORDER BY p.seq;
+        {replace_table("playbook")}
+        CREATE INDEX playbook_by_creation ON playbook (user_id, owner_no, seq);
+        CREATE INDEX playbook_by_update ON playbook (user_id, owner_no, updated_at, seq);
+        CREATE INDEX playbook_by_goal ON playbook (user_id, owner_no, sort_key, seq);
+        CREATE TRIGGER playbook_added AFTER INSERT ON playbook BEGIN
+          UPDATE playbook_owner SET total = total + 1 WHERE no = new.owner_no;
+        END;
+        CREATE TRIGGER playbook_removed AFTER DELETE ON playbook BEGIN
+          UPDATE playbook_owner SET total = total - 1 WHERE no = old.owner_no;
+        END;
+
+        CREATE TABLE playbook_run_new (
+          seq INTEGER PRIMARY KEY AUTOINCREMENT,
+          id TEXT NOT NULL,
+          user_id TEXT NOT NULL,
+          owner_no INTEGER NOT NULL,
+          playbook_id TEXT NOT NULL, goal TEXT NOT NULL, version INTEGER NOT NULL,
+          session_id TEXT NOT NULL, selected_at TEXT NOT NULL,
+          UNIQUE (user_id, id),
+          FOREIGN KEY (user_id, owner_no) REFERENCES playbook_owner (user_id, no)
+        );
+        INSERT INTO playbook_run_new
+          SELECT r.seq, r.id, o.user_id, r.owner_no, r.playbook_id, r.goal, r.version, r.session_id, r.selected_at
+          FROM playbook_run r JOIN playbook_owner o ON o.no = r.owner_no ORDER BY r.seq;
+        {replace_table("playbook_run")}
+        CREATE INDEX playbook_run_by_owner ON playbook_run (user_id, owner_no, seq);
+        CREATE INDEX playbook_run_by_playbook ON playbook_run (user_id, owner_no, playbook_id, seq);
         """,
     ),
     postgresql=(
@@ -187,6 +239,58 @@ MIGRATIONS = MigrationSet(
           RETURN NULL;
         END $$;
         TRUNCATE playbook_count;
+        """,
+        # As in the other dialect. Row-level security does not guard a foreign key, so it has to hold the user itself;
+        # rows that a fault attached to the owner of another user are seen by neither of the two, and go.
+        # BY DEFAULT: a user who is moved to another server brings his numbers.
+        """
+        DROP VIEW playbook_bucket;
+        DROP TABLE playbook_count, playbook_view;
+        ALTER TABLE playbook_owner_row NO FORCE ROW LEVEL SECURITY;
+        ALTER TABLE playbook NO FORCE ROW LEVEL SECURITY;
+        ALTER TABLE playbook_run NO FORCE ROW LEVEL SECURITY;
+        ALTER TABLE playbook DISABLE TRIGGER playbook_counted;
+        DELETE FROM playbook p USING playbook_owner_row o WHERE o.no = p.owner_no AND o.user_id <> p.user_id;
+        DELETE FROM playbook_run r USING playbook_owner_row o WHERE o.no = r.owner_no AND o.user_id <> r.user_id;
+        UPDATE playbook_owner_row o SET total = n.total
+          FROM (
+            SELECT o.no, count(p.seq) AS total FROM playbook_owner_row o LEFT JOIN playbook p ON p.owner_no = o.no
+            GROUP BY o.no
+          ) n WHERE n.no = o.no AND n.total <> o.total;
+        ALTER TABLE playbook ENABLE TRIGGER playbook_counted;
+
+        ALTER TABLE playbook
+          DROP CONSTRAINT playbook_owner_no_fkey, DROP CONSTRAINT playbook_pkey, DROP CONSTRAINT playbook_id_key;
+        ALTER TABLE playbook_run
+          DROP CONSTRAINT playbook_run_owner_no_fkey, DROP CONSTRAINT playbook_run_pkey,
+          DROP CONSTRAINT playbook_run_id_key;
+        ALTER TABLE playbook_owner_row
+          DROP CONSTRAINT playbook_owner_row_pkey, ADD PRIMARY KEY (user_id, no),
+          ALTER no SET GENERATED BY DEFAULT;
+        ALTER TABLE playbook
+          ADD PRIMARY KEY (user_id, owner_no, seq), ADD UNIQUE (user_id, id), ALTER seq SET GENERATED BY DEFAULT,
+          ADD FOREIGN KEY (user_id, owner_no) REFERENCES playbook_owner_row (user_id, no);
+        DROP INDEX playbook_by_update, playbook_by_goal;
+        CREATE INDEX playbook_by_update ON playbook (user_id, owner_no, updated_at, seq);
+        CREATE INDEX playbook_by_goal ON playbook (user_id, owner_no, sort_key, seq);
+        ALTER TABLE playbook_run
+          ADD PRIMARY KEY (user_id, owner_no, seq), ADD UNIQUE (user_id, id), ALTER seq SET GENERATED BY DEFAULT,
+          ADD FOREIGN KEY (user_id, owner_no) REFERENCES playbook_owner_row (user_id, no);
+        DROP INDEX playbook_run_by_playbook;
+        CREATE INDEX playbook_run_by_playbook ON playbook_run (user_id, owner_no, playbook_id, seq);
+        ALTER TABLE playbook_owner_row FORCE ROW LEVEL SECURITY;
+        ALTER TABLE playbook FORCE ROW LEVEL SECURITY;
+        ALTER TABLE playbook_run FORCE ROW LEVEL SECURITY;
+
+        CREATE OR REPLACE FUNCTION playbook_counted() RETURNS trigger LANGUAGE plpgsql AS $$
+        BEGIN
+          IF tg_op = 'INSERT' THEN
+            UPDATE playbook_owner_row SET total = total + 1 WHERE user_id = new.user_id AND no = new.owner_no;
+          ELSE
+            UPDATE playbook_owner_row SET total = total - 1 WHERE user_id = old.user_id AND no = old.owner_no;
+          END IF;
+          RETURN NULL;
+        END $$;
         """,
     ),
 )
