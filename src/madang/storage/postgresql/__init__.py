@@ -1,5 +1,5 @@
 """A database server: PostgreSQL through asyncpg, for several machines or many users.
 
-asyncpg is an extra (`madang[postgresql]`): only `database`, `listener` and `errors` import it, and only `app` imports
-these, when a server is asked for. `address` is free of it.
+asyncpg is an extra (`madang[postgresql]`): only `database`, `listener`, `errors` and `moments` import it, and only
+`app` imports these, when a server is asked for. `address` and `advisory` are free of it.
 """

@@ -8,7 +8,6 @@ on a snapshot, and one that conflicts with another is retried, alone.
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import suppress
@@ -22,8 +21,10 @@ from madang.core.ids import UserId
 from madang.core.phrases import say
 from madang.storage.database import Dialect, MigrationSet, ResultT, Row, Work
 from madang.storage.postgresql.address import ServerAddress
+from madang.storage.postgresql.advisory import MIGRATIONS, advisory_key
 from madang.storage.postgresql.errors import CONNECTION_ERRORS, RETRYABLE_ERRORS, closed, setup_error, unavailable
 from madang.storage.postgresql.listener import CHANNEL, Listener
+from madang.storage.postgresql.moments import SETTINGS, use_timestamps
 
 # Older ones have no views that obey the row-level security of the role that queries them.
 MIN_SERVER_VERSION = 15
@@ -32,7 +33,7 @@ ACQUIRE_S = 10.0
 STATEMENT_S = 20.0
 MIGRATION_S = 3600.0
 CLOSE_S = 10.0
-SHOWN_AS = {"application_name": "madang"}
+SERVER_SETTINGS = {"application_name": "madang", **SETTINGS}
 
 _MIGRATION_TABLE = """
 CREATE TABLE IF NOT EXISTS migration (
@@ -113,7 +114,7 @@ class PostgresDatabase:
     async def write(self, work: Work[ResultT], *, user_id: UserId | None = None) -> ResultT:
         # At first beside the user's other units, on a snapshot: the server refuses it if they touch the same rows.
         # Then alone. READ COMMITTED, because the snapshot of the other kind is older than the lock that is waited for.
-        setting, key = _set_user(user_id), _lock_key(f"user/{user_id or ''}")
+        setting, key = _set_user(user_id), advisory_key(f"user/{user_id or ''}")
         beside = f"BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT {setting}, pg_advisory_xact_lock_shared({key})"
         alone = f"BEGIN ISOLATION LEVEL READ COMMITTED; SELECT {setting}, pg_advisory_xact_lock({key})"
         return await self._run(partial(_unit, work, beside), partial(_unit, work, alone))
@@ -199,7 +200,8 @@ class PostgresDatabase:
             statement_cache_size=self._address.statement_cache_size,
             # asyncpg would ask the server to forget everything after each use; all we set ends with its transaction.
             reset=_reset,
-            server_settings=SHOWN_AS,
+            init=use_timestamps,
+            server_settings=SERVER_SETTINGS,
         )
         await pool
         try:
@@ -216,7 +218,7 @@ class PostgresDatabase:
             timeout=CONNECT_S,
             command_timeout=STATEMENT_S,
             statement_cache_size=self._address.statement_cache_size,
-            server_settings=SHOWN_AS,
+            server_settings=SERVER_SETTINGS,
         )
 
     async def _check(self, connection: asyncpg.Connection[Any] | Connection) -> None:
@@ -260,7 +262,7 @@ class PostgresDatabase:
                 return
             async with connection.transaction():
                 await connection.execute(
-                    f"SELECT pg_advisory_xact_lock({_lock_key('migrations')})", timeout=MIGRATION_S
+                    f"SELECT pg_advisory_xact_lock({advisory_key(MIGRATIONS)})", timeout=MIGRATION_S
                 )
                 await connection.execute(_MIGRATION_TABLE)
                 applied_count = await self._applied(connection, migrations)
@@ -348,7 +350,3 @@ def _set_user(user_id: UserId | None) -> str:
 def _text(value: str) -> str:
     """Return `value` as SQL. Names come from outside; as hexadecimal digits they cannot end the string they are in."""
     return f"convert_from('\\x{value.encode().hex()}', 'UTF8')"
-
-
-def _lock_key(name: str) -> int:
-    return int.from_bytes(hashlib.sha256(f"madang/{name}".encode()).digest()[:8], signed=True)
