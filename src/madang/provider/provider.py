@@ -287,7 +287,7 @@ class Provider:
         """Record a call and its outcome: one line in the log, one row in the audit log."""
         session = one_line(call.session_id or "")
         logger.info("%s %s %.1f ms (%s, %s)", one_line(tool), outcome, elapsed_ms, call.door, session)
-        self._audit.record(AuditEntry(call, tool, effect, arguments, outcome, size_bytes, elapsed_ms))
+        self._audit.record(AuditEntry(call, tool, effect, arguments, outcome, size_bytes, elapsed_ms, decision))
 
     async def _answer(
         self, call: Call, service: Service, tool: Tool, arguments: Mapping[str, Any], decision: Decision

@@ -7,6 +7,10 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+SQLITE_NOW = "strftime('%Y-%m-%dT%H:%M:%fZ', 'now')"
+POSTGRESQL_NOW = "date_trunc('milliseconds', clock_timestamp())"
+"""The moment as SQL, by the clock of the database: cut to what a timestamp can say, so that both are equal."""
+
 
 def now() -> datetime:
     """Return the moment, aware, in UTC."""

@@ -1,0 +1,206 @@
+"""The event log: gapless, in the order of commits, read and watched from any number on."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+from dataclasses import replace
+from pathlib import Path
+from typing import cast
+
+import anyio
+import pytest
+
+from madang.core.calls import Call
+from madang.core.errors import LimitExceeded
+from madang.core.ids import AssistantId, SessionId, UserId
+from madang.storage.database import Database, Transaction
+from madang.storage.events import MAX_PAYLOAD_BYTES, EventLog, EventPage, NewEvent, append_events
+from madang.storage.sessions import SessionStore
+from tests.storage.backends import BACK_ENDS
+
+ANN = Call(AssistantId("editor"), SessionId("default"), UserId("ann"))
+BOB = replace(ANN, user_id=UserId("bob"))
+WITHIN_S = 60
+
+
+@pytest.fixture(params=BACK_ENDS)
+async def database(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Database]:
+    database = BACK_ENDS[request.param](tmp_path)
+    await EventLog(database).open()
+    yield database
+    await database.close()
+
+
+@pytest.fixture
+def log(database: Database) -> EventLog:
+    return EventLog(database)
+
+
+def numbered(first: int, count: int) -> list[NewEvent]:
+    return [NewEvent("STEP", {"number": number}) for number in range(first, first + count)]
+
+
+def seqs(page: EventPage) -> list[int]:
+    return [event.seq for event in page.events]
+
+
+async def delete_before(database: Database, seq: int) -> None:
+    async def work(tx: Transaction) -> None:
+        await tx.run("DELETE FROM event WHERE seq < ?1", seq)
+
+    await database.write(work, user_id=ANN.user_id)
+
+
+async def test_events_are_read_from_any_number_on(log: EventLog) -> None:
+    assert await log.append(ANN, *numbered(1, 3)) == 3
+    assert (
+        await log.append(replace(ANN, run_id="run 1"), NewEvent("가", {"text": "한\x00\ud800", "deep": [1, None]})) == 4
+    )
+
+    page = await log.read(ANN, after=2)
+
+    assert seqs(page) == [3, 4]
+    assert [(event.run_id, event.kind) for event in page.events] == [("", "STEP"), ("run 1", "가")]
+    assert page.events[1].payload == {"text": "한\x00\ud800", "deep": [1, None]}
+    assert page.events[0].at <= page.events[1].at
+    assert page.events[0].at.endswith("Z")
+    assert (page.first_seq, page.last_seq, page.has_gap, page.is_beyond, page.has_more) == (1, 4, False, False, False)
+    assert seqs(await log.read(ANN, after=0, limit=2)) == [1, 2]
+    assert seqs(await log.read(ANN, after=-5)) == [1, 2, 3, 4]
+    assert await log.read(ANN, after=4) == EventPage((), 4, 1, 4)
+
+
+async def test_a_number_beyond_the_end_is_told_as_such(log: EventLog) -> None:
+    await log.append(ANN, *numbered(1, 2))
+
+    assert await log.read(ANN, after=3) == EventPage((), 3, 1, 2, is_beyond=True)
+    assert await log.read(replace(ANN, session_id=SessionId("new")), after=1) == EventPage((), 1, 1, 0, is_beyond=True)
+    assert await log.read(replace(ANN, session_id=SessionId("new"))) == EventPage((), 0, 1, 0)
+
+
+async def test_a_reader_learns_that_older_events_were_dropped(database: Database, log: EventLog) -> None:
+    await log.append(ANN, *numbered(1, 5))
+    await delete_before(database, 4)
+
+    page = await log.read(ANN, after=1)
+    assert (seqs(page), page.first_seq, page.has_gap) == ([4, 5], 4, True)
+    assert not (await log.read(ANN, after=3)).has_gap
+    await delete_before(database, 9)
+    page = await log.read(ANN, after=1)
+    assert (seqs(page), page.first_seq, page.last_seq, page.has_gap, page.next_after) == ([], 6, 5, True, 5)
+    assert await log.append(ANN, NewEvent("STEP", {})) == 6
+
+
+async def test_an_event_is_written_with_its_unit_or_not_at_all(database: Database, log: EventLog) -> None:
+    await log.append(ANN, *numbered(1, 1))
+
+    async def fail(tx: Transaction) -> None:
+        await append_events(tx, ANN, numbered(2, 3))
+        raise RuntimeError("changed its mind")
+
+    with pytest.raises(RuntimeError):
+        await database.write(fail, user_id=ANN.user_id)
+    with pytest.raises(LimitExceeded):
+        await log.append(ANN, NewEvent("STEP", {"text": "한" * (MAX_PAYLOAD_BYTES // 3)}))
+    assert await log.append(ANN, *numbered(2, 1)) == 2
+    assert seqs(await log.read(ANN)) == [1, 2]
+
+
+async def test_large_events_come_in_smaller_pages(log: EventLog) -> None:
+    large = NewEvent("STEP", {"text": "x" * (MAX_PAYLOAD_BYTES - 100)})
+    for _ in range(10):
+        await log.append(ANN, large, large, large)
+
+    page = await log.read(ANN)
+
+    assert page.has_more
+    assert 10 < len(page.events) < 20
+    assert seqs(await log.read(ANN, after=page.next_after)) == list(range(page.next_after + 1, 31))
+
+
+async def test_another_users_session_and_events_are_not_there(log: EventLog) -> None:
+    await log.append(ANN, *numbered(1, 3))
+
+    assert await log.read(BOB) == EventPage((), 0, 1, 0)
+    assert await log.append(BOB, *numbered(1, 1)) == 1
+    assert len((await log.read(ANN)).events) == 3
+
+
+async def test_the_events_go_with_their_session(database: Database, log: EventLog) -> None:
+    await log.append(ANN, *numbered(1, 3))
+    await log.append(BOB, *numbered(1, 1))
+
+    await SessionStore(database).delete(ANN)
+
+    assert await log.read(ANN) == EventPage((), 0, 1, 0)
+    count = await database.find("SELECT count(*) FROM event WHERE user_id = 'ann'", user_id=ANN.user_id)
+    assert count == [(0,)]
+    assert len((await log.read(BOB)).events) == 1
+    assert await log.append(ANN, NewEvent("STEP", {})) == 1
+
+
+async def next_page(pages: AsyncIterator[EventPage]) -> EventPage:
+    with anyio.fail_after(WITHIN_S):
+        return await anext(pages)
+
+
+def watching(log: EventLog, after: int, limit: int = 500) -> aclosing[AsyncGenerator[EventPage, None]]:
+    return aclosing(cast("AsyncGenerator[EventPage, None]", log.watch(ANN, after, limit)))
+
+
+async def test_a_watcher_gets_what_is_there_and_then_what_comes(log: EventLog) -> None:
+    await log.append(ANN, *numbered(1, 5))
+
+    async with watching(log, 1, limit=2) as pages:
+        assert seqs(await next_page(pages)) == [2, 3]
+        assert seqs(await next_page(pages)) == [4, 5]
+        waiting = asyncio.ensure_future(next_page(pages))
+        await log.append(BOB, *numbered(1, 1))
+        await log.append(ANN, *numbered(6, 1))
+        assert seqs(await waiting) == [6]
+
+
+async def test_a_watcher_from_the_future_is_told_and_begins_anew(log: EventLog) -> None:
+    await log.append(ANN, *numbered(1, 2))
+
+    async with watching(log, 9) as pages:
+        assert await next_page(pages) == EventPage((), 9, 1, 2, is_beyond=True)
+        assert seqs(await next_page(pages)) == [1, 2]
+
+
+async def test_a_watcher_of_a_session_that_was_deleted_and_made_again_begins_anew(
+    database: Database, log: EventLog
+) -> None:
+    await log.append(ANN, *numbered(1, 2))
+
+    async with watching(log, 0) as pages:
+        assert seqs(await next_page(pages)) == [1, 2]
+        await SessionStore(database).delete(ANN)
+        await log.append(ANN, *numbered(1, 3))
+        page = await next_page(pages)
+        assert page.is_beyond
+        assert seqs(await next_page(pages)) == [1, 2, 3]
+
+
+async def test_many_writers_at_once_leave_no_gap_and_a_follower_sees_all(log: EventLog) -> None:
+    writers, each = 8, 25
+
+    async def write(writer: int) -> None:
+        for number in range(each):
+            await log.append(ANN, NewEvent("STEP", {"writer": writer, "number": number}))
+
+    followed: list[tuple[int, int, int]] = []
+
+    async def follow() -> None:
+        async with watching(log, 0) as pages:
+            while len(followed) < writers * each:
+                page = await next_page(pages)
+                followed.extend((event.seq, event.payload["writer"], event.payload["number"]) for event in page.events)
+
+    await asyncio.gather(follow(), *(write(writer) for writer in range(writers)))
+
+    assert [seq for seq, _, _ in followed] == list(range(1, writers * each + 1))
+    for writer in range(writers):
+        assert [number for _, one, number in followed if one == writer] == list(range(each))
