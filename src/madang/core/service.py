@@ -28,6 +28,11 @@ class ServiceMetadata:
     """For models that connect: when to use which of its tools. In English, as the descriptions of tools are."""
     needs_posix: bool = False
     """It uses descriptors of folders, `flock` or process groups, which Windows does not have."""
+    runs_code: bool = False
+    """It runs programs that a model wrote. Such a service, and one that `reaches_out`, is for assistants it is given to
+    by name; all others are for every assistant that is not told otherwise."""
+    reaches_out: bool = False
+    """It speaks to other machines."""
     former_names: tuple[str, ...] = ()
     """Services that had these tools before. A grant, a setting or a qualified tool name (`ui__visualize_data`) that
     was written for one of them holds for this service too."""
