@@ -37,6 +37,9 @@ class Call:
     actor: Actor = "program"
     client_id: str = ""
     """The connection that a foreign call came over; empty if the request stands alone."""
+    relays: bool = False
+    """Whether an answer in this foreign call is what its model says that the person said: its client shows neither
+    pages nor forms, so nobody can have answered at one."""
     run_id: str = ""
     """The agent's run that makes this call, if one does."""
     call_id: str = ""
