@@ -93,11 +93,11 @@ async def test_its_promises_hold(provider: Provider, notes: str) -> None:
 
 async def test_a_subscription_hears_of_its_own_session_alone(provider: Provider) -> None:
     async with aclosing(provider.watch_contexts(CALL)) as contexts:
-        assert (await anext(contexts))["notes"].structured_state == {"notes": []}
+        assert (await anext(contexts))["notes"].structured_state.model_dump() == {"notes": []}
 
         await provider.execute_tool(ELSEWHERE, "add_note", {"text": "not for us"})
         await provider.execute_tool(CALL, "add_note", {"text": "for us"})
         with anyio.fail_after(60):
             changed = await anext(contexts)
 
-    assert [note["text"] for note in changed["notes"].structured_state["notes"]] == ["for us"]
+    assert [note["text"] for note in changed["notes"].structured_state.model_dump()["notes"]] == ["for us"]

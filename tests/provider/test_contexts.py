@@ -14,16 +14,24 @@ from anyio import fail_after
 from inline_snapshot import snapshot
 
 from madang.core.calls import Call
+from madang.core.documents import Document
 from madang.core.errors import Unavailable
 from madang.core.ids import AssistantId, SessionId
 from madang.core.phrases import say
-from madang.core.service import ActiveSession, ServiceContext
+from madang.core.service import ActiveSession, FailedState, NoState, ServiceContext
 from madang.provider.grants import FixedGrants
 from madang.provider.provider import Provider
+from madang.services.ui.context import UiState
 from tests.asking import CALL, Asker, open_asker
 from tests.provider.services import Changing, FailingToWatch, Plain, Switching, Telling
 
 HERE = ActiveSession(AssistantId("a"), SessionId("s"))
+
+
+class Things(Document):
+    """A state."""
+
+    things: int
 
 
 # switch_context
@@ -80,12 +88,12 @@ async def test_switching_and_cleaning_up_deletes_nothing(asker: Asker) -> None:
 
 async def test_a_context_may_be_a_text_or_text_and_state(provider: Provider) -> None:
     provider.register(Telling("text", lambda _: "# Text"))
-    provider.register(Telling("both", lambda _: ServiceContext([say("# {n} things", n=2)], {"things": 2})))
+    provider.register(Telling("both", lambda _: ServiceContext([say("# {n} things", n=2)], Things(things=2))))
     provider.register(Plain("silent"))
 
     assert await provider.service_contexts(CALL) == {
-        "text": ServiceContext("# Text", {}),
-        "both": ServiceContext([say("# {n} things", n=2)], {"things": 2}),
+        "text": ServiceContext("# Text", NoState()),
+        "both": ServiceContext([say("# {n} things", n=2)], Things(things=2)),
     }
     assert await provider.build_tool_prompt(CALL) == "# Text\n\n# 2 things"
 
@@ -114,8 +122,8 @@ async def test_one_failing_context_leaves_a_line_and_breaks_nothing(
 
 # away: its state cannot be read now.\
 """)
-    assert contexts["broken"].structured_state == {"error": "internal"}
-    assert contexts["away"].structured_state == {"error": "Gone fishing."}
+    assert contexts["broken"].structured_state == FailedState(error="internal")
+    assert contexts["away"].structured_state == FailedState(error="Gone fishing.")
     assert "secret detail" in caplog.text
 
 
@@ -165,9 +173,9 @@ async def test_the_built_in_services_tell_their_state_of_this_session(asker: Ask
     other = await asker.provider.service_contexts(replace(asker.call, session_id=SessionId("other")))
 
     assert contexts.keys() >= {"playbook", "planning", "ui", "content", "workspace"}
-    assert contexts["playbook"].structured_state["total"] == 1
-    assert contexts["playbook"].structured_state["lastRun"]["playbookId"] == id
-    assert contexts["planning"].structured_state == {
+    assert contexts["playbook"].structured_state.model_dump()["total"] == 1
+    assert contexts["playbook"].structured_state.model_dump()["lastRun"]["playbookId"] == id
+    assert contexts["planning"].structured_state.model_dump() == {
         "goal": "Move house",
         "lastClearedGoal": "",
         "todos": [],
@@ -177,9 +185,9 @@ async def test_the_built_in_services_tell_their_state_of_this_session(asker: Ask
     assert "# Plan: Move house\nNoted: Seen 1\nNoted: Seen 2" in prompt
     heading = "# Questions the person has not answered: 1 ('get_prompt' with messageId reads one)"
     assert f"{heading}\n  id:{asked.data['messageId']} Which one?" in prompt
-    assert [one["prompt"] for one in contexts["ui"].structured_state["pendingPrompts"]] == ["Which\n one?"]
-    assert other["planning"].structured_state["goal"] == ""
-    assert other["ui"] == ServiceContext("", {"pendingPrompts": [], "openWaits": [], "recentAnswers": []})
+    assert [one["prompt"] for one in contexts["ui"].structured_state.model_dump()["pendingPrompts"]] == ["Which\n one?"]
+    assert other["planning"].structured_state.model_dump()["goal"] == ""
+    assert other["ui"] == ServiceContext("", UiState(pending_prompts=[], open_waits=[], recent_answers=[]))
 
 
 async def test_the_prompt_tells_only_of_services_this_assistant_may_use(asker: Asker) -> None:
@@ -291,7 +299,7 @@ async def test_without_a_session_the_others_can_still_be_watched(asker: Asker) -
             await asker.done("create_playbook", goal="New", workflow=[])
             state = await anext(states)
 
-    assert state["playbook"].structured_state["total"] == 1
+    assert state["playbook"].structured_state.model_dump()["total"] == 1
 
 
 async def test_a_change_from_another_process_is_heard(tmp_path: Path) -> None:
@@ -308,8 +316,8 @@ async def test_a_change_from_another_process_is_heard(tmp_path: Path) -> None:
             with fail_after(60):
                 later = await anext(states)
 
-    assert state["planning"].structured_state["goal"] == "From elsewhere"
-    assert later["playbook"].structured_state["total"] == 1
+    assert state["planning"].structured_state.model_dump()["goal"] == "From elsewhere"
+    assert later["playbook"].structured_state.model_dump()["total"] == 1
 
 
 async def test_closing_ends_the_watching(tmp_path: Path) -> None:

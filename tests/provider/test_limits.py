@@ -12,7 +12,7 @@ from anyio import fail_after
 
 from madang.core.calls import Call
 from madang.core.ids import AssistantId, SessionId
-from madang.core.service import ActiveSession
+from madang.core.service import ActiveSession, FailedState
 from madang.core.tools import tools_of
 from madang.provider.provider import Provider
 from tests.asking import CALL
@@ -133,5 +133,5 @@ async def test_a_service_that_opens_late_counts_as_failed_until_it_is_open(provi
     assert late.state == "error"
     assert "is not open after 0.05 s" in late.reason
     assert listed == []
-    assert contexts["hanging"].structured_state == {"error": late.reason}
+    assert contexts["hanging"].structured_state == FailedState(error=late.reason)
     assert (await quick.service_contexts(CALL))["hanging"].context_prompt == "# Hanging"

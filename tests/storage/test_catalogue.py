@@ -37,6 +37,7 @@ ROW_NUMBERS = ("no", "seq")
 """SQLite draws numbers only for a primary key that is one integer. Such a key may stand alone there: no foreign key
 may refer to it, a file has one owner, and nobody is told these numbers."""
 EXCEPTIONS = {
+    "account: unique (issuer, subject)": "it is looked up to learn who the user is",
     "prompt: primary (id)": "ids cannot be guessed, nothing refers to them, and statements name user and session",
     "wait: primary (id)": "as that of prompt",
 }

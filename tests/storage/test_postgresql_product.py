@@ -82,7 +82,7 @@ async def test_every_tool_answers_as_it_does_on_a_file(tmp_path: Path) -> None:
         "conflict",
         "not_found",
     ]
-    assert contexts["playbook"].structured_state["total"] == 12
+    assert contexts["playbook"].structured_state.model_dump()["total"] == 12
     assert not (tmp_path / "server" / "madang.db").exists()
 
 

@@ -1,4 +1,7 @@
-"""JSON Schemas the way every client takes them: no `$ref`, no `anyOf` with null, no titles."""
+"""JSON Schemas of tools and states.
+
+Those of tools are as every client takes them: no `$ref`, no `anyOf` with null, no titles.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +21,14 @@ def flat_schema(model: type[BaseModel], mode: Literal["validation", "serializati
     flat.setdefault("properties", {})
     flat.pop("description", None)
     return flat
+
+
+def state_schema(model: type[BaseModel]) -> dict[str, Any]:
+    """Return the schema of a service's state as it leaves, whole: types of a front end are generated from it.
+
+    With references and `null`, unlike what clients of tools are sent.
+    """
+    return model.model_json_schema(by_alias=True, mode="serialization")
 
 
 @cache

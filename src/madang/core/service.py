@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from madang.core.calls import Call
+from madang.core.documents import Document
 from madang.core.ids import AssistantId, SessionId
 from madang.core.pauses import PauseRecord
 from madang.core.phrases import Phrase, Text
@@ -48,12 +49,23 @@ class ServiceMetadata:
         return self.name, *self.former_names
 
 
+class NoState(Document):
+    """The state of a service that has none to show: an empty object."""
+
+
+class FailedState(Document):
+    """The state of a service that could not be read, in place of its own document."""
+
+    error: str
+
+
 @dataclass(frozen=True, slots=True)
 class ServiceContext:
     """The state of a service in one session: for the model as a text, for panels as data."""
 
     context_prompt: Text | str
-    structured_state: dict[str, Any] = field(default_factory=dict)
+    structured_state: Document = field(default_factory=NoState)
+    """A document of the service's `state_type`, or `FailedState`."""
     summary: Phrase | None = None
     """One sentence for the text of another service: how much there is, and the tool that lists it."""
 
@@ -87,6 +99,8 @@ class Service:
     metadata: ServiceMetadata
     tools: Sequence[Tool] = ()
     resource_templates: Sequence[ResourceTemplate] = ()
+    state_type: type[Document] = NoState
+    """The document of its state: what panels read, and the types of a front end are generated from."""
 
     async def load(self) -> None:
         """Open what the tools need, before their first use."""

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager, suppress
 from madang.core.calls import Call
 from madang.core.errors import ContextMissing, MadangError
 from madang.core.phrases import say
-from madang.core.service import Service, ServiceContext
+from madang.core.service import FailedState, Service, ServiceContext
 from madang.core.texts import one_line
 from madang.provider.hooks import abandon, bounded
 from madang.provider.lifecycle import Lifecycle
@@ -144,4 +144,4 @@ class _Changes:
 
 
 def _failed(name: str, reason: str) -> ServiceContext:
-    return ServiceContext([say("# {service}: its state cannot be read now.", service=name)], {"error": reason})
+    return ServiceContext([say("# {service}: its state cannot be read now.", service=name)], FailedState(error=reason))

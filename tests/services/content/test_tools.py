@@ -492,8 +492,8 @@ async def test_the_model_is_told_of_stores_and_the_newest_contents(asker: Asker)
     assert f"11.txt (contentId: {ids[11]})" in prompt
     assert ids[1] not in prompt
     assert "… 7 more: 'list_content'." in prompt
-    assert context.structured_state["total"] == 12
-    assert nothing.structured_state == {"stores": [], "contents": [], "total": 0}
+    assert context.structured_state.model_dump()["total"] == 12
+    assert nothing.structured_state.model_dump() == {"stores": [], "contents": [], "total": 0}
 
 
 async def test_changes_are_told(asker: Asker) -> None:

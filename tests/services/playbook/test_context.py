@@ -6,6 +6,7 @@ from inline_snapshot import snapshot
 
 from madang.core.ids import SessionId
 from madang.core.service import ServiceContext
+from madang.services.playbook.context import PlaybookState
 from tests.asking import Asker
 
 
@@ -14,7 +15,7 @@ async def context(asker: Asker) -> ServiceContext:
 
 
 async def test_no_playbooks_say_nothing(asker: Asker) -> None:
-    assert await context(asker) == ServiceContext("", {"total": 0, "lastRun": None})
+    assert await context(asker) == ServiceContext("", PlaybookState(total=0, last_run=None))
 
 
 async def test_what_was_selected_in_this_session_is_summed_up_as_long_as_it_can_be_read(asker: Asker) -> None:

@@ -15,7 +15,7 @@ from madang.core.ids import SessionId
 from madang.core.service import ServiceContext
 from madang.rendering.catalogue import translator
 from madang.rendering.replies import render_text
-from madang.services.ui.context import MAX_OPEN_ITEMS, MAX_RECENT_ANSWERS
+from madang.services.ui.context import MAX_OPEN_ITEMS, MAX_RECENT_ANSWERS, UiState
 from madang.storage import clock
 from tests.asking import Asker
 
@@ -88,14 +88,16 @@ async def test_answers_come_first_then_waits_then_questions(asker: Asker) -> Non
     assert [summary(told, locale) for locale in ("en", "ko")] == snapshot(
         ["Open questions: 2 ('list_prompts').", "열린 질문: 2개 ('list_prompts')."]
     )
-    assert [len(told.structured_state[name]) for name in ("recentAnswers", "openWaits", "pendingPrompts")] == [4, 1, 1]
+    assert [
+        len(told.structured_state.model_dump()[name]) for name in ("recentAnswers", "openWaits", "pendingPrompts")
+    ] == [4, 1, 1]
 
 
 async def test_nothing_asked_tells_nothing(asker: Asker) -> None:
     await ask(asker, "Open?")
 
     assert await context(asker.with_call(session_id=SessionId("other"))) == ServiceContext(
-        "", {"pendingPrompts": [], "openWaits": [], "recentAnswers": []}
+        "", UiState(pending_prompts=[], open_waits=[], recent_answers=[])
     )
 
 

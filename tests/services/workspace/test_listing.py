@@ -282,7 +282,7 @@ async def test_the_folders_that_changed_last_are_told_each_turn(asker: Asker) ->
   여기에 이름이 없는 파일이 11개 있습니다: Madang의 'list_directory'에 path나 depth.\
 """)
     assert str(state.summary) == "Files: 15 ('list_directory')."
-    assert len(state.structured_state["newest"]) == 10
+    assert len(state.structured_state.model_dump()["newest"]) == 10
 
 
 async def test_looking_at_the_state_makes_no_folder(asker: Asker) -> None:
@@ -301,4 +301,4 @@ async def test_a_change_of_another_process_is_heard(tmp_path: Path) -> None:
         with fail_after(60):
             state = await anext(states)
 
-    assert [row["path"] for row in state["workspace"].structured_state["newest"]] == ["news.txt"]
+    assert [row["path"] for row in state["workspace"].structured_state.model_dump()["newest"]] == ["news.txt"]

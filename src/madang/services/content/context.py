@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from madang.core.calls import Call
+from madang.core.documents import Document
 from madang.core.phrases import Line, Rows, layout, say
 from madang.core.service import ServiceContext
 from madang.core.texts import one_line
@@ -13,11 +14,34 @@ MAX_NAMED_CONTENTS = 5
 MAX_NAME_IN_ROW_CHARS = 80
 
 
+class StoreInState(Document):
+    """A store, and how many contents it has."""
+
+    store_id: str
+    name: str
+    contents: int
+
+
+class ContentInState(Document):
+    """One of the newest contents."""
+
+    content_id: str
+    filename: str
+
+
+class ContentState(Document):
+    """The stores of a session, its newest contents, and how many there are in all."""
+
+    stores: list[StoreInState]
+    contents: list[ContentInState]
+    total: int
+
+
 async def content_context(contents: ContentStore, call: Call) -> ServiceContext:
     """Return the stores of the session and its newest contents."""
     stores = await contents.list_stores(call)
     if not stores:
-        return ServiceContext("", {"stores": [], "contents": [], "total": 0})
+        return ServiceContext("", ContentState(stores=[], contents=[], total=0))
     newest, total = await contents.newest(call, MAX_NAMED_CONTENTS)
     text: list[Line | Rows] = [
         say(
@@ -42,10 +66,10 @@ async def content_context(contents: ContentStore, call: Call) -> ServiceContext:
     ]
     if total > len(newest):
         text.append(say("  … {left_out} more: 'list_content'.", left_out=total - len(newest)))
-    state = {
-        "stores": [{"storeId": store.key.id, "name": store.name, "contents": store.contents} for store in stores],
-        "contents": [{"contentId": content.id, "filename": content.filename} for content in newest],
-        "total": total,
-    }
+    state = ContentState(
+        stores=[StoreInState(store_id=store.key.id, name=store.name, contents=store.contents) for store in stores],
+        contents=[ContentInState(content_id=content.id, filename=content.filename) for content in newest],
+        total=total,
+    )
     summary = say("Contents: {total} ('list_content').", total=total) if total else None
     return ServiceContext(text, state, summary)

@@ -9,7 +9,7 @@ from madang.core.calls import Call
 from madang.core.phrases import say
 from madang.core.service import Service, ServiceContext, ServiceMetadata
 from madang.core.tools import tools_of
-from madang.services.content.context import content_context
+from madang.services.content.context import ContentState, content_context
 from madang.services.content.domain import Limits, Ranking
 from madang.services.content.engine.parsing import Parser
 from madang.services.content.engine.ranking import IndexRanking
@@ -39,6 +39,7 @@ class ContentService(Service):
         instructions="add_content keeps texts and documents, and keyword_similarity_search finds passages in them.",
         needs_posix=True,
     )
+    state_type = ContentState
 
     def __init__(
         self, database: Database, index_dir: Path | None, folders: Folders | None = None, limits: Limits | None = None

@@ -26,7 +26,7 @@ async def planning_context(store: PlanStore, call: Call) -> ServiceContext:
         say("Noted: {observation}", observation=observation)
         for observation in state.observations[-MAX_OBSERVATIONS_IN_CONTEXT:]
     ]
-    return ServiceContext(text, state.model_dump(mode="json"))
+    return ServiceContext(text, state)
 
 
 def _todos_line(plan: Plan) -> Phrase:

@@ -9,6 +9,7 @@ from madang.core.phrases import say
 from madang.core.service import Service, ServiceContext, ServiceMetadata
 from madang.core.tools import tools_of
 from madang.services.planning.context import planning_context
+from madang.services.planning.domain import PlanState
 from madang.services.planning.store import PlanStore
 from madang.services.planning.tools import PlanningTools
 from madang.storage.database import Database
@@ -27,6 +28,7 @@ class PlanningService(Service):
             "you come back to work."
         ),
     )
+    state_type = PlanState
 
     def __init__(self, database: Database) -> None:
         self._store = PlanStore(database)

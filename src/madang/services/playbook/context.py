@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from madang.core.calls import Call
+from madang.core.documents import Document
 from madang.core.errors import NotFound
 from madang.core.phrases import Phrase, say
 from madang.core.service import ServiceContext
@@ -14,11 +15,18 @@ MAX_CONTEXT_GOAL_CHARS = 200
 MAX_SUMMARY_GOAL_CHARS = 80
 
 
+class PlaybookState(Document):
+    """How many playbooks there are, and the last selection; None if none was selected."""
+
+    total: int
+    last_run: Selection | None = None
+
+
 async def playbook_context(store: PlaybookStore, call: Call) -> ServiceContext:
     """Return how many playbooks there are and which one this assistant selected last."""
     total = await store.total(call)
     if total == 0:
-        return ServiceContext("", {"total": 0, "lastRun": None})
+        return ServiceContext("", PlaybookState(total=0))
     selections = await store.selections(call, 1, 1)
     text = [say("# Playbooks: {total} (use 'list_playbooks')", total=total)]
     last = selections.items[0] if selections.items else None
@@ -31,8 +39,7 @@ async def playbook_context(store: PlaybookStore, call: Call) -> ServiceContext:
                 at=last.selected_at,
             )
         )
-    state = {"total": total, "lastRun": last.model_dump(mode="json") if last else None}
-    return ServiceContext(text, state, await _summary(store, call, last))
+    return ServiceContext(text, PlaybookState(total=total, last_run=last), await _summary(store, call, last))
 
 
 async def _summary(store: PlaybookStore, call: Call, last: Selection | None) -> Phrase | None:

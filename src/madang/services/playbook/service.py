@@ -9,7 +9,7 @@ from madang.core.phrases import say
 from madang.core.resources import Resource, ResourceList
 from madang.core.service import Service, ServiceContext, ServiceMetadata
 from madang.core.tools import tools_of
-from madang.services.playbook.context import playbook_context
+from madang.services.playbook.context import PlaybookState, playbook_context
 from madang.services.playbook.resources import PlaybookResources
 from madang.services.playbook.store import PlaybookStore
 from madang.services.playbook.tools import PlaybookTools
@@ -31,6 +31,7 @@ class PlaybookService(Service):
     )
 
     resource_templates = PlaybookResources.templates
+    state_type = PlaybookState
 
     def __init__(self, database: Database) -> None:
         self._store = PlaybookStore(database)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import Any
 
 from madang.core.calls import Call
+from madang.core.documents import Document
 from madang.core.phrases import Line, Phrase, Rows, layout, say
 from madang.core.service import ServiceContext
 from madang.core.texts import one_line
@@ -21,6 +21,14 @@ MAX_RECENT_ANSWERS = 5
 MAX_OPEN_ITEMS = 10
 _MAX_PROMPT_CHARS = 100
 _MAX_ANSWER_CHARS = 200
+
+
+class UiState(Document):
+    """What a session wants from the person, and what they answered lately, newest first."""
+
+    pending_prompts: list[Question]
+    open_waits: list[Wait]
+    recent_answers: list[Question | Wait]
 
 
 async def ui_context(store: UiStore, call: Call) -> ServiceContext:
@@ -47,7 +55,7 @@ async def ui_context(store: UiStore, call: Call) -> ServiceContext:
             "# Questions the person has not answered: {count} ('get_prompt' with messageId reads one)", count=count
         )
         text += [heading, *_open_rows(questions, count)]
-    state = {"pendingPrompts": _data(questions), "openWaits": _data(waits), "recentAnswers": _data(settled)}
+    state = UiState(pending_prompts=questions, open_waits=waits, recent_answers=list(settled))
     summary = say("Open questions: {count} ('list_prompts').", count=total) if total else None
     return ServiceContext(text or "", state, summary)
 
@@ -73,7 +81,3 @@ def _open_rows(items: Sequence[InboxItem], count: int) -> list[Phrase]:
 def _head(item: InboxItem) -> tuple[str, str]:
     id, text = (item.wait_id, item.message) if isinstance(item, Wait) else (item.message_id, item.prompt)
     return id, one_line(text, _MAX_PROMPT_CHARS)
-
-
-def _data(items: Sequence[InboxItem]) -> list[dict[str, Any]]:
-    return [item.model_dump(mode="json") for item in items]

@@ -8,7 +8,7 @@ from madang.core.calls import Call
 from madang.core.phrases import say
 from madang.core.service import Service, ServiceContext, ServiceMetadata
 from madang.core.tools import tools_of
-from madang.services.ui.context import ui_context
+from madang.services.ui.context import UiState, ui_context
 from madang.services.ui.store import UiStore
 from madang.services.ui.tools import UiTools
 from madang.storage.database import Database
@@ -27,6 +27,7 @@ class UiService(Service):
             "comes. End your turn then, and never answer for the person."
         ),
     )
+    state_type = UiState
 
     def __init__(self, database: Database) -> None:
         self._store = UiStore(database)

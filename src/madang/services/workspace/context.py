@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 
 from madang.core.calls import Call
+from madang.core.documents import Document
 from madang.core.phrases import Line, Phrase, Rows, layout, say
 from madang.core.service import ServiceContext
 from madang.core.texts import visible_name
 from madang.services.workspace.domain.files import FolderFiles
 from madang.services.workspace.engine.files import FileEngine
-from madang.services.workspace.views.files import entry_row
+from madang.services.workspace.views.files import EntryRow, entry_row
 
 MAX_NEWEST_FILES = 10
 """In the data, for panels."""
@@ -20,10 +21,17 @@ MAX_NAMED_FILES = 3
 MAX_SHOWN_NAME_CHARS = 80
 
 
+class WorkspaceState(Document):
+    """How many files a session has, and those that changed last, newest first."""
+
+    files: int
+    newest: list[EntryRow]
+
+
 async def workspace_context(engine: FileEngine, call: Call) -> ServiceContext:
     """Return the folders that changed last. No times: the same state must give the same text, in few words."""
     state = await asyncio.to_thread(engine.state, call, MAX_NEWEST_FILES, MAX_NAMED_FILES)
-    data = {"files": state.files, "newest": [entry_row(entry).model_dump(mode="json") for entry in state.newest]}
+    data = WorkspaceState(files=state.files, newest=[entry_row(entry) for entry in state.newest])
     if not state.files:
         return ServiceContext("", data)
     heading = say(

@@ -9,7 +9,7 @@ from madang.core.phrases import say
 from madang.core.resources import Resource, ResourceList
 from madang.core.service import Service, ServiceContext, ServiceMetadata
 from madang.core.tools import tools_of
-from madang.services.workspace.context import workspace_context
+from madang.services.workspace.context import WorkspaceState, workspace_context
 from madang.services.workspace.domain.topics import files_topic
 from madang.services.workspace.engine.exports import Exports
 from madang.services.workspace.engine.files import FileEngine
@@ -38,6 +38,7 @@ class WorkspaceService(Service):
         needs_posix=True,
     )
     resource_templates = ExportResources.templates
+    state_type = WorkspaceState
 
     def __init__(self, database: Database, folders: Folders, downloads: Downloads | None = None) -> None:
         self._notices = Notices(database)

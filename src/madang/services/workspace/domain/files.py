@@ -143,7 +143,7 @@ class FolderFiles:
 
 
 @dataclass(frozen=True, slots=True)
-class WorkspaceState:
+class RecentFiles:
     """The files of a session: how many, those that changed last, and their folders, both newest first."""
 
     files: int = 0

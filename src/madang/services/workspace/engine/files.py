@@ -30,8 +30,8 @@ from madang.services.workspace.domain.files import (
     FileMatches,
     FolderFiles,
     LineEnding,
+    RecentFiles,
     TextFormat,
-    WorkspaceState,
     WrittenFile,
 )
 from madang.services.workspace.engine import edits as editing
@@ -239,13 +239,13 @@ class FileEngine:
         text_format = texts.format_of(sample, is_whole=len(sample) == entry.size)
         return WrittenFile(entry.path, entry.size, text_format, 0, True)
 
-    def state(self, call: Call, max_newest: int, max_names: int) -> WorkspaceState:
+    def state(self, call: Call, max_newest: int, max_names: int) -> RecentFiles:
         """Return `max_newest` files that changed last, and of each folder the names of `max_names` such files."""
         until = time.monotonic() + MAX_WALK_S / 8
         files: list[Entry] = []
         is_complete = True
         if not self._folders.has(call):
-            return WorkspaceState()
+            return RecentFiles()
         with self._folders.of(call) as session, closing(_walk(session.files, "", MAX_TREE_DEPTH)) as entries:
             for seen, entry in enumerate(entries, start=1):
                 if entry.kind == "file":
@@ -260,7 +260,7 @@ class FileEngine:
             by_folder.setdefault(parent, []).append(name)
         folders = (FolderFiles(path, len(names), tuple(names[:max_names])) for path, names in by_folder.items())
         newest = tuple(map(_directory_entry, files[:max_newest]))
-        return WorkspaceState(len(files), newest, tuple(folders), is_complete)
+        return RecentFiles(len(files), newest, tuple(folders), is_complete)
 
     @contextmanager
     def _changing(self, call: Call) -> Iterator[Folder]:
