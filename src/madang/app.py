@@ -6,19 +6,22 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
+from madang.core.background import Background
 from madang.core.calls import Call, Door, PageMode
 from madang.core.errors import SetupError
 from madang.core.phrases import say
 from madang.core.service import Service
-from madang.provider.grants import FixedGrants
+from madang.provider.grants import AssistantGrants
 from madang.provider.provider import Provider
 from madang.services import builtin_services, prebuilt_schemas
 from madang.settings import Settings, prepare_data_dir
+from madang.storage.assistants import AssistantStore
 from madang.storage.audit import AuditLog
 from madang.storage.database import Database
 from madang.storage.downloads import Downloads
 from madang.storage.folders import Folders
 from madang.storage.postgresql.address import parse_database_url
+from madang.storage.sessions import SessionStore
 from madang.storage.sqlite import SqliteDatabase
 
 
@@ -29,6 +32,10 @@ class Madang:
     settings: Settings
     database: Database
     provider: Provider
+    sessions: SessionStore
+    assistants: AssistantStore
+    background: Background
+    """Owns what runs beside the calls, and ends it before anything is closed."""
     downloads: Downloads | None = None
     """Where files can be fetched over HTTP, if that is served."""
 
@@ -56,7 +63,14 @@ async def open_madang(settings: Settings, base_url: str = "") -> AsyncIterator[M
     """
     prepare_data_dir(settings.data_dir)
     database = _database(settings)
-    provider = Provider(AuditLog(database), grants=FixedGrants(settings.grants), schemas=prebuilt_schemas())
+    sessions, assistants = SessionStore(database), AssistantStore(database)
+    provider = Provider(
+        AuditLog(database),
+        grants=AssistantGrants(assistants, settings.grants),
+        sessions=sessions,
+        schemas=prebuilt_schemas(),
+    )
+    background = Background()
     folders = Folders(settings.data_dir / "workspaces", settings.allow_folders)
     downloads = Downloads(folders, base_url) if base_url else None
     services = builtin_services(database, folders, downloads, index_dir=settings.data_dir / "index")
@@ -65,8 +79,9 @@ async def open_madang(settings: Settings, base_url: str = "") -> AsyncIterator[M
         if not settings.services or not set(settings.services).isdisjoint(service.metadata.names):
             provider.register(service)
     try:
-        yield Madang(settings, database, provider, downloads)
+        yield Madang(settings, database, provider, sessions, assistants, background, downloads)
     finally:
+        await background.close()
         await provider.close()
         await database.close()
 

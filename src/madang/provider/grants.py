@@ -6,7 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from madang.core.calls import Call
+from madang.core.errors import MadangError, ToolError, Unavailable
+from madang.core.ids import UserId
 from madang.core.service import ServiceMetadata
+from madang.storage.assistants import AssistantStore
 
 
 class Grants(Protocol):
@@ -36,6 +39,42 @@ class FixedGrants:
         return self._grants.get(call.assistant_id or "")
 
 
+class AssistantGrants:
+    """The grants that assistants have in the database; what `config.toml` says of them is taken over at first use."""
+
+    def __init__(self, assistants: AssistantStore, seeds: Mapping[str, Sequence[str]]) -> None:
+        self._assistants = assistants
+        self._seeds = seeds
+        self._seeded_users: set[UserId] = set()
+
+    async def services(self, call: Call) -> frozenset[str] | None:
+        if call.assistant_id is None:
+            return None
+        try:
+            if call.user_id not in self._seeded_users:
+                await self._assistants.seed(call.user_id, self._seeds)
+                self._seeded_users.add(call.user_id)
+            return await self._assistants.services(call.user_id, call.assistant_id)
+        except ToolError:
+            raise
+        except MadangError as error:
+            raise Unavailable(error.message, hint=error.hint) from error
+
+    def known_services(self, call: Call) -> frozenset[str] | None:
+        if call.assistant_id is None:
+            return None
+        try:
+            return self._assistants.known_services(call.user_id, call.assistant_id)
+        except KeyError:
+            seed = self._seeds.get(call.assistant_id)
+            return None if seed is None else frozenset(seed)
+
+
 def is_granted(metadata: ServiceMetadata, services: frozenset[str] | None) -> bool:
-    """Tell whether a grant includes a service. A name that the service had before counts too."""
-    return not services.isdisjoint(metadata.names) if services is not None else True
+    """Tell whether a grant includes a service. A name that the service had before counts too.
+
+    The default grant is what an assistant can do no harm with that nobody thought about.
+    """
+    if services is None:
+        return not (metadata.runs_code or metadata.reaches_out)
+    return not services.isdisjoint(metadata.names)

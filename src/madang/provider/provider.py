@@ -36,6 +36,7 @@ from madang.provider.streams import ValueT, merge_streams
 from madang.rendering.catalogue import translator
 from madang.rendering.replies import error_reply, render_text, reply
 from madang.storage.audit import AuditEntry, AuditLog
+from madang.storage.sessions import SessionStore
 
 MAX_LISTED_RESOURCES = 50
 MAX_TOOL_NAME_CHARS = 100
@@ -57,14 +58,19 @@ class Provider:
         audit: AuditLog,
         *,
         grants: Grants | None = None,
+        sessions: SessionStore | None = None,
         policy: Policy | None = None,
         schemas: Mapping[str, ToolSchemas] | None = None,
         time_limit_s: float = DEFAULT_TIME_LIMIT_S,
         hook_limit_s: float = HOOK_LIMIT_S,
     ) -> None:
-        """`schemas` are prebuilt, by the name of the tool; a tool without an entry builds its own on first use."""
+        """`sessions` has a row for each session in which something was changed.
+
+        `schemas` are prebuilt, by the name of the tool; a tool without an entry builds its own on first use.
+        """
         self._audit = audit
         self._grants = grants or FixedGrants({})
+        self._sessions = sessions
         self._policy = policy or AllowAll()
         self._time_limit_s = time_limit_s
         self._hook_limit_s = hook_limit_s
@@ -139,7 +145,12 @@ class Provider:
             self._record(call, name[:MAX_TOOL_NAME_CHARS], "", arguments, UnknownTool.code)
             raise self.unknown_tool(call, name)
         service, tool = entry
-        if not is_granted(service.metadata, await self._grants.services(call)):
+        try:
+            services = await self._grants.services(call)
+        except ToolError as error:
+            self._record(call, tool.name, tool.effect, arguments, error.code, decision="deny")
+            return error_reply(service.metadata.name, tool.name, call, error)
+        if not is_granted(service.metadata, services):
             self._record(call, tool.name, tool.effect, arguments, NotGranted.code, decision="deny")
             raise _not_granted(call, service)
         started_s = time.perf_counter()
@@ -205,7 +216,7 @@ class Provider:
         Raises:
             InvalidCursor: the cursor is not one that an earlier page gave.
         """
-        services = await self._ready(call)
+        services = await self._offering(call)
         name, _, after = cursor.partition(":")
         names = [service.metadata.name for service in services]
         if cursor and name not in names:
@@ -223,11 +234,11 @@ class Provider:
         return ResourceList(listed)
 
     async def resource_templates(self, call: Call) -> list[ResourceTemplate]:
-        return [template for service in await self._ready(call) for template in service.resource_templates]
+        return [template for service in await self._offering(call) for template in service.resource_templates]
 
     async def read_resource(self, call: Call, uri: str) -> Resource | None:
         """Return the resource at `uri`, or None; another owner's resource is None too."""
-        for service in await self._ready(call):
+        for service in await self._offering(call):
             resource = await service.read_resource(call, uri)
             if resource is not None:
                 return resource
@@ -235,7 +246,7 @@ class Provider:
 
     async def watch_resources(self, call: Call) -> AsyncIterator[frozenset[str]]:
         """Yield an empty set once watching has begun, then the URIs of changed resources, in any process."""
-        services = await self._ready(call)
+        services = await self._offering(call)
         async for changes in merge_streams([_watched(one, one.resource_changes, call) for one in services]):
             yield frozenset(uri for uris in changes for uri in uris)
 
@@ -255,13 +266,20 @@ class Provider:
         )
 
     async def _usable(self, call: Call) -> list[Service]:
-        return self._granted(await self._grants.services(call))
+        try:
+            services = await self._grants.services(call)
+        except ToolError as error:
+            # A list that is empty would say nothing; each call says why it fails.
+            logger.error("The grants of an assistant cannot be read: %s", one_line(str(error)))
+            services = self._grants.known_services(call)
+        return self._granted(services)
 
     def _granted(self, services: frozenset[str] | None) -> list[Service]:
         return [service for service in self._registry if is_granted(service.metadata, services)]
 
-    async def _ready(self, call: Call) -> list[Service]:
-        usable = await self._usable(call)
+    async def _offering(self, call: Call) -> list[Service]:
+        """Return the services with resources, as far as they are open."""
+        usable = [service for service in await self._usable(call) if service.resource_templates]
         await asyncio.gather(*(self._lifecycle.open_soon(service) for service in usable))
         return [service for service in usable if self._lifecycle.state(service) == "ready"]
 
@@ -324,6 +342,8 @@ class Provider:
         try:
             async with asyncio.timeout(limit_s):
                 await self._lifecycle.open(service)
+                if self._sessions is not None and tool.effect != "read":
+                    await self._sessions.ensure(call)
                 return await tool.run(call, arguments)
         except TimeoutError:
             raise _timed_out(limit_s) from None

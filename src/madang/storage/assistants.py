@@ -110,6 +110,14 @@ class AssistantStore:
             self._grants[key] = until, grant
         return grant
 
+    def known_services(self, user_id: UserId, assistant_id: AssistantId) -> frozenset[str] | None:
+        """Return the grant that was looked up last, however old.
+
+        Raises:
+            KeyError: none was.
+        """
+        return self._grants[user_id, assistant_id][1]
+
     async def get(self, user_id: UserId, assistant_id: AssistantId) -> AssistantRecord | None:
         """Return an assistant, or None if nothing was ever set for it."""
         rows = await self._database.find(
