@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from madang.core.errors import ToolError, Unavailable
 from madang.core.ids import UserId
 from madang.storage.database import MigrationSet, Row, Transaction
-from madang.storage.subscriptions import Subscription
+from madang.storage.subscriptions import Subscription, SubscriptionIndex
 
 if TYPE_CHECKING:
     from madang.storage.database import Database
@@ -35,7 +35,7 @@ class Subscriptions:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._subscriptions: set[Subscription] = set()
+        self._subscriptions = SubscriptionIndex()
         self._poller: asyncio.Task[None] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._wake = asyncio.Event()
@@ -65,8 +65,7 @@ class Subscriptions:
 
     async def close(self) -> None:
         """End every iterator."""
-        for subscription in self._subscriptions:
-            subscription.close()
+        self._subscriptions.close()
         self._stop()
 
     def _stop(self) -> None:
@@ -88,11 +87,11 @@ class Subscriptions:
             # Rows that were trimmed before this poll leave a gap: then anything may have changed.
             has_gap = rows[0][0] > last_seq + 1
             last_seq = rows[-1][0]
-            for subscription in self._subscriptions:
-                if has_gap:
-                    subscription.publish_all()
-                else:
-                    subscription.publish(topic for _, topic in rows)
+            if has_gap:
+                self._subscriptions.publish_all()
+                continue
+            for topic in dict.fromkeys(topic for _, topic in rows):
+                self._subscriptions.publish(topic)
 
     async def _newest(self) -> int:
         async def newest(tx: Transaction) -> Row | None:

@@ -27,6 +27,7 @@ from madang.storage.clock import timestamp
 from madang.storage.database import Dialect, MigrationSet, ResultT, Row, Work
 from madang.storage.notices import NOTICE_MIGRATIONS, Subscriptions
 from madang.storage.sqlite_errors import translate_sqlite_error
+from madang.storage.subscriptions import check_topic
 
 BUSY_MS = 5_000
 READERS = 2
@@ -69,7 +70,7 @@ class _Statements:
         self._execute_many(sql, rows).fetchall()
 
     async def notify(self, topic: str) -> None:
-        self.topics.append(topic)
+        self.topics.append(check_topic(topic))
 
 
 def _finish(work: Work[ResultT], statements: _Statements) -> ResultT:

@@ -12,7 +12,7 @@ import asyncpg
 from madang.core.errors import Unavailable
 from madang.core.phrases import say
 from madang.storage.postgresql.errors import CONNECTION_ERRORS, closed
-from madang.storage.subscriptions import Subscription
+from madang.storage.subscriptions import Subscription, SubscriptionIndex
 
 CHANNEL = "madang"
 RECONNECT_S = 0.25
@@ -26,7 +26,7 @@ class Listener:
 
     def __init__(self, connect: Callable[[], Awaitable[asyncpg.Connection[Any]]]) -> None:
         self._connect = connect
-        self._subscriptions: set[Subscription] = set()
+        self._subscriptions = SubscriptionIndex()
         self._listening = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._is_open = False
@@ -66,8 +66,7 @@ class Listener:
     async def close(self) -> None:
         """End every iterator."""
         self._is_open = False
-        for subscription in self._subscriptions:
-            subscription.close()
+        self._subscriptions.close()
         task = self._task
         self._stop()
         if task is not None:
@@ -90,8 +89,7 @@ class Listener:
                     self._listening.set()
                     if not is_first:
                         # Notices may have been missed meanwhile: anything may have changed.
-                        for subscription in self._subscriptions:
-                            subscription.publish_all()
+                        self._subscriptions.publish_all()
                     is_first = False
                     await _until_lost(connection)
                 finally:
@@ -100,8 +98,7 @@ class Listener:
             await asyncio.sleep(RECONNECT_S)
 
     def _on_notify(self, _connection: object, _pid: int, _channel: str, topic: object) -> None:
-        for subscription in self._subscriptions:
-            subscription.publish([str(topic)])
+        self._subscriptions.publish(str(topic))
 
 
 async def _until_lost(connection: asyncpg.Connection[Any]) -> None:
