@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -24,7 +25,7 @@ from madang.core.errors import Conflict
 from madang.core.ids import AssistantId
 from madang.services.playbook.domain import PlaybookPatch
 from madang.services.playbook.store import PlaybookStore
-from madang.storage.database import MigrationSet
+from madang.storage.database import MigrationSet, Transaction
 from madang.storage.sqlite import SqliteDatabase
 from tests.storage.backends import NUMBERS, insert
 
@@ -120,6 +121,24 @@ async def notify(path: str, topic: str) -> None:
     await database.close()
 
 
+async def die_while_committing(_path: str, url: str, topic: str) -> None:
+    """Be killed, when told to go, after a COMMIT was sent and before it is answered."""
+    from madang.storage.postgresql.address import parse_database_url
+    from madang.storage.postgresql.database import PostgresDatabase
+
+    database = PostgresDatabase(parse_database_url(url))
+    await database.prepare(NUMBERS)
+
+    async def work(tx: Transaction) -> None:
+        await tx.run("INSERT INTO number (value) VALUES (?1)", os.getpid())
+        await tx.notify(topic)
+        asyncio.get_running_loop().call_later(0.03, os.kill, os.getpid(), signal.SIGKILL)
+
+    _say("ready")
+    await asyncio.to_thread(_wait)
+    await database.write(work)
+
+
 async def migrate(path: str) -> None:
     """Bring the slow tables up to date, when told to go."""
     database = SqliteDatabase(Path(path))
@@ -155,7 +174,12 @@ def main() -> None:
         "hold_write_lock": hold_write_lock,
         "hold_lock_and_write": hold_lock_and_write,
     }
-    asynchronous: dict[str, Callable[..., Awaitable[None]]] = {"notify": notify, "migrate": migrate, "update": update}
+    asynchronous: dict[str, Callable[..., Awaitable[None]]] = {
+        "notify": notify,
+        "die_while_committing": die_while_committing,
+        "migrate": migrate,
+        "update": update,
+    }
     if what in plain:
         plain[what](*arguments)
     else:

@@ -1,17 +1,22 @@
-"""Publishing changes of what is not in the database."""
+"""Notices on every back end: what reaches the subscribers, and publishing what is not in the database."""
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from contextlib import aclosing
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+import pytest
 from anyio import fail_after
 
 from madang.core.ids import UserId
-from madang.storage.database import Database
+from madang.storage.database import Database, Transaction
 from madang.storage.notices import Notices
 from madang.storage.sqlite import SqliteDatabase
+from madang.storage.subscriptions import MAX_TOPIC_BYTES
+from tests.storage.backends import EMBEDDED, insert, numbers
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -39,3 +44,60 @@ async def test_a_database_that_is_away_does_not_make_the_change_fail(tmp_path: P
     await database.close()
 
     await notices.publish("files/a/", user_id=USER)
+
+
+@pytest.mark.parametrize(
+    "topic", ["'; DROP TABLE number; --/", "a\\/", '"$1?1%00/', "한글/😀/", "x" * MAX_TOPIC_BYTES, "\n\t/", "{}/%s/"]
+)
+async def test_a_topic_arrives_as_it_is(database: Database, topic: str) -> None:
+    changes = cast("AsyncGenerator[frozenset[str], None]", database.changes(topic))
+    async with aclosing(changes):
+        with fail_after(60):
+            assert await anext(changes) == frozenset()
+            await insert(database, 1, topic=topic)
+            assert await anext(changes) == {topic}
+
+
+@pytest.mark.parametrize("topic", ["x" * (MAX_TOPIC_BYTES + 1), "a\0b/"])
+async def test_a_topic_that_cannot_be_sent_fails_its_unit_before_the_commit(database: Database, topic: str) -> None:
+    outcomes = await asyncio.gather(
+        insert(database, 1, topic=topic), insert(database, 2, topic="good/"), return_exceptions=True
+    )
+
+    assert [type(outcome) for outcome in outcomes] == [ValueError, type(None)]
+    assert await numbers(database) == [2]
+
+
+async def test_a_unit_with_many_topics_tells_each_once(database: Database) -> None:
+    async def notify_twice(tx: Transaction) -> None:
+        for _ in range(2):
+            for number in range(500):
+                await tx.notify(f"many/{number}/")
+
+    changes = cast("AsyncGenerator[frozenset[str], None]", database.changes("many/"))
+    async with aclosing(changes):
+        with fail_after(60):
+            assert await anext(changes) == frozenset()
+            await database.write(notify_twice)
+            topics: set[str] = set()
+            while len(topics) < 500:
+                topics |= await anext(changes)
+    assert topics == {f"many/{number}/" for number in range(500)}
+
+
+@pytest.mark.parametrize("database", EMBEDDED, indirect=True)
+async def test_units_that_share_a_flush_leave_one_notice_a_topic(database: Database) -> None:
+    flushed = threading.Event()
+
+    async def hold_writer(_: Transaction) -> None:
+        flushed.wait(60)
+
+    held = asyncio.create_task(database.write(hold_writer))
+    await asyncio.sleep(0.1)  # the writer is busy now, and the next ones wait together
+    writes = [asyncio.create_task(insert(database, value, topic=f"topic/{value % 2}/")) for value in range(40)]
+    await asyncio.sleep(0)
+    flushed.set()
+    await asyncio.gather(held, *writes)
+
+    rows = await database.find("SELECT topic FROM notice ORDER BY topic")
+    assert rows == [("topic/0/",), ("topic/1/",)]

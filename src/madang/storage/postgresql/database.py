@@ -12,7 +12,7 @@ import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import suppress
 from functools import lru_cache, partial
-from typing import Any, TypeAlias
+from typing import Any
 
 import asyncpg
 
@@ -23,8 +23,10 @@ from madang.storage.database import Dialect, MigrationSet, ResultT, Row, Work
 from madang.storage.postgresql.address import ServerAddress
 from madang.storage.postgresql.advisory import MIGRATIONS, advisory_key
 from madang.storage.postgresql.errors import CONNECTION_ERRORS, RETRYABLE_ERRORS, closed, setup_error, unavailable
-from madang.storage.postgresql.listener import CHANNEL, Listener
+from madang.storage.postgresql.listener import Listener
 from madang.storage.postgresql.moments import SETTINGS, use_timestamps
+from madang.storage.postgresql.notifier import Connection, Notifier, commit_sql
+from madang.storage.subscriptions import check_topic
 
 # Older ones have no views that obey the row-level security of the role that queries them.
 MIN_SERVER_VERSION = 15
@@ -42,15 +44,14 @@ CREATE TABLE IF NOT EXISTS migration (
 """
 
 
-Connection: TypeAlias = "asyncpg.pool.PoolConnectionProxy[Any]"
-
-
 class _Statements:
     """A transaction on one connection."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self.topics: dict[str, None] = {}
+        self.is_in_doubt = False
+        """Whether the COMMIT was sent and its outcome, or that of its notices, is not known."""
 
     async def all(self, sql: str, *parameters: object) -> list[Row]:
         return [tuple(row) for row in await self._connection.fetch(_numbered(sql), *parameters)]
@@ -68,7 +69,7 @@ class _Statements:
         await self._connection.executemany(_numbered(sql), rows)
 
     async def notify(self, topic: str) -> None:
-        self.topics[topic] = None
+        self.topics[check_topic(topic)] = None
 
 
 class PostgresDatabase:
@@ -84,6 +85,7 @@ class PostgresDatabase:
         self._prepared: set[str] = set()
         self._accepted: set[asyncio.Future[None]] = set()
         self._listener = Listener(self._connect)
+        self._notifier = Notifier()
 
     async def prepare(self, migrations: MigrationSet) -> None:
         async with self._opening:
@@ -93,6 +95,7 @@ class PostgresDatabase:
                 if self._pool is None:
                     self._pool = await self._open()
                     self._listener.open()
+                    self._notifier.open(partial(self._on_connection, self._pool))
                 await self._migrate(self._pool, migrations)
             except Exception as error:
                 raise setup_error(error, self._address) or error from None
@@ -100,7 +103,7 @@ class PostgresDatabase:
 
     async def read(self, work: Work[ResultT], *, user_id: UserId | None = None, brief: bool = False) -> ResultT:
         begin = f"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SELECT {_set_user(user_id)}"
-        unit = partial(_unit, work, begin)
+        unit = partial(_unit, work, begin, self._notifier)
         return await self._run(unit, unit)
 
     async def find(self, sql: str, *parameters: object, user_id: UserId | None = None) -> list[Row]:
@@ -117,7 +120,7 @@ class PostgresDatabase:
         setting, key = _set_user(user_id), advisory_key(f"user/{user_id or ''}")
         beside = f"BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT {setting}, pg_advisory_xact_lock_shared({key})"
         alone = f"BEGIN ISOLATION LEVEL READ COMMITTED; SELECT {setting}, pg_advisory_xact_lock({key})"
-        return await self._run(partial(_unit, work, beside), partial(_unit, work, alone))
+        return await self._run(*(partial(_unit, work, begin, self._notifier) for begin in (beside, alone)))
 
     def changes(self, *topics: str) -> AsyncIterator[frozenset[str]]:
         return self._listener.changes(topics)
@@ -133,9 +136,12 @@ class PostgresDatabase:
                 # The pool would turn away units that wait for a connection; they were accepted, so they come first.
                 while self._accepted:
                     await asyncio.wait(self._accepted)
+                await self._notifier.flush()
                 await pool.close()
         except TimeoutError:
             pool.terminate()
+        finally:
+            await self._notifier.close()
 
     async def describe(self) -> str:
         """Return the server's version and how far away it is, for the person who looks after it.
@@ -184,7 +190,7 @@ class PostgresDatabase:
         try:
             return await attempt(connection)
         except CONNECTION_ERRORS:
-            connection.terminate()  # its state is unknown
+            _terminate(connection)  # its state is unknown
             raise
         finally:
             await pool.release(connection)
@@ -284,39 +290,67 @@ class PostgresDatabase:
         return applied_count or 0
 
 
-async def _unit(work: Work[ResultT], begin: str, connection: Connection) -> ResultT:
+async def _unit(work: Work[ResultT], begin: str, notifier: Notifier, connection: Connection) -> ResultT:
+    statements, backend = _Statements(connection), connection.get_server_pid()
     is_over = False
     try:
-        statements = _Statements(connection)
         # Without parameters: so the user, the lock and the BEGIN are one round trip.
         await connection.execute(begin)
         result = await work(statements)
-        await _commit(connection, statements.topics)
+        await _commit(connection, statements)
         is_over = True
         return result
     except CONNECTION_ERRORS:
-        connection.terminate()
+        _terminate(connection)
         raise
     finally:
-        # The user and the locks end with the transaction, so nothing is left over for the next unit. Also if none is
-        # seen: the BEGIN of one that was cancelled may still be on its way.
-        if not is_over and not connection.is_closed():
-            try:
-                await connection.execute("ROLLBACK", timeout=CONNECT_S)
-            except CONNECTION_ERRORS:
-                connection.terminate()
+        try:
+            # The user and the locks end with the transaction, so nothing is left over for the next unit. Also if none
+            # is seen: the BEGIN of one that was cancelled may still be on its way.
+            if not is_over and not _is_lost(connection):
+                try:
+                    await connection.execute("ROLLBACK", timeout=CONNECT_S)
+                    is_over = True
+                except CONNECTION_ERRORS:
+                    _terminate(connection)
+        finally:
+            if statements.is_in_doubt:
+                notifier.resend(statements.topics, 0 if is_over else backend)
 
 
-async def _commit(connection: Connection, topics: dict[str, None]) -> None:
-    notifications = "".join(f"SELECT pg_notify('{CHANNEL}', {_text(topic)}); " for topic in topics)
+async def _commit(connection: Connection, statements: _Statements) -> None:
+    statements.is_in_doubt = True
     try:
-        tag = await connection.execute(f"{notifications}COMMIT")
-    except CONNECTION_ERRORS as error:
-        connection.terminate()
+        tag = await connection.execute(commit_sql(statements.topics))
+    except asyncpg.ProgramLimitExceededError:
+        # The server's queue of notices is full. That is no failure of the unit, which has been committed.
+        return
+    except RETRYABLE_ERRORS:
+        statements.is_in_doubt = False  # nothing was committed
+        raise
+    except asyncpg.InFailedSQLTransactionError:
+        tag = "ROLLBACK"
+    except Exception as error:
+        if isinstance(error, CONNECTION_ERRORS):
+            _terminate(connection)
         raise unavailable(error, saving=True) or error from None
-    if tag != "COMMIT":
+    statements.is_in_doubt = False
+    if tag == "ROLLBACK":
         # A statement failed, the unit went on as if it had not, and the server has undone everything.
         raise Unavailable(say("The database has refused the change. Nothing was written."))
+
+
+def _terminate(connection: Connection) -> None:
+    if not _is_lost(connection):
+        connection.terminate()
+
+
+def _is_lost(connection: Connection) -> bool:
+    """Return whether the connection is closed. asyncpg takes such a one away, and then refuses even this question."""
+    try:
+        return connection.is_closed()
+    except asyncpg.InterfaceError:
+        return True
 
 
 async def _reset(_: object) -> None:

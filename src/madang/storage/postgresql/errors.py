@@ -48,7 +48,7 @@ def closed() -> Unavailable:
 
 def unavailable(error: BaseException, *, saving: bool = False) -> Unavailable | None:
     """Return `error` as `Unavailable`, or None when it is a bug of ours and should stay what it is."""
-    if isinstance(error, asyncpg.DiskFullError):
+    if isinstance(error, asyncpg.DiskFullError) and not saving:
         return Unavailable(say("The disk is full. Nothing was written."), hint=say("Free some space, then call again."))
     if isinstance(error, _POOLER):
         return Unavailable(

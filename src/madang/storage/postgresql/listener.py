@@ -1,4 +1,4 @@
-"""Notices of changes through LISTEN and NOTIFY: the server sends each commit's topics to every process."""
+"""Hearing of changes, through LISTEN: the server sends the topics of committed units to every process."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import asyncpg
 from madang.core.errors import Unavailable
 from madang.core.phrases import say
 from madang.storage.postgresql.errors import CONNECTION_ERRORS, closed
+from madang.storage.postgresql.notifier import CHANNEL
 from madang.storage.subscriptions import Subscription, SubscriptionIndex
 
-CHANNEL = "madang"
 RECONNECT_S = 0.25
 ANSWER_S = 5.0
 # A connection whose other end vanished looks like a quiet one until a query is sent over it.
