@@ -50,7 +50,8 @@ UPDATE playbook_owner_row o SET total = (SELECT count(*) FROM playbook p WHERE p
 """
 
 
-def _server() -> Server | None:
+def start_server() -> Server | None:
+    """Return a server that flushes to disk, or None where there is no PostgreSQL."""
     try:
         from tests.postgresql import server
 
@@ -62,7 +63,7 @@ def _server() -> Server | None:
 
 async def scale(effort: Effort) -> list[Finding]:
     """A hundred thousand playbooks of one user against a thousand of another."""
-    running = _server()
+    running = start_server()
     if running is None:
         return []
     database = PostgresDatabase(parse_database_url(running.new_database("scale")))
@@ -93,7 +94,7 @@ async def scale(effort: Effort) -> list[Finding]:
 
 async def reads(effort: Effort) -> list[Finding]:
     """One playbook and one page: through the store, by hand with a pool and the user set, and with neither."""
-    running = _server()
+    running = start_server()
     if running is None:
         return []
     url = running.new_database("bench")
