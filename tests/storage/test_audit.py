@@ -16,6 +16,7 @@ import pytest
 from madang.core.calls import Call
 from madang.core.ids import AssistantId, SessionId, UserId
 from madang.storage.audit import AUDIT_MIGRATIONS, KEPT_ROWS, AuditEntry, AuditLog
+from madang.storage.clock import parse_timestamp
 from madang.storage.database import Database, MigrationSet, ResultT, Row, Transaction, Work
 from madang.storage.sqlite import SqliteDatabase
 from tests.storage.backends import BACK_ENDS
@@ -287,7 +288,7 @@ async def test_rows_of_before_are_kept_and_say_nothing_of_who_acted(each_databas
     async def insert(tx: Transaction) -> None:
         await tx.run(
             "INSERT INTO audit (at, user_id, door, tool, effect, arguments, arguments_sha256, outcome, answer_bytes, "
-            "took_ms) VALUES ('', 'local', 'python', 'old', 'read', '{}', '', 'ok', 1, 1.0)"
+            "took_ms) VALUES ('2026-01-02T03:04:05.678Z', 'local', 'python', 'old', 'read', '{}', '', 'ok', 1, 1.0)"
         )
 
     await each_database.write(insert, user_id=CALL.user_id)
@@ -296,7 +297,7 @@ async def test_rows_of_before_are_kept_and_say_nothing_of_who_acted(each_databas
     log.record(ENTRY)
     await log.close()
 
-    assert await rows(each_database, "tool, actor, run_id, call_id, decision") == [
-        ("old", "", "", "", ""),
-        ("add_todo", "model", "run 1", "call 1", ""),
-    ]
+    old, new = await rows(each_database, "at, tool, actor, run_id, call_id, decision")
+    assert old == ("2026-01-02T03:04:05.678Z", "old", "", "", "", "")
+    assert new[1:] == ("add_todo", "model", "run 1", "call 1", "")
+    assert parse_timestamp(new[0]) > parse_timestamp(old[0])
