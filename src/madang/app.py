@@ -21,6 +21,7 @@ from madang.storage.database import Database
 from madang.storage.downloads import Downloads
 from madang.storage.folders import Folders
 from madang.storage.postgresql.address import parse_database_url
+from madang.storage.retention import Retention
 from madang.storage.sessions import SessionStore
 from madang.storage.sqlite import SqliteDatabase
 
@@ -64,8 +65,9 @@ async def open_madang(settings: Settings, base_url: str = "") -> AsyncIterator[M
     prepare_data_dir(settings.data_dir)
     database = _database(settings)
     sessions, assistants = SessionStore(database), AssistantStore(database)
+    audit = AuditLog(database)
     provider = Provider(
-        AuditLog(database),
+        audit,
         grants=AssistantGrants(assistants, settings.grants),
         sessions=sessions,
         schemas=prebuilt_schemas(),
@@ -78,6 +80,8 @@ async def open_madang(settings: Settings, base_url: str = "") -> AsyncIterator[M
     for service in services:
         if not settings.services or not set(settings.services).isdisjoint(service.metadata.names):
             provider.register(service)
+    retention = Retention(database, audit, events_days=settings.events_days, audit_days=settings.audit_days)
+    background.start(retention.run(), "retention")
     try:
         yield Madang(settings, database, provider, sessions, assistants, background, downloads)
     finally:

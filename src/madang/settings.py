@@ -31,6 +31,9 @@ DEFAULT_NAME = "default"
 DEFAULT_ASSISTANT = AssistantId(DEFAULT_NAME)
 DEFAULT_SESSION = SessionId(DEFAULT_NAME)
 MIN_TOKEN_CHARS = 16
+EVENTS_DAYS = 30
+AUDIT_DAYS = 365
+MAX_RETENTION_DAYS = 36_500
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +58,11 @@ class Settings:
     allow_folders: tuple[Path, ...] = ()
     """Folders outside of the data folder from which files may be read, by their real paths."""
     grants: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """The services each listed assistant may use; an assistant that is not listed may use all."""
+    """The services each listed assistant may use: what its row is seeded with."""
+    events_days: int = EVENTS_DAYS
+    """How long the log of what happened in a session is kept."""
+    audit_days: int = AUDIT_DAYS
+    """How long the audit trail is kept."""
 
     @property
     def page_override(self) -> PageMode | None:
@@ -113,11 +120,18 @@ def read_settings(
         token=token,
         allow_folders=_allowed(_wanted_folders(allow_folders, environment, config), folder),
         grants={name: tuple(assistant.services) for name, assistant in config.assistants.items()},
+        events_days=config.retention.events_days,
+        audit_days=config.retention.audit_days,
     )
 
 
 class _AssistantConfig(Document):
     services: list[str]
+
+
+class _RetentionConfig(Document):
+    events_days: int = Field(default=EVENTS_DAYS, ge=1, le=MAX_RETENTION_DAYS)
+    audit_days: int = Field(default=AUDIT_DAYS, ge=1, le=MAX_RETENTION_DAYS)
 
 
 class _Config(Document):
@@ -132,6 +146,7 @@ class _Config(Document):
     services: str = ""
     allow_folders: list[str] = Field(default_factory=list)
     assistants: dict[str, _AssistantConfig] = Field(default_factory=dict)
+    retention: _RetentionConfig = Field(default_factory=_RetentionConfig)
 
 
 def _read_config(path: Path) -> _Config:

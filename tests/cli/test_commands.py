@@ -173,6 +173,19 @@ def test_options_win_over_the_variable_and_it_over_the_config_file(tmp_path: Pat
     assert allowed(variable, [str(three), f"{one}/../two"]) == (three, two)
 
 
+def test_the_config_file_says_how_long_logs_are_kept(tmp_path: Path) -> None:
+    def days(text: str) -> tuple[int, int]:
+        (tmp_path / "config.toml").write_text(text)
+        settings = read_settings({}, data_dir=str(tmp_path))
+        return settings.events_days, settings.audit_days
+
+    assert days("") == (30, 365)
+    assert days("[retention]\nevents_days = 1\naudit_days = 36500") == (1, 36500)
+    for wrong in ("events_days = 0", "events_days = 40000", "audit_days = 1.5", "messages_days = 3"):
+        with pytest.raises(SetupError, match=r"config\.toml cannot be used"):
+            days(f"[retention]\n{wrong}")
+
+
 @pytest.mark.parametrize(
     ("folder", "reason"),
     [

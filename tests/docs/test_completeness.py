@@ -81,6 +81,7 @@ def test_the_example_of_a_config_file_is_one(tmp_path: Path) -> None:
     settings = read_settings({}, data_dir=str(tmp_path))
 
     assert (settings.locale, settings.assistant, settings.grants) == ("ko", "editor", {"reviewer": ("planning",)})
+    assert (settings.events_days, settings.audit_days) == (90, 365)
 
 
 def test_every_error_code_is_in_the_table_of_its_family() -> None:

@@ -12,6 +12,7 @@ from typing import cast
 import anyio
 import pytest
 
+from madang.core.calls import Call
 from madang.core.errors import Conflict, InvalidArguments, NotFound
 from madang.core.ids import AssistantId, UserId
 from madang.storage.assistants import GRANT_CACHE_S, MAX_ASSISTANT_CHARS, AssistantRecord, AssistantStore
@@ -20,6 +21,7 @@ from tests.storage.backends import BACK_ENDS
 
 ANN, BOB = UserId("ann"), UserId("bob")
 EDITOR = AssistantId("editor")
+ANNS, BOBS = Call(EDITOR, user_id=ANN), Call(EDITOR, user_id=BOB)
 WITHIN_S = 60
 
 
@@ -93,12 +95,12 @@ async def test_another_users_assistants_are_not_there(assistants: AssistantStore
 
     assert await assistants.get(BOB, EDITOR) is None
     assert await assistants.list_all(BOB) == []
-    assert await assistants.services(BOB, EDITOR) is None
+    assert await assistants.services(BOBS) is None
     with pytest.raises(NotFound):
         await assistants.delete(BOB, EDITOR)
     with pytest.raises(Conflict):
         await assistants.save(BOB, AssistantRecord(EDITOR, version=1))
-    assert await assistants.services(ANN, EDITOR) == frozenset({"planning"})
+    assert await assistants.services(ANNS) == frozenset({"planning"})
 
 
 async def test_what_is_too_large_or_no_name_is_refused(assistants: AssistantStore) -> None:
@@ -114,7 +116,7 @@ async def test_what_is_too_large_or_no_name_is_refused(assistants: AssistantStor
 
 async def test_the_file_seeds_and_an_edit_stays_until_the_file_says_something_else(assistants: AssistantStore) -> None:
     async def services() -> frozenset[str] | None:
-        return await assistants.services(ANN, EDITOR)
+        return await assistants.services(ANNS)
 
     await assistants.seed(ANN, {EDITOR: ("planning", "ui")})
     assert await services() == frozenset({"planning", "ui"})
@@ -165,23 +167,35 @@ async def test_a_grant_costs_no_query_for_a_second_and_a_change_elsewhere_holds_
 
     monkeypatch.setattr(database, "find", counted)
     for _ in range(100):
-        assert await assistants.services(ANN, EDITOR) == frozenset({"planning"})
+        assert await assistants.services(ANNS) == frozenset({"planning"})
     assert queries == 1
 
     monkeypatch.undo()
     await edit(elsewhere, ("content",))
-    assert await elsewhere.services(ANN, EDITOR) == frozenset({"content"})
-    assert await assistants.services(ANN, EDITOR) == frozenset({"planning"})
+    assert await elsewhere.services(ANNS) == frozenset({"content"})
+    assert await assistants.services(ANNS) == frozenset({"planning"})
     clock.seconds += GRANT_CACHE_S
-    assert await assistants.services(ANN, EDITOR) == frozenset({"content"})
+    assert await assistants.services(ANNS) == frozenset({"content"})
 
 
 async def test_a_write_of_this_process_holds_at_once(assistants: AssistantStore) -> None:
-    assert await assistants.services(ANN, EDITOR) is None
+    assert await assistants.services(ANNS) is None
     await edit(assistants, ("planning",))
-    assert await assistants.services(ANN, EDITOR) == frozenset({"planning"})
+    assert await assistants.services(ANNS) == frozenset({"planning"})
     await assistants.delete(ANN, EDITOR)
-    assert await assistants.services(ANN, EDITOR) is None
+    assert await assistants.services(ANNS) is None
+
+
+async def test_a_text_is_told_what_was_last_known(assistants: AssistantStore, clock: Clock) -> None:
+    await assistants.seed(ANN, {EDITOR: ("planning",)})
+    assert assistants.known_services(ANNS) is None
+
+    await assistants.services(ANNS)
+    clock.seconds += 100 * GRANT_CACHE_S
+
+    assert assistants.known_services(ANNS) == frozenset({"planning"})
+    assert assistants.known_services(BOBS) is None
+    assert await assistants.services(Call(user_id=ANN)) is None
 
 
 async def test_changes_are_told(assistants: AssistantStore) -> None:

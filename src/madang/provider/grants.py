@@ -54,7 +54,7 @@ class AssistantGrants:
             if call.user_id not in self._seeded_users:
                 await self._assistants.seed(call.user_id, self._seeds)
                 self._seeded_users.add(call.user_id)
-            return await self._assistants.services(call.user_id, call.assistant_id)
+            return await self._assistants.services(call)
         except ToolError:
             raise
         except MadangError as error:
@@ -64,7 +64,7 @@ class AssistantGrants:
         if call.assistant_id is None:
             return None
         try:
-            return self._assistants.known_services(call.user_id, call.assistant_id)
+            return self._assistants.known_services(call)
         except KeyError:
             seed = self._seeds.get(call.assistant_id)
             return None if seed is None else frozenset(seed)

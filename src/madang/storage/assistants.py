@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from madang.core.calls import Call
 from madang.core.errors import Conflict, InvalidArguments, NotFound
 from madang.core.ids import AssistantId, UserId, is_name
 from madang.core.limits import MAX_NAME_CHARS
@@ -78,7 +79,7 @@ class AssistantStore:
         self._database = database
         self._clock = clock
         self._is_open = False
-        self._grants: dict[tuple[UserId, AssistantId], tuple[float, frozenset[str] | None]] = {}
+        self._grants: dict[tuple[UserId, str], tuple[float, frozenset[str] | None]] = {}
         self._writes = 0
 
     async def open(self) -> None:
@@ -86,13 +87,16 @@ class AssistantStore:
             await self._database.prepare(ASSISTANT_MIGRATIONS)
             self._is_open = True
 
-    async def services(self, user_id: UserId, assistant_id: AssistantId) -> frozenset[str] | None:
-        """Return the services that an assistant may use, as they were written; None is the default grant.
+    async def services(self, call: Call) -> frozenset[str] | None:
+        """Return the services that the call's assistant may use, as they were written; None is the default grant.
 
         A change made in this process holds at once, one of another process within `GRANT_CACHE_S`. It opens the tables
         itself.
+
+        Raises:
+            Unavailable: it cannot be looked up.
         """
-        key = (user_id, assistant_id)
+        key = _key(call)
         cached = self._grants.get(key)
         if cached is not None and self._clock() < cached[0]:
             return cached[1]
@@ -100,7 +104,7 @@ class AssistantStore:
         # Taken before the look: a grant that is written meanwhile must not be hidden by what was there before.
         until, writes = self._clock() + GRANT_CACHE_S, self._writes
         rows = await self._database.find(
-            "SELECT services FROM assistant WHERE user_id = ?1 AND id = ?2", *key, user_id=user_id
+            "SELECT services FROM assistant WHERE user_id = ?1 AND id = ?2", *key, user_id=call.user_id
         )
         names = _names(rows[0][0]) if rows else None
         grant = None if names is None else frozenset(names)
@@ -110,13 +114,13 @@ class AssistantStore:
             self._grants[key] = until, grant
         return grant
 
-    def known_services(self, user_id: UserId, assistant_id: AssistantId) -> frozenset[str] | None:
-        """Return the grant that was looked up last, however old.
+    def known_services(self, call: Call) -> frozenset[str] | None:
+        """Return the grant that was looked up last, however old: for texts that decide nothing.
 
         Raises:
             KeyError: none was.
         """
-        return self._grants[user_id, assistant_id][1]
+        return self._grants[_key(call)][1]
 
     async def get(self, user_id: UserId, assistant_id: AssistantId) -> AssistantRecord | None:
         """Return an assistant, or None if nothing was ever set for it."""
@@ -248,6 +252,10 @@ async def _insert(
         timestamp(),
         seed,
     )
+
+
+def _key(call: Call) -> tuple[UserId, str]:
+    return call.user_id, call.assistant_id or ""
 
 
 def _topic(user_id: UserId, assistant_id: AssistantId) -> str:

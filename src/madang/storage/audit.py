@@ -21,6 +21,7 @@ from typing import Any
 from madang.core.calls import Call
 from madang.core.errors import LimitExceeded, MadangError
 from madang.core.ids import UserId
+from madang.storage.accounts import ACCOUNT_MIGRATIONS, remember_user
 from madang.storage.clock import format_timestamp, now
 from madang.storage.database import Database, MigrationSet, Row, Transaction, private_rows
 
@@ -28,6 +29,7 @@ FLUSH_S = 0.25
 KEPT_ROWS = 100_000
 MAX_QUEUED_ENTRIES = 10_000
 MAX_VALUE_CHARS = 120
+EXPIRY_BATCH_ROWS = 1000
 
 logger = logging.getLogger(__name__)
 
@@ -135,12 +137,13 @@ class AuditLog:
         """Write rows of one user, and return how many the database refuses for what is in them."""
 
         async def write(tx: Transaction) -> None:
+            await remember_user(tx, user_id)
             # Rows are made here, all together and in the writer's thread, so that no call waits for it.
             await tx.run_many(_INSERT, [_row(at, entry) for at, entry in entries])
             await tx.run("DELETE FROM audit WHERE seq <= (SELECT max(seq) FROM audit) - ?1", KEPT_ROWS)
 
         try:
-            await self._database.prepare(AUDIT_MIGRATIONS)
+            await self._prepare()
             await self._database.write(write, user_id=user_id)
             return 0
         except MadangError as error:
@@ -158,6 +161,29 @@ class AuditLog:
                 return 1
             middle = len(entries) // 2
             return await self._write(user_id, entries[:middle]) + await self._write(user_id, entries[middle:])
+
+    async def expire(self, user_id: UserId, before: str) -> int:
+        """Delete the user's rows of calls before a moment, a batch at a time, and return how many."""
+        await self._prepare()
+
+        async def work(tx: Transaction) -> int:
+            return await tx.run(
+                "DELETE FROM audit WHERE user_id = ?1 AND at < ?2 AND seq IN "
+                "(SELECT seq FROM audit WHERE user_id = ?1 ORDER BY seq LIMIT ?3)",
+                user_id,
+                before,
+                EXPIRY_BATCH_ROWS,
+            )
+
+        total = count = await self._database.write(work, user_id=user_id)
+        while count == EXPIRY_BATCH_ROWS:
+            count = await self._database.write(work, user_id=user_id)
+            total += count
+        return total
+
+    async def _prepare(self) -> None:
+        await self._database.prepare(ACCOUNT_MIGRATIONS)
+        await self._database.prepare(AUDIT_MIGRATIONS)
 
 
 _INSERT = """

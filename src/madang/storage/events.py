@@ -13,6 +13,7 @@ from typing import Any
 
 from madang.core.calls import Call
 from madang.core.errors import LimitExceeded
+from madang.core.ids import UserId
 from madang.core.phrases import say
 from madang.storage.clock import POSTGRESQL_NOW, SQLITE_NOW
 from madang.storage.database import Database, MigrationSet, Row, Transaction, private_rows
@@ -25,6 +26,8 @@ MAX_PAYLOAD_BYTES = 256 * 1024
 MAX_EVENTS_READ = 500
 # Of a page's payloads together, so that a slow reader of large events holds little. One event always fits.
 MAX_PAGE_CHARS = 4 * 1024 * 1024
+EXPIRY_BATCH_EVENTS = 1000
+EXPIRY_BATCH_SESSIONS = 50
 
 EVENT_MIGRATIONS = MigrationSet(
     "events",
@@ -176,6 +179,47 @@ class EventLog:
                 after = 0 if page.is_beyond else page.next_after
                 has_more = after < page.last_seq
 
+    async def expire(self, user_id: UserId, before: str) -> int:
+        """Drop the user's events before a moment, a batch at a time, and return how many.
+
+        Only ever the oldest of a session, whatever the clock said when they were written: what is left has no gap.
+        """
+        total = session_no = 0
+        while rows := await self._expired(user_id, session_no, before):
+            for session_no, first_seq in rows:
+                count = EXPIRY_BATCH_EVENTS
+                while count == EXPIRY_BATCH_EVENTS:
+                    count = await self._drop(user_id, session_no, first_seq, before)
+                    first_seq += count
+                    total += count
+        return total
+
+    async def _expired(self, user_id: UserId, after_no: int, before: str) -> list[Row]:
+        """Return sessions whose oldest event is too old, and its number."""
+        return await self._database.read(
+            lambda tx: tx.all(_EXPIRED, user_id, after_no, before, EXPIRY_BATCH_SESSIONS), user_id=user_id
+        )
+
+    async def _drop(self, user_id: UserId, session_no: int, first_seq: int, before: str) -> int:
+        end = first_seq + EXPIRY_BATCH_EVENTS
+
+        async def work(tx: Transaction) -> int:
+            row = await tx.one(
+                "SELECT min(seq) FROM event WHERE user_id = ?1 AND session_no = ?2 AND seq < ?3 AND at >= ?4",
+                user_id,
+                session_no,
+                end,
+                before,
+            )
+            return await tx.run(
+                "DELETE FROM event WHERE user_id = ?1 AND session_no = ?2 AND seq < ?3",
+                user_id,
+                session_no,
+                (row and row[0]) or end,
+            )
+
+        return await self._database.write(work, user_id=user_id)
+
     async def _read(self, call: Call, after: int, limit: int) -> tuple[int, EventPage]:
         after = max(after, 0)
 
@@ -209,6 +253,12 @@ SELECT seq, run_id, at, kind, payload FROM (
     WHERE user_id = ?1 AND session_no = ?2 AND at >= ?3 AND seq > ?4 ORDER BY seq LIMIT ?5
   ) AS wanted
 ) AS page WHERE before < ?6 ORDER BY seq
+"""
+
+_EXPIRED = """
+SELECT s.no, e.seq FROM session s JOIN event e ON e.user_id = s.user_id AND e.session_no = s.no AND e.seq =
+  (SELECT min(seq) FROM event WHERE user_id = s.user_id AND session_no = s.no)
+WHERE s.user_id = ?1 AND s.no > ?2 AND s.created_at < ?3 AND e.at < ?3 ORDER BY s.no LIMIT ?4
 """
 
 
