@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import cast
 
@@ -13,10 +14,17 @@ import anyio
 import pytest
 
 from madang.core.calls import Call
-from madang.core.errors import LimitExceeded
+from madang.core.errors import Conflict, LimitExceeded
 from madang.core.ids import AssistantId, SessionId, UserId
-from madang.storage.database import Database, Transaction
-from madang.storage.events import MAX_PAYLOAD_BYTES, EventLog, EventPage, NewEvent, append_events
+from madang.storage.database import Database, ResultT, Transaction, Work
+from madang.storage.events import (
+    MAX_PAYLOAD_BYTES,
+    EventLog,
+    EventPage,
+    NewEvent,
+    append_events,
+    restore_events,
+)
 from madang.storage.sessions import SessionStore
 from tests.storage.backends import BACK_ENDS
 
@@ -162,6 +170,27 @@ async def test_a_watcher_gets_what_is_there_and_then_what_comes(log: EventLog) -
         assert seqs(await waiting) == [6]
 
 
+async def test_a_slow_consumer_holds_one_page(
+    database: Database, log: EventLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await log.append(ANN, *numbered(1, 50))
+    read, reads = database.read, 0
+
+    async def counted(work: Work[ResultT], *, user_id: UserId | None = None, brief: bool = False) -> ResultT:
+        nonlocal reads
+        reads += user_id is not None
+        return await read(work, user_id=user_id, brief=brief)
+
+    monkeypatch.setattr(database, "read", counted)
+    async with watching(log, 0, limit=10) as pages:
+        assert seqs(await next_page(pages)) == list(range(1, 11))
+        for number in range(100):
+            await log.append(ANN, *numbered(number, 1))
+        assert reads == 1
+        assert seqs(await next_page(pages)) == list(range(11, 21))
+        assert reads == 2
+
+
 async def test_a_watcher_from_the_future_is_told_and_begins_anew(log: EventLog) -> None:
     await log.append(ANN, *numbered(1, 2))
 
@@ -204,3 +233,20 @@ async def test_many_writers_at_once_leave_no_gap_and_a_follower_sees_all(log: Ev
     assert [seq for seq, _, _ in followed] == list(range(1, writers * each + 1))
     for writer in range(writers):
         assert [number for _, one, number in followed if one == writer] == list(range(each))
+
+
+async def test_events_of_another_place_are_restored_as_they_were(database: Database, log: EventLog) -> None:
+    await log.append(replace(ANN, run_id="run 1"), *numbered(1, 6))
+    events = (await log.read(ANN, after=1)).events
+    old = [replace(event, at=f"2020-02-0{event.seq}T00:00:00.000Z") for event in events]
+
+    await database.write(lambda tx: restore_events(tx, BOB, old[:3]), user_id=BOB.user_id)
+    await database.write(lambda tx: restore_events(tx, BOB, old[3:]), user_id=BOB.user_id)
+    await database.write(lambda tx: restore_events(tx, BOB, ()), user_id=BOB.user_id)
+
+    page = await log.read(BOB)
+    assert (list(page.events), page.first_seq, page.last_seq) == (old, 2, 6)
+    assert await log.append(BOB, *numbered(7, 1)) == 7
+    for again in (old[:1], [old[0], old[0]], [replace(old[0], seq=9), replace(old[0], seq=8)]):
+        with pytest.raises(Conflict):
+            await database.write(partial(restore_events, call=BOB, events=again), user_id=BOB.user_id)

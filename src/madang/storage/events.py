@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from madang.core.calls import Call
-from madang.core.errors import LimitExceeded
+from madang.core.errors import Conflict, LimitExceeded
 from madang.core.ids import UserId
 from madang.core.phrases import say
 from madang.storage.clock import POSTGRESQL_NOW, SQLITE_NOW
@@ -140,6 +140,39 @@ async def append_events(tx: Transaction, call: Call, events: Sequence[NewEvent])
     return number
 
 
+async def restore_events(tx: Transaction, call: Call, events: Sequence[Event]) -> None:
+    """Write events of another place, as they were there, after those of the call's session; numbers may be missing.
+
+    The session counts as old as the oldest of them: nothing older than a session is looked for.
+
+    Raises:
+        Conflict: the session has events of these numbers.
+    """
+    await ensure_session(tx, call)
+    row = await tx.one("SELECT no, last_seq FROM session WHERE user_id = ?1 AND id = ?2", call.user_id, call.session)
+    assert row is not None
+    session_no, last_seq = row
+    if any(event.seq <= before for before, event in zip((last_seq, *(e.seq for e in events)), events, strict=False)):
+        raise Conflict(say("The session '{id}' has these events already.", id=call.session))
+    await tx.run_many(
+        "INSERT INTO event (user_id, session_no, seq, run_id, at, kind, payload) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+        [
+            (call.user_id, session_no, event.seq, event.run_id, event.at, event.kind, _encoded(event))
+            for event in events
+        ],
+    )
+    if events:
+        await tx.run(
+            "UPDATE session SET last_seq = ?3, created_at = CASE WHEN created_at > ?4 THEN ?4 ELSE created_at END "
+            "WHERE user_id = ?1 AND no = ?2",
+            call.user_id,
+            session_no,
+            events[-1].seq,
+            min(event.at for event in events),
+        )
+        await tx.notify(_topic(call))
+
+
 class EventLog:
     """The logs of all sessions, in the database."""
 
@@ -241,7 +274,7 @@ class EventLog:
             rows = await tx.all(_AFTER, *stream, after, max(1, min(limit, MAX_EVENTS_READ)), MAX_PAGE_CHARS)
             return session_no, EventPage(tuple(_event(row) for row in rows), after, first_seq, last_seq)
 
-        return await self._database.read(work, user_id=call.user_id, brief=True)
+        return await self._database.read(work, user_id=call.user_id)
 
 
 _FIRST_SEQ = "SELECT min(seq) FROM event WHERE user_id = ?1 AND session_no = ?2 AND at >= ?3"
@@ -267,7 +300,7 @@ def _event(row: Row) -> Event:
     return Event(seq, run_id, at, kind, json.loads(payload))
 
 
-def _encoded(event: NewEvent) -> str:
+def _encoded(event: NewEvent | Event) -> str:
     if not 0 < len(event.kind) <= MAX_KIND_CHARS:
         raise ValueError(f"the kind of an event has 1 to {MAX_KIND_CHARS} characters: {event.kind[:100]!r}")
     text = json.dumps(event.payload, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
