@@ -13,6 +13,7 @@ import pytest
 
 from madang.core.calls import Call
 from madang.core.ids import AssistantId, SessionId, UserId
+from madang.storage import event_months
 from madang.storage.audit import AuditLog
 from madang.storage.clock import now
 from madang.storage.database import Row, Transaction
@@ -206,6 +207,25 @@ async def test_months_come_and_go_under_writers(database: PostgresDatabase, log:
     await other.close()
 
     assert (await log.read(ANN)).last_seq == 200
+
+
+async def test_a_lock_that_is_held_long_delays_the_months_and_nothing_else(
+    database: PostgresDatabase, log: EventLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(event_months, "LOCK_S", 0.2)
+    name = month_name(now(), 2)
+    await run(database, f"DROP TABLE {name}")
+    connection = await asyncpg.connect(url_in(tmp_path))
+    async with connection.transaction():
+        await connection.execute("LOCK TABLE event IN ACCESS SHARE MODE")
+        await log.open()
+        assert await drop_months_before(database, "2999-01-01T00:00:00.000Z") == 0
+        assert await log.append(ANN, STEP) == 1
+    await connection.close()
+
+    assert name not in await months(database)
+    await log.open()
+    assert name in await months(database)
 
 
 async def test_the_months_are_the_servers_whatever_zone_it_is_in(tmp_path: Path) -> None:

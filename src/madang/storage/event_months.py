@@ -6,15 +6,19 @@ policy at all: it shows nothing to anybody.
 
 from __future__ import annotations
 
+import logging
 import re
 from datetime import UTC, datetime
 
+from madang.core.errors import Unavailable
 from madang.storage.clock import parse_timestamp
 from madang.storage.database import Database, Transaction
 from madang.storage.postgresql.advisory import MIGRATIONS, advisory_key
 
 MONTHS_AHEAD = 2
-LOCK_S = 5
+LOCK_S = 5.0
+
+logger = logging.getLogger(__name__)
 
 # The default partition takes what no month does. A month whose events it holds already cannot be made: they stay there.
 # The session table is locked first, as writers of events do; the other way round the two would wait for each other.
@@ -59,7 +63,12 @@ async def make_coming_months(database: Database) -> None:
             bounds = f"FOR VALUES FROM ('{_start(month)}') TO ('{_start(month + 1)}')"
             await tx.one("SELECT add_event_partition(?1, ?2)", _name(month), bounds)
 
-    await database.write(work)
+    try:
+        await database.write(work)
+    except Unavailable as error:
+        logger.warning(
+            "Partitions of coming months could not be made, which is tried again at the next look: %s", error
+        )
 
 
 async def drop_months_before(database: Database, moment: str) -> int:
@@ -78,12 +87,16 @@ async def drop_months_before(database: Database, moment: str) -> int:
         for month in old:
             await tx.run(f"DROP TABLE IF EXISTS {_name(month)}")
 
-    await database.write(work)
+    try:
+        await database.write(work)
+    except Unavailable as error:
+        logger.warning("Old months of the event log could not be dropped, which is tried again later: %s", error)
+        return 0
     return len(old)
 
 
 async def _lock(tx: Transaction) -> None:
-    # Everybody who comes after a table lock that waits has to wait as well: better to try again another day.
+    # Whatever comes after a table lock that waits has to wait as well: better to try again later.
     await tx.run(f"SET LOCAL lock_timeout = '{LOCK_S}s'")
     await tx.one(f"SELECT pg_advisory_xact_lock({advisory_key(MIGRATIONS)})")
 
