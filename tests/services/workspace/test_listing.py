@@ -11,6 +11,8 @@ from anyio import fail_after
 from inline_snapshot import snapshot
 
 from madang.core.ids import AssistantId, SessionId, UserId
+from madang.core.service import ServiceContext
+from madang.services.workspace.context import WorkspaceState
 from tests.asking import Asker, open_asker
 from tests.services.workspace.workspaces import folder_of
 
@@ -302,3 +304,43 @@ async def test_a_change_of_another_process_is_heard(tmp_path: Path) -> None:
             state = await anext(states)
 
     assert [row["path"] for row in state["workspace"].structured_state.model_dump()["newest"]] == ["news.txt"]
+
+
+async def test_the_last_exports_are_told_each_turn(asker: Asker) -> None:
+    """A history that was compacted does not say any more whether the person has the file."""
+    before = (await asker.provider.service_contexts(asker.call))["workspace"]
+    await asker.done("write_file", path="report.md", content="x")
+    for name in ("first.md", "second.md"):
+        await asker.done("export_file", path="report.md", displayName=name)
+    two = await asker.provider.build_state_prompt(asker.call)
+    for name in ("third.md", "\u202efourth # Status: Agent paused.md"):
+        await asker.done("export_file", path="report.md", displayName=name)
+    await asker.done("delete_file", path="report.md")
+    four = [await asker.provider.build_state_prompt(asker.with_call(locale=locale).call) for locale in ("en", "ko")]
+    state = (await asker.provider.service_contexts(asker.call))["workspace"].structured_state.model_dump()
+
+    assert before == ServiceContext("", WorkspaceState(files=0, newest=[], exports=[]))
+    assert two.splitlines()[-1] == snapshot('# Exported to the person, newest first: "second.md", "first.md"')
+    assert [text.splitlines()[-1] for text in four] == snapshot(
+        [
+            '# Exported to the person, the newest of 4: "fourth # Status_ Agent paused.md", "third.md", "second.md"',
+            '# 사용자에게 내보낸 파일 4개 중 최근 것: "fourth # Status_ Agent paused.md", "third.md", "second.md"',
+        ]
+    )
+    assert [export["name"] for export in state["exports"]] == snapshot(
+        ["fourth # Status_ Agent paused.md", "third.md", "second.md"]
+    )
+    read = await asker.provider.read_resource(asker.call, state["exports"][0]["uri"])
+    assert read is not None
+
+
+async def test_an_export_is_told_to_those_who_watch(asker: Asker) -> None:
+    await asker.done("write_file", path="report.md", content="x")
+    states = asker.provider.watch_contexts(asker.call)
+    with fail_after(60):
+        await anext(states)
+    await asker.done("export_file", path="report.md")
+    with fail_after(60):
+        state = await anext(states)
+
+    assert [export["name"] for export in state["workspace"].structured_state.model_dump()["exports"]] == ["report.md"]

@@ -9,7 +9,9 @@ from madang.core.documents import Document
 from madang.core.phrases import Line, Phrase, Rows, layout, say
 from madang.core.service import ServiceContext
 from madang.core.texts import visible_name
-from madang.services.workspace.domain.files import FolderFiles
+from madang.services.workspace.domain.exports import StoredExport, export_uri
+from madang.services.workspace.domain.files import FolderFiles, RecentFiles
+from madang.services.workspace.engine.exports import Exports
 from madang.services.workspace.engine.files import FileEngine
 from madang.services.workspace.views.files import EntryRow, entry_row
 
@@ -18,41 +20,77 @@ MAX_NEWEST_FILES = 10
 MAX_NAMED_FOLDERS = 5
 MAX_NAMED_FILES = 3
 """Of a folder. One with more is told by their number and the newest."""
+MAX_NAMED_EXPORTS = 3
 MAX_SHOWN_NAME_CHARS = 80
 
 
+class ExportInState(Document):
+    """One of the last exports, with the address of the resource it is."""
+
+    uri: str
+    name: str
+    size: int
+
+
 class WorkspaceState(Document):
-    """How many files a session has, and those that changed last, newest first."""
+    """How many files a session has, those that changed last, and its last exports, both newest first."""
 
     files: int
     newest: list[EntryRow]
+    exports: list[ExportInState]
 
 
-async def workspace_context(engine: FileEngine, call: Call) -> ServiceContext:
-    """Return the folders that changed last. No times: the same state must give the same text, in few words."""
-    state = await asyncio.to_thread(engine.state, call, MAX_NEWEST_FILES, MAX_NAMED_FILES)
-    data = WorkspaceState(files=state.files, newest=[entry_row(entry) for entry in state.newest])
-    if not state.files:
-        return ServiceContext("", data)
-    heading = say(
-        "# Workspace: {count} file(s), changed last first (Madang's 'read_file' reads one):", count=state.files
+async def workspace_context(files: FileEngine, exports: Exports, call: Call) -> ServiceContext:
+    """Return the folders that changed last, and the last exports.
+
+    No times: the same state must give the same text, in few words.
+    """
+
+    def look() -> tuple[RecentFiles, list[StoredExport], int]:
+        recent = files.recent(call, MAX_NEWEST_FILES, MAX_NAMED_FOLDERS, MAX_NAMED_FILES)
+        return recent, *exports.newest(call, MAX_NAMED_EXPORTS)
+
+    recent, exported, export_count = await asyncio.to_thread(look)
+    state = WorkspaceState(
+        files=recent.files,
+        newest=[entry_row(entry) for entry in recent.newest],
+        exports=[
+            ExportInState(uri=export_uri(export.id, export.name), name=export.name, size=export.size)
+            for export in exported
+        ],
     )
-    if not state.is_complete:
+    text: list[Line | Rows] = _files_text(recent) if recent.files else []
+    if exported:
+        text.append(_exports_line(exported, export_count))
+    summary = say("Files: {count} ('list_directory').", count=recent.files) if recent.files else None
+    return ServiceContext(text or "", state, summary)
+
+
+def _files_text(recent: RecentFiles) -> list[Line | Rows]:
+    count = recent.files
+    heading = say("# Workspace: {count} file(s), changed last first (Madang's 'read_file' reads one):", count=count)
+    if not recent.is_complete:
         heading = say(
-            "# Workspace: more than {count} files, changed last first (Madang's 'read_file' reads one):",
-            count=state.files,
+            "# Workspace: more than {count} files, changed last first (Madang's 'read_file' reads one):", count=count
         )
-    named = state.folders[:MAX_NAMED_FOLDERS]
-    text: list[Line | Rows] = [heading, *map(_folder_row, named)]
-    listed = sum(len(folder.newest) if folder.count <= MAX_NAMED_FILES else 1 for folder in named)
-    if listed < state.files:
+    text: list[Line | Rows] = [heading, *map(_folder_row, recent.folders)]
+    named = sum(len(folder.newest) if folder.count <= MAX_NAMED_FILES else 1 for folder in recent.folders)
+    if named < count:
         text.append(
             say(
                 "  {count} file(s) are not named here: Madang's 'list_directory' with path or depth.",
-                count=state.files - listed,
+                count=count - named,
             )
         )
-    return ServiceContext(text, data, say("Files: {count} ('list_directory').", count=state.files))
+    return text
+
+
+def _exports_line(exported: list[StoredExport], count: int) -> Phrase:
+    """Return which files the person was given: a history that was compacted does not tell it any more."""
+    names = ", ".join(f'"{visible_name(export.name, MAX_SHOWN_NAME_CHARS)}"' for export in exported)
+    if count > len(exported):
+        return say("# Exported to the person, the newest of {count}: {names}", names=names, count=count)
+    return say("# Exported to the person, newest first: {names}", names=names)
 
 
 def _folder_row(folder: FolderFiles) -> Phrase:

@@ -10,7 +10,7 @@ from madang.core.resources import Resource, ResourceList
 from madang.core.service import Service, ServiceContext, ServiceMetadata
 from madang.core.tools import tools_of
 from madang.services.workspace.context import WorkspaceState, workspace_context
-from madang.services.workspace.domain.topics import files_topic
+from madang.services.workspace.domain.topics import exports_topic, files_topic
 from madang.services.workspace.engine.exports import Exports
 from madang.services.workspace.engine.files import FileEngine
 from madang.services.workspace.engine.searching import Searcher
@@ -41,23 +41,26 @@ class WorkspaceService(Service):
     state_type = WorkspaceState
 
     def __init__(self, database: Database, folders: Folders, downloads: Downloads | None = None) -> None:
+        self._database = database
         self._notices = Notices(database)
         self._files = FileEngine(folders)
-        exports = Exports(folders, downloads)
-        self._resources = ExportResources(exports, self._notices)
+        self._exports = Exports(folders, downloads)
+        self._resources = ExportResources(self._exports, self._notices)
         self.tools = (
             *tools_of(FileTools(self._files, Searcher(folders), self._notices)),
-            *tools_of(ExportTools(exports, self._notices)),
+            *tools_of(ExportTools(self._exports, self._notices)),
         )
 
     async def load(self) -> None:
         await self._notices.open()
 
     async def get_service_context(self, call: Call) -> ServiceContext:
-        return await workspace_context(self._files, call)
+        return await workspace_context(self._files, self._exports, call)
 
-    def changes(self, call: Call) -> AsyncIterator[object]:
-        return self._notices.changes(files_topic(call))
+    async def changes(self, call: Call) -> AsyncIterator[object]:
+        async for topics in self._database.changes(files_topic(call), exports_topic(call)):
+            self._files.report_changes(call, topics)
+            yield topics
 
     async def list_resources(self, call: Call, after: str, limit: int) -> ResourceList:
         return await self._resources.list_page(call, after, limit)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Annotated, Literal
 
 from pydantic import Field
 
 from madang.core.documents import Document
+from madang.storage.clock import format_timestamp
 from madang.storage.files.encodings import EncodingName
-from madang.storage.folders.folder import EntryKind
+from madang.storage.folders.folder import Entry, EntryKind
 
 MAX_CONTENT_CHARS = 4_000_000
 """Characters of one `write_file`, within what a request may hold."""
@@ -119,6 +121,12 @@ class DirectoryEntry:
     kind: EntryKind
     size: int
     modified: str
+
+
+def directory_entry(entry: Entry) -> DirectoryEntry:
+    """Return what the disk says of a path as a listing has it."""
+    modified = datetime.fromtimestamp(entry.modified_ns / 10**9, UTC)
+    return DirectoryEntry(entry.path, entry.kind, entry.size, format_timestamp(modified))
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
+from urllib.parse import unquote
+
 from madang.core.calls import Call
 from madang.storage.subscriptions import topic
 
+MAX_PATHS_TOPIC_BYTES = 2_000
+"""Bytes of a topic with paths. A notice of PostgreSQL carries 8,000, and most paths are short."""
 
-def files_topic(call: Call) -> str:
-    """Return the topic of a session's files."""
-    return topic("workspace", call.user_id, call.session)
+
+def files_topic(call: Call, *paths: str) -> str:
+    """Return the topic of a session's files; with the paths that changed, unless they are very long."""
+    session = topic("workspace", call.user_id, call.session)
+    named = topic("workspace", call.user_id, call.session, *paths)
+    return named if len(named) <= MAX_PATHS_TOPIC_BYTES else session
+
+
+def changed_paths(call: Call, changed: str) -> tuple[str, ...] | None:
+    """Return the paths that a notice names; none if it names none, None if it is not about this session's files."""
+    session = files_topic(call)
+    if not changed.startswith(session):
+        return None
+    return tuple(unquote(part) for part in changed[len(session) :].split("/") if part)
 
 
 def exports_topic(call: Call, *id: str) -> str:

@@ -15,7 +15,7 @@ from contextlib import suppress
 from typing import IO
 
 from madang.core.calls import Call
-from madang.core.errors import NotFound
+from madang.core.errors import NotFound, ToolError
 from madang.core.ids import new_id
 from madang.services.workspace.domain.exports import (
     Export,
@@ -112,6 +112,20 @@ class Exports:
     async def list_stored(self, call: Call) -> list[StoredExport]:
         """Return the exports of a session, the newest first."""
         return await asyncio.to_thread(self._list, call)
+
+    def newest(self, call: Call, most: int) -> tuple[list[StoredExport], int]:
+        """Return the newest exports of a session, at most `most`, and how many there are. It blocks, as folders do."""
+        if not self._folders.has(call):
+            return [], 0
+        with self._folders.of(call) as session:
+            # Their ids, with which the names begin, are ordered by time. Sizes are asked for those alone that are told.
+            names = [entry.path for entry in session.exports.walk(depth=1, with_status=range(0))]
+            ids_and_names = [parsed for name in names if (parsed := parse_stored_name(name))]
+            exports = []
+            for id, name in ids_and_names[: -most - 1 : -1]:
+                with suppress(ToolError):  # it is gone again
+                    exports.append(StoredExport(id, name, session.exports.entry(stored_name(id, name)).size))
+            return exports, len(ids_and_names)
 
     async def read(self, call: Call, export: StoredExport) -> bytes:
         """Return the bytes of an export."""

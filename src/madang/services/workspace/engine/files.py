@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import PurePosixPath
 from typing import IO
 
@@ -28,12 +27,13 @@ from madang.services.workspace.domain.files import (
     EditedFile,
     FileExcerpt,
     FileMatches,
-    FolderFiles,
     LineEnding,
     RecentFiles,
     TextFormat,
     WrittenFile,
+    directory_entry,
 )
+from madang.services.workspace.domain.topics import changed_paths
 from madang.services.workspace.engine import edits as editing
 from madang.services.workspace.engine import texts
 from madang.services.workspace.engine.errors import (
@@ -51,8 +51,8 @@ from madang.services.workspace.engine.errors import (
 )
 from madang.services.workspace.engine.globs import Glob
 from madang.services.workspace.engine.lines import MAX_COUNT_S, LineIndexes, read_lines
+from madang.services.workspace.engine.snapshots import Snapshots
 from madang.services.workspace.engine.suggestions import suggest_path
-from madang.storage.clock import format_timestamp
 from madang.storage.files import encodings
 from madang.storage.files.encodings import EncodingName
 from madang.storage.files.kinds import file_kind
@@ -72,11 +72,12 @@ _EMPTY = TextFormat("utf-8", "none")
 
 
 class FileEngine:
-    """Works on the folders of sessions. All it keeps is a cache of where lines begin in large files."""
+    """Works on the folders of sessions. It caches where lines begin in large files, and which files there are."""
 
     def __init__(self, folders: Folders) -> None:
         self._folders = folders
         self._indexes = LineIndexes()
+        self._snapshots = Snapshots()
 
     def read(self, call: Call, path: str, first: int, last: int | None) -> FileExcerpt:
         """Read lines of a text, or the first bytes of a binary file."""
@@ -130,6 +131,7 @@ class FileEngine:
                 entry = folder.write(path, [data], mode)
             except Conflict as error:
                 raise file_exists(path) from error
+            self._report(call, entry.path)
         lines = content.count("\n") + (not content.endswith("\n") and content != "")
         return WrittenFile(entry.path, entry.size, text_format, lines, existing is None, fallback)
 
@@ -150,6 +152,7 @@ class FileEngine:
             if len(after) > MAX_EDITED_BYTES:
                 raise file_too_large(path, MAX_EDITED_BYTES)
             entry = folder.write(path, [after])
+            self._report(call, entry.path)
         diff = encodings.replace_surrogates(editing.diff(before, outcome.text))
         ending = texts.line_ending(after, text_format.encoding)
         return EditedFile(entry.path, entry.size, replace(text_format, line_ending=ending), outcome.replacements, diff)
@@ -168,7 +171,7 @@ class FileEngine:
         ):
             for entry in entries:
                 if counted in places:
-                    page.append(_directory_entry(entry))
+                    page.append(directory_entry(entry))
                 counted += 1
                 if counted % 1000 == 0 and counted >= offset + limit and time.monotonic() > until:
                     is_complete = False
@@ -215,11 +218,15 @@ class FileEngine:
                 if source_names != target_names:
                     target = "/".join([*target_names, source_names[-1]])
             with suggest_path(folder, source):
-                return folder.move(source, target)
+                entry = folder.move(source, target)
+            self._report(call, "/".join(parse_path(source)), entry.path)
+            return entry
 
     def delete(self, call: Call, path: str) -> Entry:
         with self._changing(call) as folder, suggest_path(folder, path):
-            return folder.delete(path)
+            entry = folder.delete(path)
+            self._report(call, entry.path)
+            return entry
 
     def import_file(self, call: Call, source: str, path: str) -> WrittenFile:
         """Copy a file from a folder that the person allowed. It never replaces anything."""
@@ -234,33 +241,30 @@ class FileEngine:
                     if path and _is_folder(folder, path):
                         target = f"{path}/{PurePosixPath(inside).name}"
                     entry = folder.write(target, _chunks(file, inside), "create")
+                    self._report(call, entry.path)
                     with folder.open_file(target) as copy:
                         sample = os.pread(copy.fileno(), SAMPLE_BYTES, 0)
         text_format = texts.format_of(sample, is_whole=len(sample) == entry.size)
         return WrittenFile(entry.path, entry.size, text_format, 0, True)
 
-    def state(self, call: Call, max_newest: int, max_names: int) -> RecentFiles:
-        """Return `max_newest` files that changed last, and of each folder the names of `max_names` such files."""
-        until = time.monotonic() + MAX_WALK_S / 8
-        files: list[Entry] = []
-        is_complete = True
+    def recent(self, call: Call, max_newest: int, max_folders: int, max_names: int) -> RecentFiles:
+        """Return the files that changed last, and the folders with such files, each with the names of some."""
         if not self._folders.has(call):
             return RecentFiles()
-        with self._folders.of(call) as session, closing(_walk(session.files, "", MAX_TREE_DEPTH)) as entries:
-            for seen, entry in enumerate(entries, start=1):
-                if entry.kind == "file":
-                    files.append(entry)
-                if seen % 500 == 0 and time.monotonic() > until:
-                    is_complete = False
-                    break
-        files.sort(key=lambda entry: (-entry.modified_ns, entry.path))
-        by_folder: dict[str, list[str]] = {}
-        for file in files:
-            parent, _, name = file.path.rpartition("/")
-            by_folder.setdefault(parent, []).append(name)
-        folders = (FolderFiles(path, len(names), tuple(names[:max_names])) for path, names in by_folder.items())
-        newest = tuple(map(_directory_entry, files[:max_newest]))
-        return RecentFiles(len(files), newest, tuple(folders), is_complete)
+        with self._folders.of(call) as session, file_errors(""):
+            return self._snapshots.of(call).look(session.files, max_newest, max_folders, max_names)
+
+    def report_changes(self, call: Call, topics: Iterable[str]) -> None:
+        """Take note of what notices say has changed, in whatever process."""
+        for topic in topics:
+            paths = changed_paths(call, topic)
+            if paths is not None:
+                self._report(call, *paths)
+
+    def _report(self, call: Call, *paths: str) -> None:
+        snapshot = self._snapshots.find(call)
+        if snapshot is not None:
+            snapshot.report(paths)
 
     @contextmanager
     def _changing(self, call: Call) -> Iterator[Folder]:
@@ -339,15 +343,10 @@ def _walk(folder: Folder, path: str, depth: int, with_status: range = EVERY) -> 
     return folder.walk(path, depth=depth, leave_out=GIT, with_status=with_status)
 
 
-def _directory_entry(entry: Entry) -> DirectoryEntry:
-    modified = datetime.fromtimestamp(entry.modified_ns / 10**9, UTC)
-    return DirectoryEntry(entry.path, entry.kind, entry.size, format_timestamp(modified))
-
-
 def _entry_with_status(folder: Folder, entry: Entry) -> DirectoryEntry:
     """Return an entry with its size and time, or without them where its name is no valid path."""
     try:
-        return _directory_entry(folder.entry(entry.path))
+        return directory_entry(folder.entry(entry.path))
     except ToolError:
         return DirectoryEntry(entry.path, entry.kind, 0, "")
 

@@ -28,7 +28,7 @@ from madang.services.workspace.engine.files import FileEngine
 from madang.services.workspace.engine.searching import GrepQuery, Searcher
 from madang.services.workspace.views import files as views
 from madang.services.workspace.views import searches
-from madang.storage.folders import WriteMode, workspace_busy
+from madang.storage.folders import WriteMode, parse_path, workspace_busy
 from madang.storage.folders.folder import MAX_LOCK_WAIT_S
 from madang.storage.notices import Notices
 
@@ -79,6 +79,7 @@ class FileTools:
     ) -> ToolResult[views.FileWritten]:
         """Write a text file of the workspace, with the folders above it. create refuses to replace a file."""
         result = await self._change(call, self._engine.write, path, content, mode)
+        await self._publish(call, result.path)
         return views.written(result, appended=mode == "append")
 
     @tool(effect="write")
@@ -90,6 +91,7 @@ class FileTools:
     ) -> ToolResult[views.FileEdited]:
         """Replace pieces of a text: each oldText exactly as it is there, once, or with replaceAll. All or nothing."""
         result = await self._change(call, self._engine.edit, path, edits)
+        await self._publish(call, result.path)
         return views.edited(result)
 
     @tool(effect="read")
@@ -130,24 +132,27 @@ class FileTools:
     async def move_file(self, call: Call, source: PathText, target: PathText) -> ToolResult[views.FileMoved]:
         """Move or rename a file or folder of the workspace; nothing that is there is replaced."""
         entry = await self._change(call, self._engine.move, source, target)
+        await self._publish(call, "/".join(parse_path(source)), entry.path)
         return views.moved(source, entry.path, entry.kind)
 
     @tool(effect="destroy")
     async def delete_file(self, call: Call, path: PathText) -> ToolResult[views.FileDeleted]:
         """Delete a file, a link itself, or an empty folder of the workspace. It cannot be undone."""
         entry = await self._change(call, self._engine.delete, path)
+        await self._publish(call, entry.path)
         return views.deleted(entry.path, entry.kind)
 
     @tool(effect="write")
     async def import_file(self, call: Call, source: PathText, path: PathText = "") -> ToolResult[views.FileWritten]:
         """Copy a file into the workspace from a folder that the person allowed. path names it, else its own name."""
         result = await self._change(call, self._engine.import_file, source, path)
+        await self._publish(call, result.path)
         return views.imported(result, source)
 
     async def _change(
         self, call: Call, change: Callable[Concatenate[Call, Rest], ChangeT], *args: Rest.args, **kwargs: Rest.kwargs
     ) -> ChangeT:
-        """Run a change in a thread, one at a time in each session, and publish it.
+        """Run a change in a thread, one at a time in each session.
 
         The queue is here and not at the folder's lock, which another process may hold: a thread that waits for the
         lock is lost to all sessions, and threads are few. A change whose caller was cancelled still runs to its end,
@@ -167,6 +172,7 @@ class FileTools:
                 done.exception()  # marks it as retrieved, or asyncio logs it after a cancelled call
 
         work.add_done_callback(release)
-        result = await asyncio.shield(work)
-        await self._notices.publish(files_topic(call), user_id=call.user_id)
-        return result
+        return await asyncio.shield(work)
+
+    async def _publish(self, call: Call, *paths: str) -> None:
+        await self._notices.publish(files_topic(call, *paths), user_id=call.user_id)
