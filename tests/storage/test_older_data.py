@@ -118,16 +118,16 @@ async def test_questions_in_each_state_are_there_and_the_open_one_can_be_answere
 
 @pytest.mark.usefixtures("soon_after")
 async def test_a_wait_can_be_ended_and_one_that_was_stays_so(older: OlderData) -> None:
-    waits = "SELECT id, message, resumed_at FROM wait ORDER BY id"
-    open_wait, ended_wait = _rows(older.path, waits)
-    assert open_wait[1:] == ("Please plug it in", "")
+    open_wait, ended_wait = _rows(older.path, "SELECT id, message, resumed_at, created_at FROM wait ORDER BY id")
+    assert open_wait[1:3] == ("Please plug it in", "")
     assert ended_wait[1] == "Please look at it"
 
     resumed = await older.data("resume_from_wait", waitId=open_wait[0])
     await older.data("resume_from_wait", waitId=ended_wait[0])
 
     assert resumed["resumeInstruction"] == "Go on with step two"
-    assert _rows(older.path, waits)[1] == ended_wait
+    rows = _rows(older.path, "SELECT message, settled_at, opened_at FROM pause JOIN wait USING (id) ORDER BY id")
+    assert rows[1] == ended_wait[1:]
 
 
 async def test_contents_are_listed_read_and_found(older: OlderData) -> None:

@@ -39,7 +39,7 @@ def _table(time: str) -> str:
           PRIMARY KEY (user_id, id)
         );
         CREATE INDEX pause_inbox ON pause (user_id, id) WHERE settled_at IS NULL;
-        CREATE INDEX pause_open ON pause (user_id, session_id, id) WHERE settled_at IS NULL;
+        CREATE INDEX pause_by_session ON pause (user_id, session_id, settled_at, id);
         CREATE UNIQUE INDEX pause_by_operation ON pause (user_id, session_id, operation_id) WHERE operation_id <> '';
         CREATE INDEX pause_by_run ON pause (user_id, run_id, id) WHERE run_id <> '';
         CREATE INDEX pause_by_age ON pause (user_id, settled_at, expires_at);
@@ -72,11 +72,20 @@ SettledStatus = Literal["answered", "cancelled"]
 
 
 async def open_pause(
-    tx: Transaction, call: Call, *, id: str, kind: PauseKind, service: str, tool: str, title: str, expires_at: str
+    tx: Transaction,
+    call: Call,
+    *,
+    id: str,
+    kind: PauseKind,
+    service: str,
+    tool: str,
+    title: str,
+    expires_at: str,
+    opened_at: str = "",
 ) -> tuple[PauseRecord, bool]:
     """Add a pause and return it with True; for an operation that has opened one already, that one with False.
 
-    `expires_at` is empty for one that never expires.
+    `expires_at` is empty for one that never expires, and `opened_at` is now unless it is given.
 
     Raises:
         Conflict: the operation has opened one with another tool.
@@ -103,7 +112,7 @@ async def open_pause(
         session_id=_session(call),
         assistant_id=call.assistant_id or AssistantId(""),
         asker=call.asker,
-        opened_at=timestamp(),
+        opened_at=opened_at or timestamp(),
         expires_at=expires_at,
         run_id=call.run_id,
         call_id=call.call_id,
@@ -295,6 +304,14 @@ def parse_pause(row: Row, now: str) -> PauseRecord:
     )
 
 
+def may_settle(call: Call, pause: PauseRecord) -> bool:
+    """Tell whether this call may settle a pause: what a model relays answers only what its own client has asked.
+
+    Who asked what is there from before is not known: that may be answered.
+    """
+    return not call.relays or pause.asker in ("", call.asker)
+
+
 def settled_by(call: Call) -> SettledBy:
     """Return who settles what this call settles."""
     match call.actor:
@@ -310,6 +327,10 @@ def _session(call: Call) -> SessionId:
     return call.session_id or SessionId("")
 
 
+def _by_id(pause: PauseRecord) -> str:
+    return pause.id
+
+
 def _settled_with(tool: str, arguments: Mapping[str, Any]) -> str:
     return json.dumps({"tool": tool, "arguments": dict(arguments)}, ensure_ascii=False)
 
@@ -321,7 +342,7 @@ async def _settle(tx: Transaction, condition: str, *parameters: object) -> list[
     """
     rows = await tx.all(f"{_SETTLE} AND {condition} RETURNING {PAUSE_COLUMNS}", *parameters)
     user_id, now = UserId(str(parameters[0])), str(parameters[1])
-    settled = sorted((parse_pause(row, now) for row in rows), key=lambda pause: pause.id)
+    settled = sorted((parse_pause(row, now) for row in rows), key=_by_id)
     for pause in settled:
         await tx.notify(pause_topic(user_id, pause.session_id, pause.id))
         if pause.run_id:
@@ -349,7 +370,7 @@ async def _set_awaited(
         *ids,
     )
     now = timestamp()
-    return sorted((parse_pause(row, now) for row in rows), key=lambda pause: pause.id)
+    return sorted((parse_pause(row, now) for row in rows), key=_by_id)
 
 
 async def _delete_old_pauses(tx: Transaction, user_id: UserId) -> None:

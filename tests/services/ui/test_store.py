@@ -16,11 +16,11 @@ from anyio import fail_after
 from madang.core.calls import Call
 from madang.core.errors import ContextMissing, NotFound
 from madang.core.ids import AssistantId, SessionId, UserId
-from madang.services.ui import store as store_module
 from madang.services.ui.domain import MAX_TIMEOUT_S, WAIT_TIMEOUT_S, AnswerValue, InboxItem, Question, Refusal, Wait
-from madang.services.ui.store import MAX_DELETED_ROWS, MAX_LISTED_ITEMS, UiStore
+from madang.services.ui.store import MAX_LISTED_ITEMS, UiStore
 from madang.storage import clock
 from madang.storage.database import Database, Transaction
+from madang.storage.pauses import MAX_DELETED_PAUSES, pause_topic, settle_pause
 from tests.storage.backends import BACK_ENDS
 
 CALL = Call(assistant_id=AssistantId("default"), session_id=SessionId("monday"))
@@ -68,6 +68,11 @@ async def ask(store: UiStore, **changes: Any) -> Question:
     return await store.ask(CALL, **question)
 
 
+async def resume(store: UiStore, id: str, call: Call = CALL) -> Wait:
+    """End a wait, and return it as it then is."""
+    return (await store.resume(call, id))[0]
+
+
 async def settle(store: UiStore, asked: Question, answer: AnswerValue | None = "Blue") -> Question:
     """Answer a question, or cancel it with None; it has to be accepted."""
     question, refusal = await store.reply(CALL, asked.message_id, answer, cancelled=answer is None)
@@ -105,7 +110,7 @@ async def test_an_answer_settles_a_question(store: UiStore) -> None:
     answered = await settle(store, asked, "Green")
 
     assert answered == asked.model_copy(
-        update={"status": "answered", "answer": "Green", "settled_at": answered.settled_at}
+        update={"status": "answered", "answer": "Green", "settled_at": answered.settled_at, "by": "program"}
     )
     assert answered.settled_at >= asked.created_at
     assert await store.get(CALL, asked.message_id) == answered
@@ -201,7 +206,7 @@ async def test_a_question_that_expires_while_it_is_answered_is_expired(store: Ui
     set_clock(seconds=61)
 
     async def settle_late(tx: Transaction) -> None:
-        await store_module._settle(tx, CALL, "prompt", asked.message_id, clock.timestamp(), status="answered")
+        await settle_pause(tx, CALL, asked.message_id, status="answered", tool="reply_prompt", arguments={})
 
     await store._database.write(settle_late, user_id=CALL.user_id)
 
@@ -226,7 +231,7 @@ async def test_a_clock_that_is_a_day_wrong_expires_nothing(store: UiStore, set_c
 
     assert await store.list_items(CALL, "pending") == (newest_first([*asked, waiting]), 4)
     assert (await settle(store, asked[0])).status == "answered"
-    assert (await store.resume(CALL, waiting.wait_id)).elapsed_s >= 0
+    assert (await resume(store, waiting.wait_id)).elapsed_s >= 0
 
 
 async def test_a_clock_that_was_far_ahead_costs_nothing_once_it_is_right(store: UiStore, set_clock: SetClock) -> None:
@@ -252,7 +257,7 @@ async def test_every_method_is_one_transaction(store: UiStore, monkeypatch: pyte
         lambda: refused(store, asked, "Red"),
         lambda: settle(store, asked),
         lambda: store.wait(CALL, "Wait", ""),
-        lambda: store.resume(CALL, waiting.wait_id),
+        lambda: resume(store, waiting.wait_id),
     ):
         counter.reset_mock()
         await method()
@@ -277,13 +282,13 @@ async def test_a_wait_ends_once_and_knows_how_long_it_took(store: UiStore, set_c
     waiting = await store.wait(CALL, "Plug it in", "Look again")
     set_clock(seconds=90)
 
-    resumed = await store.resume(CALL, waiting.wait_id)
+    resumed = await resume(store, waiting.wait_id)
 
     assert waiting.status == "waiting"
     assert (resumed.status, resumed.message, resumed.resume_instruction) == ("resumed", "Plug it in", "Look again")
     assert resumed.elapsed_s >= 89
     set_clock(seconds=900)
-    assert await store.resume(CALL, waiting.wait_id) == resumed
+    assert await resume(store, waiting.wait_id) == resumed
 
 
 async def test_a_wait_is_read_and_listed_like_a_question(store: UiStore) -> None:
@@ -292,7 +297,7 @@ async def test_a_wait_is_read_and_listed_like_a_question(store: UiStore) -> None
     assert await store.get(CALL, waiting.wait_id) == waiting
     assert await store.list_items(CALL, "pending") == (newest_first([asked, waiting]), 2)
 
-    resumed = await store.resume(CALL, waiting.wait_id)
+    resumed = await resume(store, waiting.wait_id)
     assert await store.get(CALL, waiting.wait_id) == resumed
     assert await store.list_items(CALL, "pending") == ([asked], 1)
     assert await store.list_items(CALL, "answered") == ([resumed], 1)
@@ -306,12 +311,12 @@ async def test_a_wait_is_open_for_thirty_days(store: UiStore, set_clock: SetCloc
     set_clock(seconds=WAIT_TIMEOUT_S + 60)
     expired = waiting.model_copy(update={"status": "expired"})
     assert await store.get(CALL, waiting.wait_id) == expired
-    assert await store.resume(CALL, waiting.wait_id) == expired
+    assert await resume(store, waiting.wait_id) == expired
     assert await store.list_items(CALL, "pending") == ([], 0)
     assert await store.list_items(CALL, "expired") == ([expired], 1)
 
     set_clock(days=0)
-    assert (await store.resume(CALL, waiting.wait_id)).status == "resumed"
+    assert (await resume(store, waiting.wait_id)).status == "resumed"
 
 
 async def test_what_the_person_settled_lately_is_listed_the_last_first(store: UiStore, set_clock: SetClock) -> None:
@@ -320,7 +325,7 @@ async def test_what_the_person_settled_lately_is_listed_the_last_first(store: Ui
     set_clock(hours=1)
     answered = await settle(store, third)
     set_clock(hours=2)
-    resumed = await store.resume(CALL, waiting.wait_id)
+    resumed = await resume(store, waiting.wait_id)
     set_clock(hours=3)
     cancelled = await settle(store, first, None)
     set_clock(hours=4)
@@ -346,7 +351,7 @@ async def test_each_change_is_told_once(store: UiStore) -> None:
         assert await anext(changes) == frozenset()
         await settle(store, other)
         await settle(store, asked)
-        assert await anext(changes) == {store_module.ui_topic(CALL, asked.message_id)}
+        assert await anext(changes) == {pause_topic(CALL.user_id, CALL.session, asked.message_id)}
 
         again = asyncio.ensure_future(anext(changes))
         await settle(store, asked)
@@ -397,9 +402,9 @@ async def test_what_was_settled_a_month_ago_is_removed_when_something_new_is_ask
     await settle(store, answered)
     await settle(store, cancelled, None)
     over, waiting = await store.wait(CALL, "Over", ""), await store.wait(CALL, "Waiting", "")
-    await store.resume(CALL, over.wait_id)
+    await resume(store, over.wait_id)
     theirs = await store.wait(STRANGERS[1], "Theirs", "")
-    await store.resume(STRANGERS[1], theirs.wait_id)
+    await resume(store, theirs.wait_id, STRANGERS[1])
 
     set_clock(days=29)
     await ask(store)
@@ -412,10 +417,10 @@ async def test_what_was_settled_a_month_ago_is_removed_when_something_new_is_ask
         with pytest.raises(NotFound):
             await store.get(CALL, question.message_id)
     with pytest.raises(NotFound):
-        await store.resume(CALL, over.wait_id)
+        await resume(store, over.wait_id)
     assert (await store.get(CALL, open_still.message_id)).status == "expired"
     assert (await store.get(CALL, waiting.wait_id)).status == "expired"
-    assert (await store.resume(STRANGERS[1], theirs.wait_id)).message == "Theirs"
+    assert (await resume(store, theirs.wait_id, STRANGERS[1])).message == "Theirs"
 
     set_clock(days=60, minutes=2)
     await ask(store)
@@ -424,7 +429,7 @@ async def test_what_was_settled_a_month_ago_is_removed_when_something_new_is_ask
 
 
 async def test_much_that_is_old_is_removed_a_little_at_a_time(store: UiStore, set_clock: SetClock) -> None:
-    for _ in range(MAX_DELETED_ROWS + 5):
+    for _ in range(MAX_DELETED_PAUSES + 5):
         asked = await ask(store)
         await settle(store, asked, None)
 

@@ -341,7 +341,7 @@ Message ID: <id>
 
 You may now go on with this answer; do not ask again.\
 """)
-    assert set(reply.data) == {"messageId", "prompt", "answer", "cancelled", "timestamp", "next"}
+    assert set(reply.data) == {"messageId", "prompt", "answer", "cancelled", "timestamp", "by", "next"}
     assert (reply.data["prompt"], reply.data["answer"], reply.data["cancelled"]) == ("Which colour?", "Green", False)
     assert reply.pause is None
     assert "You answered:" in fragment(reply)
@@ -658,6 +658,7 @@ person).\
         "resumeInstruction": "Print page 1",
         "status": "waiting",
         "elapsedS": 0.0,
+        "by": "",
         "pause": {"kind": "wait", "id": id, "status": "waiting", "expiresAt": waiting.data["pause"]["expiresAt"]},
         "next": (
             f"Later, when the person has acted: 'get_prompt' with messageId {id} tells whether they said to continue.\n"
@@ -675,7 +676,7 @@ You may now go on; do not wait for this again.\
 """)
     state = {name: value for name, value in waiting.data.items() if name not in ("pause", "next")}
     after = "You may now go on; do not wait for this again."
-    assert resumed.data == {**state, "status": "resumed", "elapsedS": elapsed, "next": after}
+    assert resumed.data == {**state, "status": "resumed", "elapsedS": elapsed, "by": "program", "next": after}
     assert elapsed >= 0
     assert resumed.pause is None
     assert again == resumed

@@ -21,7 +21,7 @@ QUESTION = Question(
     expires_at="2026-01-08T00:00:00.000Z",
 )
 ANSWERED = QUESTION.model_copy(
-    update={"status": "answered", "answer": ["Blue", "초록"], "settled_at": "2026-01-02T00:00:00.000Z"}
+    update={"status": "answered", "answer": ["Blue", "초록"], "settled_at": "2026-01-02T00:00:00.000Z", "by": "person"}
 )
 WAIT = Wait(
     wait_id="two",
@@ -101,9 +101,11 @@ def test_an_answer_as_a_result() -> None:
             answer=["Blue", "초록"],
             cancelled=False,
             timestamp="2026-01-02T00:00:00.000Z",
+            by="person",
         ),
         next=[say("You may now go on with this answer; do not ask again.")],
         page=question_page(ANSWERED, ["Blue", "초록"]),
+        settles="one",
     )
 
 
@@ -150,6 +152,7 @@ def test_a_wait_is_read_in_the_fields_of_a_question() -> None:
             created_at="2026-01-01T00:00:00.000Z",
             expires_at="2026-01-31T00:00:00.000Z",
             settled_at="2026-01-01T00:01:30.000Z",
+            by="",
         ),
         next=[say("You may now go on; do not wait for this again.")],
         refill=UiPage(name="ui/wait", title=say("Waiting"), template="ui/wait.html", context={"wait": resumed}),

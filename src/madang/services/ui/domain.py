@@ -12,6 +12,7 @@ from typing import Annotated, Literal
 from pydantic import Field, WithJsonSchema
 
 from madang.core.documents import NOT_BLANK, Document
+from madang.core.pauses import SettledBy
 
 MAX_OPTIONS = 100
 MAX_ANSWER_CHARS = 20_000
@@ -22,8 +23,8 @@ WAIT_TIMEOUT_S = MAX_TIMEOUT_S
 
 QuestionText = Annotated[str, Field(min_length=1, max_length=4_000), NOT_BLANK]
 QuestionType = Literal["text", "select", "multiselect"]
-QuestionStatus = Literal["pending", "answered", "cancelled", "expired"]
-WaitStatus = Literal["waiting", "resumed", "expired"]
+QuestionStatus = Literal["pending", "answered", "cancelled", "expired", "withdrawn"]
+WaitStatus = Literal["waiting", "resumed", "expired", "withdrawn"]
 Option = Annotated[str, Field(min_length=1, max_length=MAX_OPTION_CHARS), NOT_BLANK]
 Placeholder = Annotated[str, Field(max_length=200)]
 TimeoutS = Annotated[int, Field(ge=1, le=MAX_TIMEOUT_S)]
@@ -45,6 +46,7 @@ class Question(Document):
     created_at: str
     expires_at: str
     settled_at: str = ""
+    by: SettledBy = ""
 
     @property
     def is_open(self) -> bool:
@@ -62,6 +64,7 @@ class Wait(Document):
     expires_at: str
     resumed_at: str = ""
     elapsed_s: float = 0.0
+    by: SettledBy = ""
 
     @property
     def is_open(self) -> bool:
@@ -79,7 +82,17 @@ OptionsProblem = Literal["unexpected", "missing", "duplicate"]
 class Refusal:
     """Why an answer is not accepted; `option` is the one that the question does not have."""
 
-    reason: Literal["missing", "not_text", "not_list", "duplicate", "not_an_option", "expired", "conflict"]
+    reason: Literal[
+        "missing",
+        "not_text",
+        "not_list",
+        "duplicate",
+        "not_an_option",
+        "expired",
+        "withdrawn",
+        "conflict",
+        "asked_by_another",
+    ]
     option: str = ""
 
 
@@ -116,8 +129,17 @@ def check_settled(question: Question, answer: AnswerValue | None, *, cancelled: 
     """Return why a settled question does not accept this answer, or None: the same answer may come again."""
     if question.status == "expired":
         return Refusal("expired")
+    if question.status == "withdrawn":
+        return Refusal("withdrawn")
     if cancelled:
         is_same = question.status == "cancelled"
     else:
         is_same = question.status == "answered" and question.answer == answer
     return None if is_same else Refusal("conflict")
+
+
+def check_ended(wait: Wait) -> Refusal | None:
+    """Return why a wait can no longer be ended, or None: it was ended, now or before."""
+    if wait.status == "expired":
+        return Refusal("expired")
+    return Refusal("withdrawn") if wait.status == "withdrawn" else None

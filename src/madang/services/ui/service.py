@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
+from typing import Any
 
 from madang.core.calls import Call
+from madang.core.pauses import PauseRecord
 from madang.core.phrases import say
+from madang.core.results import ToolResult
 from madang.core.service import Service, ServiceContext, ServiceMetadata
 from madang.core.tools import tools_of
 from madang.services.ui.context import UiState, ui_context
+from madang.services.ui.domain import Wait
 from madang.services.ui.store import UiStore
 from madang.services.ui.tools import UiTools
+from madang.services.ui.views.questions import question_outcome
+from madang.services.ui.views.waits import wait_outcome
 from madang.storage.database import Database
 
 
@@ -38,6 +45,10 @@ class UiService(Service):
 
     async def get_service_context(self, call: Call) -> ServiceContext:
         return await ui_context(self._store, call)
+
+    async def outcome(self, call: Call, pause: PauseRecord) -> ToolResult[Any]:
+        item = await self._store.get(replace(call, session_id=pause.session_id), pause.id)
+        return wait_outcome(item) if isinstance(item, Wait) else question_outcome(item)
 
     def changes(self, call: Call) -> AsyncIterator[object]:
         return self._store.changes(call)

@@ -69,7 +69,7 @@ class UiTools:
     def __init__(self, store: UiStore) -> None:
         self._store = store
 
-    @tool(effect="write", page=questions.QUESTION_PAGE, answered_by="reply_prompt")
+    @tool(effect="write", page=questions.QUESTION_PAGE, answered_by="reply_prompt", once_per_operation=True)
     async def prompt_user(
         self,
         call: Call,
@@ -112,7 +112,7 @@ class UiTools:
         items, total = await self._store.list_items(call, status)
         return inbox.items_listed(items, status, total)
 
-    @tool(effect="write", page=waits.WAIT_PAGE)
+    @tool(effect="write", page=waits.WAIT_PAGE, once_per_operation=True)
     async def wait_for_user(
         self, call: Call, message: QuestionText, resume_instruction: Annotated[str, Field(max_length=4_000)] = ""
     ) -> ToolResult[waits.WaitState]:
@@ -122,9 +122,9 @@ class UiTools:
     @tool(effect="write", audience="person", page=waits.WAIT_PAGE, idempotent=True, answers_pause=True)
     async def resume_from_wait(self, call: Call, wait_id: Id) -> ToolResult[waits.WaitState]:
         """Say that the person is ready: ends a wait and tells what to do next."""
-        wait = await self._store.resume(call, wait_id)
-        if wait.status == "expired":
-            raise waits.wait_expired(wait)
+        wait, refusal = await self._store.resume(call, wait_id)
+        if refusal:
+            raise waits.wait_refused(wait, refusal)
         return waits.wait_ended(wait)
 
     async def _settled(self, call: Call, id: str, wait_s: int) -> InboxItem:

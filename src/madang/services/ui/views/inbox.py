@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from typing import Literal
 
 from madang.core.documents import Document
+from madang.core.errors import Denied
+from madang.core.pauses import SettledBy
 from madang.core.phrases import Line, Phrase, Rows, layout, say
 from madang.core.results import ToolResult
 from madang.core.texts import one_line
@@ -18,11 +20,13 @@ STATUS_NAMES: dict[QuestionStatus, Phrase] = {
     "answered": say("answered"),
     "cancelled": say("cancelled"),
     "expired": say("expired"),
+    "withdrawn": say("withdrawn"),
 }
 _WAIT_AS_QUESTION: dict[WaitStatus, QuestionStatus] = {
     "waiting": "pending",
     "resumed": "answered",
     "expired": "expired",
+    "withdrawn": "withdrawn",
 }
 
 
@@ -40,6 +44,7 @@ class InboxEntry(Document):
     created_at: str
     expires_at: str
     settled_at: str
+    by: SettledBy
 
 
 class InboxList(Document):
@@ -96,6 +101,7 @@ def inbox_entry(item: InboxItem) -> InboxEntry:
         created_at=item.created_at,
         expires_at=item.expires_at,
         settled_at=item.expires_at if item.status == "expired" else item.resumed_at,
+        by=item.by,
     )
 
 
@@ -108,6 +114,21 @@ def next_step(item: InboxItem) -> Phrase:
             return say("You may now go on; do not wait for this again.")
         case _:
             return say("There is no answer. Do not ask the same again: tell the person, or go on without it.")
+
+
+def relayed_note(item: InboxItem) -> list[Phrase]:
+    """Say so when an answer came through a client's model: nobody has seen the person give it."""
+    if item.by != "relayed":
+        return []
+    return [say("Relayed: the client's model told this in the person's name.")]
+
+
+def asked_by_another(id: str) -> Denied:
+    """Return the error for a relayed answer to what another client, or a run, has asked."""
+    return Denied(
+        say("{id} was not asked by this client. Nothing was changed.", id=id),
+        hint=say("Ask the person to answer it in the inbox; a client without pages answers only what it asked itself."),
+    )
 
 
 def answer_text(answer: AnswerValue) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 from madang.core.documents import Document
 from madang.core.errors import Conflict, Expired, InvalidArguments, ToolError
+from madang.core.pauses import SettledBy
 from madang.core.phrases import Block, ByPage, Line, Phrase, Rows, Text, layout, say
 from madang.core.results import ElicitationForm, Pause, ToolResult, UiPage
 from madang.services.ui.domain import MAX_OPTIONS, AnswerValue, OptionsProblem, Question, QuestionType, Refusal
@@ -15,8 +16,10 @@ from madang.services.ui.views.inbox import (
     STATUS_NAMES,
     InboxEntry,
     answer_text,
+    asked_by_another,
     inbox_entry,
     next_step,
+    relayed_note,
 )
 
 # The address of the page, which hosts keep with their conversations.
@@ -48,6 +51,7 @@ class QuestionReply(Document):
     answer: AnswerValue
     cancelled: bool
     timestamp: str
+    by: SettledBy
 
 
 def question_asked(question: Question) -> ToolResult[QuestionAsked]:
@@ -78,6 +82,7 @@ def question_asked(question: Question) -> ToolResult[QuestionAsked]:
 def question_settled(question: Question) -> ToolResult[QuestionReply]:
     text: Text = [
         _outcome(question),
+        *relayed_note(question),
         say("Prompt: {prompt}", prompt=question.prompt),
         say("Message ID: {id}", id=question.message_id),
     ]
@@ -87,8 +92,11 @@ def question_settled(question: Question) -> ToolResult[QuestionReply]:
         answer=question.answer,
         cancelled=question.status == "cancelled",
         timestamp=question.settled_at,
+        by=question.by,
     )
-    return ToolResult(text, data, next=[next_step(question)], page=_question_page(question))
+    return ToolResult(
+        text, data, next=[next_step(question)], page=_question_page(question), settles=question.message_id
+    )
 
 
 def question_read(question: Question) -> ToolResult[InboxEntry]:
@@ -114,9 +122,27 @@ def question_read(question: Question) -> ToolResult[InboxEntry]:
             ),
         )
     else:
-        text.append(_outcome(question))
+        text += [_outcome(question), *relayed_note(question)]
         following = next_step(question)
     return ToolResult(text, inbox_entry(question), next=[following], refill=_question_page(question))
+
+
+def question_outcome(question: Question) -> ToolResult[InboxEntry]:
+    """Return what the run that asked is told when it goes on."""
+    if question.is_open:
+        following = say(
+            "The question stays open, and its answer will be given to you when it comes. Do not ask it again: go on "
+            "without it, or end your turn."
+        )
+    else:
+        following = next_step(question)
+    text: Text = [
+        say("The person has not answered yet.") if question.is_open else _outcome(question),
+        *relayed_note(question),
+        say("Prompt: {prompt}", prompt=question.prompt),
+        say("Message ID: {id}", id=question.message_id),
+    ]
+    return ToolResult(text, inbox_entry(question), next=[following])
 
 
 def wrong_options(problem: OptionsProblem) -> InvalidArguments:
@@ -134,6 +160,13 @@ def answer_refused(question: Question, refusal: Refusal) -> ToolError:
             _expired(question),
             hint=say("Tell the person that it came too late. If it still matters, call 'prompt_user' to ask anew."),
         )
+    if refusal.reason == "withdrawn":
+        return Expired(
+            _withdrawn(question),
+            hint=say("Tell the person that nobody waits for this answer any more. A new message starts a new run."),
+        )
+    if refusal.reason == "asked_by_another":
+        return asked_by_another(question.message_id)
     if refusal.reason == "conflict":
         return Conflict(
             say(
@@ -195,7 +228,11 @@ def _outcome(question: Question) -> Phrase:
         )
     if question.status == "cancelled":
         return say("The person cancelled the prompt without an answer.")
-    return _expired(question)
+    return _withdrawn(question) if question.status == "withdrawn" else _expired(question)
+
+
+def _withdrawn(question: Question) -> Phrase:
+    return say("Prompt {id} was withdrawn without an answer: the run that asked it has ended.", id=question.message_id)
 
 
 def _expired(question: Question) -> Phrase:

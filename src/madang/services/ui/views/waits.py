@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 from madang.core.documents import Document
-from madang.core.errors import Expired
+from madang.core.errors import Expired, ToolError
+from madang.core.pauses import SettledBy
 from madang.core.phrases import ByPage, Phrase, Text, say
 from madang.core.results import Pause, ToolResult, UiPage
-from madang.services.ui.domain import Wait
-from madang.services.ui.views.inbox import STATUS_NAMES, InboxEntry, inbox_entry, next_step
+from madang.services.ui.domain import Refusal, Wait
+from madang.services.ui.views.inbox import (
+    STATUS_NAMES,
+    InboxEntry,
+    asked_by_another,
+    inbox_entry,
+    next_step,
+    relayed_note,
+)
 
 # The address of the page, which hosts keep with their conversations.
 WAIT_PAGE = "ui/wait"
@@ -22,6 +30,7 @@ class WaitState(Document):
     resume_instruction: str
     status: str
     elapsed_s: float
+    by: SettledBy
 
 
 def wait_started(wait: Wait) -> ToolResult[WaitState]:
@@ -50,7 +59,9 @@ def wait_started(wait: Wait) -> ToolResult[WaitState]:
 
 
 def wait_ended(wait: Wait) -> ToolResult[WaitState]:
-    return ToolResult(_ended_text(wait), _wait_state(wait), next=[next_step(wait)], page=_wait_page(wait))
+    return ToolResult(
+        _ended_text(wait), _wait_state(wait), next=[next_step(wait)], page=_wait_page(wait), settles=wait.wait_id
+    )
 
 
 def wait_read(wait: Wait) -> ToolResult[InboxEntry]:
@@ -76,8 +87,31 @@ def wait_read(wait: Wait) -> ToolResult[InboxEntry]:
     return ToolResult(text, inbox_entry(wait), next=[following], refill=_wait_page(wait))
 
 
-def wait_expired(wait: Wait) -> Expired:
-    """Return the error for a wait that is ended too late."""
+def wait_outcome(wait: Wait) -> ToolResult[WaitState]:
+    """Return what the run that waited is told when it goes on."""
+    if not wait.is_open:
+        return ToolResult(_ended_text(wait), _wait_state(wait), next=[next_step(wait)])
+    text: Text = [
+        say("The person has not said to continue yet."),
+        say("Wait ID: {id}", id=wait.wait_id),
+        say("Waited for: {message}", message=wait.message),
+        *_instruction(wait),
+    ]
+    following = say(
+        "The wait stays open, and you will be told when the person continues. Do not wait for it again: go on with "
+        "something else, or end your turn."
+    )
+    return ToolResult(text, _wait_state(wait), next=[following])
+
+
+def wait_refused(wait: Wait, refusal: Refusal) -> ToolError:
+    """Return the error for a wait that cannot be ended any more, or not by this client."""
+    if refusal.reason == "asked_by_another":
+        return asked_by_another(wait.wait_id)
+    if refusal.reason == "withdrawn":
+        return Expired(
+            _outcome(wait), hint=say("Tell the person that nobody waits any more. A new message starts a new run.")
+        )
     return Expired(
         _outcome(wait),
         hint=say("Tell the person that it came too late. If it still matters, call 'wait_for_user' again."),
@@ -87,6 +121,7 @@ def wait_expired(wait: Wait) -> Expired:
 def _ended_text(wait: Wait) -> Text:
     return [
         _outcome(wait),
+        *relayed_note(wait),
         say("Wait ID: {id}", id=wait.wait_id),
         say("Waited for: {message}", message=wait.message),
         *_instruction(wait),
@@ -98,6 +133,8 @@ def _outcome(wait: Wait) -> Phrase:
         return say(
             "Wait {id} expired at {at}: the person did not say to continue.", id=wait.wait_id, at=wait.expires_at
         )
+    if wait.status == "withdrawn":
+        return say("Wait {id} was withdrawn: the run that waited has ended.", id=wait.wait_id)
     return say("The person said to continue, after {seconds:g} s.", seconds=wait.elapsed_s)
 
 
@@ -113,6 +150,7 @@ def _wait_state(wait: Wait) -> WaitState:
         resume_instruction=wait.resume_instruction,
         status=wait.status,
         elapsed_s=wait.elapsed_s,
+        by=wait.by,
     )
 
 

@@ -1,0 +1,334 @@
+"""Questions and waits in the database. Each is a row before the person is asked, so that an answer finds it.
+
+Whether one is open, and how it ended, its pause says (`storage.pauses`); here is what was asked and answered.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Sequence
+from datetime import timedelta
+
+from madang.core.calls import Call
+from madang.core.errors import NotFound
+from madang.core.ids import new_id
+from madang.core.pauses import PauseRecord, PauseStatus
+from madang.core.phrases import say
+from madang.core.texts import one_line
+from madang.services.ui.domain import (
+    WAIT_TIMEOUT_S,
+    AnswerValue,
+    InboxItem,
+    Question,
+    QuestionStatus,
+    QuestionType,
+    Refusal,
+    Wait,
+    WaitStatus,
+    check_answer,
+    check_ended,
+    check_settled,
+)
+from madang.services.ui.store.tables import MIGRATIONS
+from madang.storage.clock import format_timestamp, parse_timestamp, timestamp
+from madang.storage.database import Database, Row, Transaction
+from madang.storage.pauses import (
+    PAUSE_COLUMN_COUNT,
+    PAUSE_COLUMNS,
+    PAUSE_MIGRATIONS,
+    SettledStatus,
+    may_settle,
+    open_pause,
+    parse_pause,
+    pause_topic,
+    settle_pause,
+)
+
+SERVICE = "ui"
+
+MAX_LISTED_ITEMS = 100
+_MAX_TITLE_CHARS = 200
+
+_ITEM = "prompt.type, prompt.prompt, prompt.options, prompt.placeholder, prompt.answer, wait.message, "
+_ITEM += "wait.resume_instruction"
+_ITEMS = (
+    "FROM pause LEFT JOIN prompt ON prompt.user_id = pause.user_id AND prompt.id = pause.id "
+    "LEFT JOIN wait ON wait.user_id = pause.user_id AND wait.id = pause.id "
+    f"WHERE pause.user_id = ?1 AND pause.session_id = ?2 AND pause.service = '{SERVICE}'"
+)
+_SELECT = f"SELECT {PAUSE_COLUMNS}, {_ITEM} {_ITEMS}"
+_BY_ID = f"{_SELECT} AND pause.id = ?3"
+
+# Conditions on the pauses of a session. ?3 is the time for what is not settled, and for the others the status.
+_IS_PENDING = "pause.settled_at IS NULL AND pause.expires_at > ?3"
+_HAS_EXPIRED = "pause.expires_at <= ?3 AND (pause.settled_at IS NULL OR pause.status = 'expired')"
+_HAS_STATUS = "pause.settled_at IS NOT NULL AND pause.status = ?3"
+
+_QUESTION_STATUS: dict[PauseStatus, QuestionStatus] = {
+    "open": "pending",
+    "answered": "answered",
+    "cancelled": "cancelled",
+    "expired": "expired",
+    "withdrawn": "withdrawn",
+}
+_WAIT_STATUS: dict[PauseStatus, WaitStatus] = {
+    "open": "waiting",
+    "answered": "resumed",
+    "expired": "expired",
+    "withdrawn": "withdrawn",
+}
+
+
+class UiStore:
+    """Questions and waits in the database. Every method is one transaction, about the call's session alone."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def open(self) -> None:
+        await self._database.prepare(PAUSE_MIGRATIONS)
+        await self._database.prepare(MIGRATIONS)
+
+    async def ask(
+        self, call: Call, type: QuestionType, text: str, options: Sequence[str], placeholder: str, timeout_s: int
+    ) -> Question:
+        """Keep a new question, pending; for an operation that has asked already, return what it asked."""
+        session, id, now = call.session, new_id(), timestamp()
+
+        async def work(tx: Transaction) -> Row | None:
+            pause, is_new = await open_pause(
+                tx,
+                call,
+                id=id,
+                kind="prompt",
+                service=SERVICE,
+                tool="prompt_user",
+                title=one_line(text, _MAX_TITLE_CHARS),
+                opened_at=now,
+                expires_at=_later(now, timedelta(seconds=timeout_s)),
+            )
+            if is_new:
+                await tx.run(
+                    "INSERT INTO prompt (user_id, id, type, prompt, options, placeholder, answer) "
+                    "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+                    call.user_id,
+                    id,
+                    type,
+                    text,
+                    json.dumps(list(options)),
+                    placeholder,
+                    json.dumps(""),
+                )
+            return await tx.one(_BY_ID, call.user_id, session, pause.id)
+
+        row = await self._database.write(work, user_id=call.user_id)
+        return _parse_question(_existing_question(id, row), timestamp())
+
+    async def get(self, call: Call, id: str) -> InboxItem:
+        """Return a question or a wait as it is now.
+
+        Raises:
+            NotFound: this session has neither with this id.
+        """
+        rows = await self._database.find(_BY_ID, *_owner(call), id, user_id=call.user_id)
+        return _parse(_existing_prompt(id, rows[0] if rows else None), timestamp())
+
+    async def list_items(self, call: Call, status: QuestionStatus) -> tuple[list[InboxItem], int]:
+        """Return the newest questions and waits with this status, newest first, and how many there are in all.
+
+        A wait that the person ended counts as answered.
+        """
+        now = timestamp()
+        condition = {"pending": _IS_PENDING, "expired": _HAS_EXPIRED}.get(status, _HAS_STATUS)
+        parameters = *_owner(call), status if condition is _HAS_STATUS else now
+
+        async def work(tx: Transaction) -> tuple[list[Row], int]:
+            sql = f"{_SELECT} AND {condition} ORDER BY pause.id DESC LIMIT {MAX_LISTED_ITEMS}"
+            rows = await tx.all(sql, *parameters)
+            if len(rows) < MAX_LISTED_ITEMS:
+                return rows, len(rows)
+            count = await tx.one(f"SELECT count(*) {_ITEMS} AND {condition}", *parameters)
+            return rows, int(count[0]) if count else 0
+
+        rows, total = await self._database.read(work, user_id=call.user_id)
+        return [_parse(row, now) for row in rows], total
+
+    async def list_settled(self, call: Call, within: timedelta, limit: int) -> list[InboxItem]:
+        """Return what the person answered, cancelled or ended within this time, the last first."""
+        now = timestamp()
+        rows = await self._database.find(
+            f"{_SELECT} AND pause.settled_at > ?3 AND pause.status IN ('answered', 'cancelled') "
+            f"ORDER BY pause.settled_at DESC LIMIT {limit}",
+            *_owner(call),
+            _later(now, -within),
+            user_id=call.user_id,
+        )
+        return [_parse(row, now) for row in rows]
+
+    async def reply(
+        self, call: Call, id: str, answer: AnswerValue | None, *, cancelled: bool
+    ) -> tuple[Question, Refusal | None]:
+        """Settle a question, once, and return it as it then is. With a refusal, nothing was changed.
+
+        Raises:
+            NotFound: this session has not asked it.
+        """
+
+        async def work(tx: Transaction) -> tuple[Question, Refusal | None]:
+            row = _existing_question(id, await tx.one(_BY_ID, *_owner(call), id))
+            question = _parse_question(row, timestamp())
+            if not may_settle(call, _parse_pause(row, timestamp())):
+                return question, Refusal("asked_by_another")
+            if question.is_open:
+                refusal = None if cancelled else check_answer(question, answer)
+                if refusal:
+                    return question, refusal
+                await _settle_question(tx, call, id, "" if cancelled or answer is None else answer, cancelled=cancelled)
+                row = _existing_question(id, await tx.one(_BY_ID, *_owner(call), id))
+                question = _parse_question(row, timestamp())
+            return question, check_settled(question, answer, cancelled=cancelled)
+
+        return await self._database.write(work, user_id=call.user_id)
+
+    async def wait(self, call: Call, message: str, resume_instruction: str) -> Wait:
+        """Keep a new wait; for an operation that waits already, return its wait."""
+        session, id, now = call.session, new_id(), timestamp()
+
+        async def work(tx: Transaction) -> Row | None:
+            pause, is_new = await open_pause(
+                tx,
+                call,
+                id=id,
+                kind="wait",
+                service=SERVICE,
+                tool="wait_for_user",
+                title=one_line(message, _MAX_TITLE_CHARS),
+                opened_at=now,
+                expires_at=_later(now, timedelta(seconds=WAIT_TIMEOUT_S)),
+            )
+            if is_new:
+                await tx.run(
+                    "INSERT INTO wait (user_id, id, message, resume_instruction) VALUES (?1, ?2, ?3, ?4)",
+                    call.user_id,
+                    id,
+                    message,
+                    resume_instruction,
+                )
+            return await tx.one(_BY_ID, call.user_id, session, pause.id)
+
+        row = await self._database.write(work, user_id=call.user_id)
+        return _parse_wait(_existing_wait(id, row), timestamp())
+
+    async def resume(self, call: Call, id: str) -> tuple[Wait, Refusal | None]:
+        """End a wait, unless it has expired, and return it as it then is; ending it again changes nothing.
+
+        Raises:
+            NotFound: this session has no such wait.
+        """
+
+        async def work(tx: Transaction) -> tuple[Wait, Refusal | None]:
+            row = _existing_wait(id, await tx.one(_BY_ID, *_owner(call), id))
+            if not may_settle(call, _parse_pause(row, timestamp())):
+                return _parse_wait(row, timestamp()), Refusal("asked_by_another")
+            await settle_pause(tx, call, id, status="answered", tool="resume_from_wait", arguments={"waitId": id})
+            row = _existing_wait(id, await tx.one(_BY_ID, *_owner(call), id))
+            wait = _parse_wait(row, timestamp())
+            return wait, check_ended(wait)
+
+        return await self._database.write(work, user_id=call.user_id)
+
+    def changes(self, call: Call, *id: str) -> AsyncIterator[frozenset[str]]:
+        """Yield whenever one of the session's pauses changed, or the one that is named."""
+        return self._database.changes(pause_topic(call.user_id, call.session, *id))
+
+
+def _owner(call: Call) -> tuple[str, str]:
+    return call.user_id, call.session
+
+
+async def _settle_question(tx: Transaction, call: Call, id: str, answer: AnswerValue, *, cancelled: bool) -> None:
+    """Settle a question if it is open, and keep the answer; otherwise change nothing."""
+    arguments = {"messageId": id, "cancelled": True} if cancelled else {"messageId": id, "answer": answer}
+    status: SettledStatus = "cancelled" if cancelled else "answered"
+    if await settle_pause(tx, call, id, status=status, tool="reply_prompt", arguments=arguments):
+        sql = "UPDATE prompt SET answer = ?3 WHERE user_id = ?1 AND id = ?2"
+        await tx.run(sql, call.user_id, id, json.dumps(answer))
+
+
+def _existing_prompt(id: str, row: Row | None) -> Row:
+    # Another session's question gets the same error as an id that never was: an id must not tell that it exists.
+    if row is None:
+        raise NotFound(
+            say("Prompt {id} not found.", id=id[:100]),
+            hint=say("Call 'list_prompts' for the ids of the prompts of this session that are open."),
+        )
+    return row
+
+
+def _existing_question(id: str, row: Row | None) -> Row:
+    return _existing_prompt(id, row if row is not None and _parse_kind(row) == "prompt" else None)
+
+
+def _existing_wait(id: str, row: Row | None) -> Row:
+    if row is None or _parse_kind(row) != "wait":
+        raise NotFound(
+            say("Wait {id} not found.", id=id[:100]),
+            hint=say("Call 'list_prompts' for the ids of the waits of this session that are open."),
+        )
+    return row
+
+
+def _parse_kind(row: Row) -> str:
+    return str(row[1])
+
+
+def _parse_pause(row: Row, now: str) -> PauseRecord:
+    return parse_pause(row[:PAUSE_COLUMN_COUNT], now)
+
+
+def _parse(row: Row, now: str) -> InboxItem:
+    return _parse_wait(row, now) if _parse_kind(row) == "wait" else _parse_question(row, now)
+
+
+def _parse_question(row: Row, now: str) -> Question:
+    pause = _parse_pause(row, now)
+    type, text, options, placeholder, answer, _, _ = row[PAUSE_COLUMN_COUNT:]
+    return Question.model_construct(
+        message_id=pause.id,
+        type=type,
+        prompt=text,
+        options=json.loads(options),
+        placeholder=placeholder,
+        status=_QUESTION_STATUS[pause.status],
+        answer=json.loads(answer),
+        created_at=pause.opened_at,
+        expires_at=pause.expires_at,
+        settled_at=pause.settled_at,
+        by=pause.settled_by,
+    )
+
+
+def _parse_wait(row: Row, now: str) -> Wait:
+    pause = _parse_pause(row, now)
+    *_, message, resume_instruction = row
+    resumed_at = pause.settled_at if pause.status == "answered" else ""
+    elapsed_s = 0.0
+    if resumed_at:
+        elapsed = parse_timestamp(resumed_at) - parse_timestamp(pause.opened_at)
+        # A clock that was set back in between must not make it negative.
+        elapsed_s = max(round(elapsed.total_seconds(), 1), 0.0)
+    return Wait(
+        wait_id=pause.id,
+        message=message,
+        resume_instruction=resume_instruction,
+        status=_WAIT_STATUS[pause.status],
+        created_at=pause.opened_at,
+        expires_at=pause.expires_at,
+        resumed_at=resumed_at,
+        elapsed_s=elapsed_s,
+        by=pause.settled_by,
+    )
+
+
+def _later(stamp: str, delta: timedelta) -> str:
+    return format_timestamp(parse_timestamp(stamp) + delta)
