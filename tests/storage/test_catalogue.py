@@ -39,14 +39,10 @@ ROW_NUMBERS = ("no", "seq")
 may refer to it, a file has one owner, and nobody is told these numbers."""
 EXCEPTIONS = {
     "account: unique (issuer, subject)": "it is looked up to learn who the user is",
-    "prompt: primary (id)": "ids cannot be guessed, nothing refers to them, and statements name user and session",
-    "wait: primary (id)": "as that of prompt",
 }
 TIMES = ("at", "expires_at", "wake_at")
 """Columns that are compared with the clock, or by which rows are partitioned."""
-TIMES_AS_TEXT = {
-    "prompt.expires_at": "compared by the store, as text that sorts as its moments do",
-}
+TIMES_AS_TEXT: dict[str, str] = {}
 
 
 @pytest.fixture(params=["disk", "server"])
