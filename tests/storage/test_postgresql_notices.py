@@ -16,7 +16,7 @@ from typing import Any, cast
 import anyio
 import pytest
 
-from madang.core.errors import Unavailable
+from madang.core.errors import SetupError, Unavailable
 from madang.core.ids import new_id
 from madang.storage.database import Transaction
 from madang.storage.postgresql.address import parse_database_url
@@ -27,6 +27,8 @@ from tests.storage.children import child
 
 FLUSH_S = 0.1
 WITHIN_S = 5
+ATTEMPTS = 20
+"""At what has to happen within a flush. On a busy machine the moment may be missed."""
 TOPIC = "number/ann/"
 
 
@@ -61,31 +63,48 @@ async def changes(database: PostgresDatabase, slow_url: str) -> AsyncIterator[As
     await other.close()
 
 
-async def commit_begun(database: PostgresDatabase, value: int) -> tuple[asyncio.Task[None], int]:
-    """Start a unit and return it once its commit waits for the disk, with the process id of its connection."""
-    ready: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+async def commit_begun(database: PostgresDatabase) -> tuple[asyncio.Task[None], int]:
+    """Start a unit and return it while its commit waits for the disk, with the process id of its connection."""
+    for value in range(ATTEMPTS):
+        ready: asyncio.Future[int] = asyncio.get_running_loop().create_future()
 
-    async def work(tx: Transaction) -> None:
-        row = await tx.one("SELECT pg_backend_pid()")
-        assert row is not None
-        await tx.run("INSERT INTO number (value) VALUES (?1)", value)
-        await tx.notify(TOPIC)
-        ready.set_result(row[0])
+        async def work(tx: Transaction, value: int = value, ready: asyncio.Future[int] = ready) -> None:
+            row = await tx.one("SELECT pg_backend_pid()")
+            assert row is not None
+            await tx.run("INSERT INTO number (value) VALUES (?1)", value)
+            await tx.notify(f"number/{value}/")
+            ready.set_result(row[0])
 
-    unit = asyncio.create_task(database.write(work))
-    backend = await ready
-    await asyncio.sleep(FLUSH_S / 3)
-    assert not unit.done()
-    return unit, backend
+        unit = asyncio.create_task(database.write(work))
+        backend = await ready
+        await asyncio.sleep(FLUSH_S / 5)
+        if not unit.done():
+            return unit, backend
+    raise AssertionError("This machine is too busy to catch a commit.")
+
+
+async def heard(changes: AsyncIterator[frozenset[str]], database: PostgresDatabase) -> None:
+    """Return when all committed numbers have been told; each must be seen by the time it is."""
+    untold: set[str] | None = None
+    with anyio.fail_after(WITHIN_S):
+        told: set[str] = set()
+        while untold is None or untold:
+            told |= await anext(changes)
+            stored = {f"number/{value}/" for value in await numbers(database)}
+            assert told <= stored
+            untold = stored - told
 
 
 async def test_commits_with_notices_share_a_flush(database: PostgresDatabase) -> None:
     await asyncio.gather(*(insert(database, value) for value in range(10)))  # connections are open now
 
-    started = time.monotonic()
-    await asyncio.gather(*(insert(database, value, topic=f"number/{value}/") for value in range(10, 20)))
+    took_s = []
+    for first in (10, 20, 30):
+        started = time.monotonic()
+        await asyncio.gather(*(insert(database, first + n, topic=f"number/{n}/") for n in range(10)))
+        took_s.append(time.monotonic() - started)
 
-    assert time.monotonic() - started < 6 * FLUSH_S
+    assert min(took_s) < 6 * FLUSH_S
 
 
 async def test_notices_come_after_their_commit(
@@ -115,56 +134,66 @@ async def test_a_process_that_is_killed_while_it_commits_has_told(
 async def test_a_caller_that_is_cancelled_while_its_unit_commits_has_told(
     database: PostgresDatabase, changes: AsyncIterator[frozenset[str]]
 ) -> None:
-    unit, _ = await commit_begun(database, 1)
+    unit, _ = await commit_begun(database)
 
     unit.cancel()
 
-    with anyio.fail_after(WITHIN_S):
-        assert await anext(changes) == {TOPIC}
-        assert await numbers(database) == [1]
-        with pytest.raises(asyncio.CancelledError):
-            await unit
+    await heard(changes, database)
+    with pytest.raises(asyncio.CancelledError):
+        await unit
 
 
 async def test_a_connection_that_is_lost_while_a_unit_commits_has_told(
     database: PostgresDatabase, changes: AsyncIterator[frozenset[str]]
 ) -> None:
-    unit, backend = await commit_begun(database, 1)
+    await asyncio.gather(numbers(database), numbers(database))  # there is a second connection now
+    unit, backend = await commit_begun(database)
 
-    server(fsync=True).sql(f"SELECT pg_terminate_backend({backend})")
+    assert await database.find("SELECT pg_terminate_backend(?1)", backend) == [(True,)]
 
-    with anyio.fail_after(WITHIN_S):
-        with pytest.raises(Unavailable, match="while the change was being saved"):
-            await unit
-        assert await anext(changes) == {TOPIC}
-    assert await numbers(database) == [1]
+    await heard(changes, database)
+    with pytest.raises(Unavailable, match="while the change was being saved"):
+        await unit
 
 
 async def test_a_commit_that_takes_longer_than_its_caller_waits_is_told_when_it_is_done(
-    slow_url: str, changes: AsyncIterator[frozenset[str]], monkeypatch: pytest.MonkeyPatch
+    database: PostgresDatabase,
+    changes: AsyncIterator[frozenset[str]],
+    slow_url: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("madang.storage.postgresql.database.STATEMENT_S", FLUSH_S / 2)
-    database = PostgresDatabase(parse_database_url(slow_url))
-    await database.prepare(NUMBERS)
+    impatient = PostgresDatabase(parse_database_url(slow_url))
+    outcomes = []
+    for value in range(ATTEMPTS):
+        try:
+            await impatient.prepare(NUMBERS)
+            await insert(impatient, value, topic=f"number/{value}/")
+        except (SetupError, Unavailable) as error:
+            outcomes.append(str(error))
+            if "while the change was being saved" in outcomes[-1]:
+                break
+    else:
+        pytest.fail(f"No commit was too slow: {outcomes}")
 
-    with anyio.fail_after(WITHIN_S):
-        with pytest.raises(Unavailable, match="while the change was being saved"):
-            await insert(database, 1, topic=TOPIC)
-        assert await anext(changes) == {TOPIC}
-        assert await numbers(database) == [1]
-    await database.close()
+    try:
+        await heard(changes, database)
+    finally:
+        await impatient.close()
 
 
 async def test_closing_sends_what_has_not_been_sent(
-    database: PostgresDatabase, changes: AsyncIterator[frozenset[str]]
+    database: PostgresDatabase, changes: AsyncIterator[frozenset[str]], slow_url: str
 ) -> None:
-    unit, _ = await commit_begun(database, 1)
+    closing = PostgresDatabase(parse_database_url(slow_url))
+    await closing.prepare(NUMBERS)
+    unit, _ = await commit_begun(closing)
     unit.cancel()
     await asyncio.sleep(0)
 
     with anyio.fail_after(WITHIN_S):
-        await database.close()
-        assert await anext(changes) == {TOPIC}
+        await closing.close()
+    await heard(changes, database)
 
 
 async def test_a_unit_that_goes_on_after_a_failed_statement_is_refused_and_tells_nothing(
