@@ -26,6 +26,7 @@ from madang.services.playbook.store import PageRequest, PlaybookStore
 from madang.storage.accounts import ACCOUNT_MIGRATIONS
 from madang.storage.audit import AUDIT_MIGRATIONS, AuditEntry, AuditLog
 from madang.storage.database import MigrationSet, Row, Transaction
+from madang.storage.pauses import PAUSE_MIGRATIONS
 from madang.storage.postgresql.address import parse_database_url
 from madang.storage.postgresql.database import PostgresDatabase
 from tests.postgresql import Server, database_in, server, url_in
@@ -33,7 +34,7 @@ from tests.postgresql import Server, database_in, server, url_in
 ANN = Call(AssistantId("default"), SessionId("default"), UserId("ann"))
 BOB = Call(AssistantId("default"), SessionId("default"), UserId("bob"))
 CONTENT = PlaybookContent(goal="Brew tea", workflow=[StepInput(description="Boil water")])
-SETS = (playbook.MIGRATIONS, planning.MIGRATIONS, AUDIT_MIGRATIONS, ACCOUNT_MIGRATIONS)
+SETS = (PAUSE_MIGRATIONS, playbook.MIGRATIONS, planning.MIGRATIONS, AUDIT_MIGRATIONS, ACCOUNT_MIGRATIONS)
 CLIENTS = int(os.environ.get("MADANG_TEST_CLIENTS", "20"))
 UPDATES = int(os.environ.get("MADANG_TEST_UPDATES", "4"))
 WITHIN_S = 60
@@ -70,6 +71,7 @@ async def tables(database: PostgresDatabase) -> list[str]:
 async def fill(database: PostgresDatabase, store: PlaybookStore) -> str:
     """Give Ann a row in every table, and return the id of her playbook."""
     (kept,) = await store.add(ANN, [CONTENT])
+    await store.open_choice(ANN)
     await store.select(ANN, kept.id)
     await planning.PlanStore(database).change(ANN, lambda plan: (plan, None))
     audit = AuditLog(database)

@@ -53,7 +53,11 @@ class McpServer:
     ) -> None:
         self._provider = provider
         self._call = call
-        self._calls = {pages: replace(call, pages=pages) for pages in get_args(PageMode)}
+        self._calls = {
+            (pages, relays): replace(call, pages=pages, actor="foreign", relays=relays)
+            for pages in get_args(PageMode)
+            for relays in (False, True)
+        }
         self._ui = ui
         self._always_elicit = always_elicit
         self._elicitation = Elicitation(provider)
@@ -229,7 +233,10 @@ class McpServer:
 
     def _call_of(self, context: RequestContext) -> Call:
         """Return the call of a request: its assistant and session from `_meta`, else the server's own."""
-        call = self._calls[self._delivery(context).pages]
+        pages = self._delivery(context).pages
+        # Without a page or a form, an answer can only be what the client's model says that the person said.
+        relays = pages == "off" and not elicits(context.session, always=self._always_elicit)
+        call = self._calls[pages, relays]
         meta: Mapping[str, Any] = context.meta or {}
         if ASSISTANT_KEY in meta:
             call = replace(call, assistant_id=AssistantId(_name(meta, ASSISTANT_KEY)))

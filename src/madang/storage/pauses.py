@@ -13,7 +13,7 @@ from datetime import timedelta
 from typing import Any, Literal
 
 from madang.core.calls import Call
-from madang.core.errors import Conflict
+from madang.core.errors import Conflict, Denied
 from madang.core.ids import AssistantId, SessionId, UserId
 from madang.core.pauses import PauseRecord, SettledBy
 from madang.core.phrases import say
@@ -304,12 +304,21 @@ def parse_pause(row: Row, now: str) -> PauseRecord:
     )
 
 
-def may_settle(call: Call, pause: PauseRecord) -> bool:
-    """Tell whether this call may settle a pause: what a model relays answers only what its own client has asked.
+def check_relayed(call: Call, pause: PauseRecord) -> None:
+    """Check that an answer which a model relays is one to what its own client has asked.
 
     Who asked what is there from before is not known: that may be answered.
+
+    Raises:
+        Denied: a run or another client has asked.
     """
-    return not call.relays or pause.asker in ("", call.asker)
+    if call.relays and pause.asker not in ("", call.asker):
+        raise Denied(
+            say("{id} was not asked by this client. Nothing was changed.", id=pause.id),
+            hint=say(
+                "Ask the person to answer it in the inbox; a client without pages answers only what it asked itself."
+            ),
+        )
 
 
 def settled_by(call: Call) -> SettledBy:

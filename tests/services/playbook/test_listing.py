@@ -16,6 +16,7 @@ from madang.core.ids import AssistantId
 from madang.services.playbook.domain import PlaybookContent
 from madang.services.playbook.store import PlaybookStore
 from madang.services.playbook.tools import PlaybookTools
+from madang.storage.pauses import PauseStore
 from tests.asking import Asker, open_asker
 from tests.services.playbook.playbooks import STEP, document, given, goals
 
@@ -106,6 +107,9 @@ async def test_show_answers_with_text_and_a_page_and_pauses(asker: Asker) -> Non
         "Playbooks on this page:\n"
         f'1. id:{id} goal:"Goal 0" steps:0 createdAt:{day}\n'
         "\n"
+        f"Choice ID: {reply.pause_id}\n"
+        f"Expires: {reply.data['pause']['expiresAt']}\n"
+        "\n"
         "Status: Agent paused for user interaction (Select/Delete/Navigate buttons available; "
         "call no tool now, end your turn and wait for the person)."
     )
@@ -124,7 +128,7 @@ async def test_where_no_page_is_shown_the_text_claims_none_and_says_to_ask(asker
         assert (reply.page, reply.pause) == (None, "choice")
         assert "'select_playbook'" in reply.text.rpartition("\n")[2]
         assert "'select_playbook'" in reply.data["next"]
-        assert reply.data["pause"] == {"kind": "choice", "status": "waiting"}
+        assert (reply.data["pause"]["kind"], reply.data["pause"]["status"]) == ("choice", "waiting")
         assert not re.search("Displaying|interactive|buttons|버튼", reply.text)
 
 
@@ -381,13 +385,52 @@ async def test_turning_past_the_end_goes_to_the_last_page_and_says_so(asker: Ask
 async def test_the_buttons_of_a_page_send_its_own_page_size(asker: Asker) -> None:
     await given(asker, 9)
 
-    html = document(await asker.done("show_playbooks", page=2, pageSize=4))
+    shown = await asker.done("show_playbooks", page=2, pageSize=4)
 
-    turns = re.findall(r'data-tool="get_playbook_page" data-args="([^"]*)"', html)
+    turns = re.findall(r'data-tool="get_playbook_page" data-args="([^"]*)"', document(shown))
     assert [json.loads(unescape(arguments)) for arguments in turns] == [
-        {"page": 1, "pageSize": 4},
-        {"page": 3, "pageSize": 4},
+        {"page": 1, "pageSize": 4, "pauseId": shown.pause_id},
+        {"page": 3, "pageSize": 4, "pauseId": shown.pause_id},
     ]
+
+
+async def test_the_buttons_of_a_page_send_the_choice_that_they_answer(asker: Asker) -> None:
+    ids = await given(asker, 2)
+
+    shown = await asker.done("show_playbooks")
+    turned = await asker.with_call(actor="person", door="host").done(
+        "get_playbook_page", page=1, pauseId=shown.pause_id
+    )
+
+    for reply in (shown, turned):
+        html = document(reply)
+        selects = re.findall(r'data-tool="select_playbook" data-args="([^"]*)"', html)
+        assert [json.loads(unescape(one)) for one in selects] == [{"id": id, "pauseId": shown.pause_id} for id in ids]
+        (refresh,) = re.findall(r'data-then-args="([^"]*)"', html)
+        assert json.loads(unescape(refresh))["pauseId"] == shown.pause_id
+    assert turned.pause_id == shown.pause_id
+
+
+async def test_pausing_again_supersedes_and_an_empty_list_opens_nothing(asker: Asker) -> None:
+    pauses = PauseStore(asker.database)
+    await asker.done("show_playbooks")
+    assert await pauses.list_open(asker.call.user_id, 10) == []
+    (id,) = await given(asker, 1)
+    first, second = await asker.done("show_playbooks"), await asker.done("show_playbooks")
+
+    assert [pause.id for pause in await pauses.list_open(asker.call.user_id, 10)] == [second.pause_id]
+    selected = await asker.done("select_playbook", id=id)
+    assert (selected.settles, first.pause_id != second.pause_id) == (second.pause_id, True)
+    assert await pauses.list_open(asker.call.user_id, 10) == []
+
+
+async def test_the_same_operation_shows_the_same_choice(asker: Asker) -> None:
+    await given(asker, 2)
+    run = asker.with_call(actor="model", run_id="run-1", operation_id="o")
+
+    first, again = await run.done("show_playbooks"), await run.done("show_playbooks")
+
+    assert again == first
 
 
 async def test_without_a_page_size_a_page_has_ten_whatever_was_shown_before(asker: Asker) -> None:
@@ -399,15 +442,16 @@ async def test_without_a_page_size_a_page_has_ten_whatever_was_shown_before(aske
     assert reply.data["page"]["pageSize"] == 10
 
 
-async def test_showing_and_turning_pages_write_nothing(asker: Asker, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_turning_pages_writes_nothing(asker: Asker, monkeypatch: pytest.MonkeyPatch) -> None:
     await given(asker, 3)
     tools = PlaybookTools(PlaybookStore(asker.database))
+    shown = await tools.show_playbooks(asker.call, 1, 2)
     monkeypatch.setattr(asker.database, "write", None)
 
-    shown = await tools.show_playbooks(asker.call, 1, 2)
     turned = await tools.get_playbook_page(asker.call, 2, 2)
 
     assert (len(shown.data.page.items), len(turned.data.page.items)) == (2, 1)
+    assert turned.pause == shown.pause
 
 
 async def test_list_show_and_turn_agree_about_the_page(asker: Asker) -> None:
@@ -454,6 +498,7 @@ async def test_a_database_file_and_memory_give_equal_listings(tmp_path: Path) ->
 def _without_chance(text: str, ids: list[str]) -> str:
     for number, id in enumerate(ids):
         text = text.replace(id, f"id-{number}")
+    text = re.sub(r"Choice ID: \S+", "Choice ID: some id", text)
     return re.sub(r"\d{4}-\d\d-\d\dT[\d:.]+Z", "some day", text)
 
 
@@ -615,16 +660,18 @@ async def test_the_person_sees_at_most_fifty_rows_and_turns_them(
 ) -> None:
     await given_many(asker, 120)
 
-    html = document(await asker.done(tool, page=page, pageSize=size))
+    reply = await asker.done(tool, page=page, pageSize=size)
 
+    html = document(reply)
+    within = {"pauseId": reply.pause_id} if reply.pause_id else {}
     first, end = screen
     assert re.findall(r"<h2[^>]*>Goal (\d+)</h2>", html) == [str(number - 1) for number in range(first, end)]
     number = first // 50 + 1
     assert f"Page {number} of 3 (120 total)" in html
     turns = re.findall(r'data-tool="get_playbook_page" data-args="([^"]*)"( disabled)?', html)
     assert [(json.loads(unescape(arguments)), bool(disabled)) for arguments, disabled in turns] == [
-        ({"page": number - 1, "pageSize": 50}, number == 1),
-        ({"page": number + 1, "pageSize": 50}, number == 3),
+        ({"page": number - 1, "pageSize": 50, **within}, number == 1),
+        ({"page": number + 1, "pageSize": 50, **within}, number == 3),
     ]
 
 

@@ -10,7 +10,9 @@ import pytest
 from inline_snapshot import snapshot
 
 from madang.core.calls import LOCALES, Locale, PageMode
+from madang.core.ids import AssistantId, SessionId
 from madang.core.paging import Page, span
+from madang.core.pauses import PauseRecord, PauseStatus
 from madang.core.phrases import Rows, chosen, layout, say
 from madang.core.results import ToolResult
 from madang.rendering.catalogue import translator
@@ -30,6 +32,18 @@ PLAYBOOK = Playbook(
     created_at=AT,
     updated_at=AT,
     version=3,
+)
+CHOICE = PauseRecord(
+    id="choice-1",
+    kind="choice",
+    service="playbook",
+    tool="show_playbooks",
+    title="Choose a playbook",
+    session_id=SessionId("test-session"),
+    assistant_id=AssistantId("test-agent"),
+    asker="door:python",
+    opened_at=AT,
+    expires_at="2026-02-01T03:04:05.678Z",
 )
 NOTHING: Page[PlaybookSummary] = span(1, -1, 0).fill([])
 
@@ -53,9 +67,9 @@ def page_of(number: int, page_size: int, total: int) -> Page[PlaybookSummary]:
     return place.fill([summary(n) for n in range(place.offset + 1, last + 1)])
 
 
-def folded(text: str) -> str:
+def folded(text: str, over: int = 85) -> str:
     """Return `text` with its long lines folded, to fit into a snapshot in either language."""
-    return "\n".join(line if len(line) <= 85 else textwrap.fill(line, 58) for line in text.split("\n"))
+    return "\n".join(line if len(line) <= over else textwrap.fill(line, 58) for line in text.split("\n"))
 
 
 def words(result: ToolResult[Any], locale: Locale = "en", *, shows_page: bool = False) -> str:
@@ -103,22 +117,24 @@ def test_a_listing_is_rows_with_their_number_in_the_whole() -> None:
 def test_showing_and_turning_declare_the_same_page_and_pause() -> None:
     page = page_of(2, 2, 5)
 
-    shown, turned = listings.playbooks_shown(CALL, page, page), listings.page_turned(CALL, page, page, 2)
+    shown, turned = listings.playbooks_shown(page, page, CHOICE), listings.page_turned(page, page, 2, CHOICE)
 
     assert shown.page == turned.page
     assert shown.pause == turned.pause
     assert shown.data == turned.data
     assert shown.data.page == listings.playbooks_listed(CALL, page, "").data.page
     assert shown.page is not None
-    assert (shown.page.name, shown.page.context) == ("playbooks/list", {"page": page})
+    assert (shown.page.name, shown.page.context) == (
+        "playbooks/list",
+        {"page": page, "within": {"pauseId": "choice-1"}},
+    )
 
 
 @pytest.mark.parametrize(
     "result",
     [
         listings.playbooks_listed(CALL, NOTHING, ""),
-        listings.playbooks_shown(CALL, NOTHING, NOTHING),
-        listings.page_turned(CALL, NOTHING, NOTHING, 1),
+        listings.nothing_shown(CALL, NOTHING),
     ],
 )
 def test_nothing_has_no_page_and_no_pause(result: ToolResult[listings.PlaybookListing]) -> None:
@@ -156,6 +172,129 @@ def test_the_words_of_changes() -> None:
     )
 
 
+def test_a_page_turned_after_its_choice_is_over_has_no_choice_to_send() -> None:
+    turned = listings.page_turned(page_of(2, 2, 5), page_of(2, 2, 5), 2, None)
+
+    assert turned.page is not None
+    assert turned.page.context["within"] == {}
+    assert turned.pause is not None
+    assert (turned.pause.kind, turned.pause.id) == ("choice", "")
+
+
+def test_a_selection_says_which_choice_it_settled() -> None:
+    settled = replace(CHOICE, status="answered", settled_by="relayed")
+
+    answering, standalone = playbooks.playbook_selected(PLAYBOOK, settled), playbooks.playbook_selected(PLAYBOOK)
+
+    assert (answering.settles, answering.data.by) == ("choice-1", "relayed")
+    assert "Relayed: the client's model told this choice in the person's name." in words(answering)
+    assert (standalone.settles, standalone.data.by) == ("", "")
+    assert "Relayed" not in words(standalone)
+
+
+def test_the_outcome_of_a_choice_is_what_the_selection_told() -> None:
+    chosen = replace(CHOICE, status="answered", settled_with={"tool": "select_playbook", "arguments": {"id": "pb-1"}})
+
+    outcome = playbooks.choice_outcome(chosen, PLAYBOOK)
+
+    assert words(outcome) == words(playbooks.playbook_selected(PLAYBOOK))
+    assert outcome.settles == ""
+    assert words(playbooks.choice_outcome(chosen, None)).startswith("The person selected playbook pb-1, which has been")
+
+
+@pytest.mark.parametrize("locale", LOCALES)
+def test_the_outcomes_of_a_choice_without_a_playbook(locale: Locale) -> None:
+    statuses: list[PauseStatus] = ["open", "cancelled", "expired", "withdrawn", "superseded"]
+    results = [playbooks.choice_outcome(replace(CHOICE, status=status), None) for status in statuses]
+
+    texts = [folded(reply("playbook", "show_playbooks", replace(CALL, locale=locale), one).text, 60) for one in results]
+
+    if locale == "en":
+        assert texts == snapshot(
+            [
+                """\
+[show_playbooks] The person has not chosen a playbook yet.
+Choice ID: choice-1
+
+The choice stays open, and you will be told which playbook
+the person chose. Do not show the playbooks again: go on
+without one, or end your turn.\
+""",
+                """\
+[show_playbooks] The person cancelled the choice choice-1
+without choosing a playbook.
+Choice ID: choice-1
+
+No playbook was chosen. Do not show them again: tell the
+person, or go on without one.\
+""",
+                """\
+[show_playbooks] The choice choice-1 expired at
+2026-02-01T03:04:05.678Z: the person chose no playbook.
+Choice ID: choice-1
+
+No playbook was chosen. Do not show them again: tell the
+person, or go on without one.\
+""",
+                """\
+[show_playbooks] The choice choice-1 was withdrawn: the
+run that asked has ended.
+Choice ID: choice-1
+
+No playbook was chosen. Do not show them again: tell the
+person, or go on without one.\
+""",
+                """\
+[show_playbooks] The choice choice-1 was superseded: the
+playbooks were shown again.
+Choice ID: choice-1
+
+Wait for the choice that was asked last; call nothing for
+this one.\
+""",
+            ]
+        )
+    else:
+        assert texts == snapshot(
+            [
+                """\
+[show_playbooks] 사용자가 아직 플레이북을 고르지 않았습니다.
+선택 요청 ID: choice-1
+
+선택 요청은 열려 있으며, 사용자가 플레이북을 고르면 알려 줍니다. 플레이북을 다시 보여 주지 마세요:
+플레이북 없이 진행하거나 차례를 마치세요.\
+""",
+                """\
+[show_playbooks] 사용자가 플레이북을 고르지 않고 선택 요청 choice-1을(를)
+취소했습니다.
+선택 요청 ID: choice-1
+
+고른 플레이북이 없습니다. 다시 보여 주지 마세요: 사용자에게 알리거나 플레이북 없이 진행하세요.\
+""",
+                """\
+[show_playbooks] 선택 요청 choice-1은(는)
+2026-02-01T03:04:05.678Z에 만료되었습니다: 사용자가 플레이북을 고르지 않았습니다.
+선택 요청 ID: choice-1
+
+고른 플레이북이 없습니다. 다시 보여 주지 마세요: 사용자에게 알리거나 플레이북 없이 진행하세요.\
+""",
+                """\
+[show_playbooks] 선택 요청 choice-1은(는) 거두어졌습니다: 요청한 실행이 끝났습니다.
+선택 요청 ID: choice-1
+
+고른 플레이북이 없습니다. 다시 보여 주지 마세요: 사용자에게 알리거나 플레이북 없이 진행하세요.\
+""",
+                """\
+[show_playbooks] 선택 요청 choice-1은(는) 대체되었습니다: 플레이북을 다시 보여
+주었습니다.
+선택 요청 ID: choice-1
+
+마지막으로 요청한 선택을 기다리세요. 이 요청에 대해서는 아무것도 호출하지 마세요.\
+""",
+            ]
+        )
+
+
 def test_a_playbook_without_steps_says_so() -> None:
     text = render_text(
         playbooks.playbook_read(PLAYBOOK.model_copy(update={"workflow": []}), 1).text,
@@ -182,9 +321,7 @@ Note: Use 'get_playbook' to view a playbook as it is now.\
 def test_views_do_not_know_how_the_client_shows_pages() -> None:
     page = page_of(1, 2, 5)
 
-    assert listings.playbooks_shown(replace(CALL, pages="off"), page, page) == listings.playbooks_shown(
-        CALL, page, page
-    )
+    assert listings.playbooks_listed(replace(CALL, pages="off"), page) == listings.playbooks_listed(CALL, page)
 
 
 @pytest.mark.parametrize("pages", ["linked", "off"])
@@ -195,8 +332,8 @@ def test_a_choice_in_either_language_for_either_reader(pages: PageMode) -> None:
         locale: [
             folded(reply("playbook", tool, replace(CALL, pages=pages, locale=locale), result).text)
             for tool, result in (
-                ("show_playbooks", listings.playbooks_shown(CALL, page, page)),
-                ("get_playbook_page", listings.page_turned(CALL, page, page, 9)),
+                ("show_playbooks", listings.playbooks_shown(page, page, CHOICE)),
+                ("get_playbook_page", listings.page_turned(page, page, 9, CHOICE)),
             )
         ]
         for locale in LOCALES
@@ -214,6 +351,9 @@ Playbooks on this page:
 3. id:pb-3 goal:"Goal 3" steps:3 createdAt:2026-01-02
 4. id:pb-4 goal:"Goal 4" steps:4 createdAt:2026-01-02
 
+Choice ID: choice-1
+Expires: 2026-02-01T03:04:05.678Z
+
 Status: Agent paused for user interaction
 (Select/Delete/Navigate buttons available; call no tool
 now, end your turn and wait for the person).\
@@ -225,6 +365,9 @@ Displaying 2 of 5 total playbook(s):
 
 3. id:pb-3 goal:"Goal 3" steps:3 createdAt:2026-01-02
 4. id:pb-4 goal:"Goal 4" steps:4 createdAt:2026-01-02
+
+Choice ID: choice-1
+Expires: 2026-02-01T03:04:05.678Z
 
 Status: Agent paused for user interaction
 (Select/Delete/Navigate buttons available; call no tool
@@ -240,6 +383,9 @@ now, end your turn and wait for the person).\
 3. id:pb-3 goal:"Goal 3" steps:3 createdAt:2026-01-02
 4. id:pb-4 goal:"Goal 4" steps:4 createdAt:2026-01-02
 
+선택 요청 ID: choice-1
+만료: 2026-02-01T03:04:05.678Z
+
 상태: 사용자 상호작용을 위해 에이전트가 일시 중지되었습니다 (선택/삭제/이동 버튼 사용 가능; 지금은
 도구를 호출하지 말고 차례를 마친 뒤 사용자를 기다리세요).\
 """,
@@ -250,6 +396,9 @@ now, end your turn and wait for the person).\
 
 3. id:pb-3 goal:"Goal 3" steps:3 createdAt:2026-01-02
 4. id:pb-4 goal:"Goal 4" steps:4 createdAt:2026-01-02
+
+선택 요청 ID: choice-1
+만료: 2026-02-01T03:04:05.678Z
 
 상태: 사용자 상호작용을 위해 에이전트가 일시 중지되었습니다 (선택/삭제/이동 버튼 사용 가능; 지금은
 도구를 호출하지 말고 차례를 마친 뒤 사용자를 기다리세요).\
@@ -269,6 +418,9 @@ Playbooks on this page:
 3. id:pb-3 goal:"Goal 3" steps:3 createdAt:2026-01-02
 4. id:pb-4 goal:"Goal 4" steps:4 createdAt:2026-01-02
 
+Choice ID: choice-1
+Expires: 2026-02-01T03:04:05.678Z
+
 Status: Agent paused for user interaction (this client
 shows no page: tell the person these playbooks, ask which
 one to use and end your turn; never choose for them. After
@@ -281,6 +433,9 @@ Page 9 does not exist; this is the last page.
 
 3. id:pb-3 goal:"Goal 3" steps:3 createdAt:2026-01-02
 4. id:pb-4 goal:"Goal 4" steps:4 createdAt:2026-01-02
+
+Choice ID: choice-1
+Expires: 2026-02-01T03:04:05.678Z
 
 Status: Agent paused for user interaction (this client
 shows no page: tell the person these playbooks, ask which
@@ -297,6 +452,9 @@ they reply: 'select_playbook' with its id).\
 3. id:pb-3 goal:"Goal 3" steps:3 createdAt:2026-01-02
 4. id:pb-4 goal:"Goal 4" steps:4 createdAt:2026-01-02
 
+선택 요청 ID: choice-1
+만료: 2026-02-01T03:04:05.678Z
+
 상태: 사용자 상호작용을 위해 에이전트가 일시 중지되었습니다 (이 클라이언트는 화면을 보여 주지
 않습니다: 사용자에게 이 플레이북들을 알려 주고 어느 것을 쓸지 물은 뒤 차례를 마치세요. 대신 고르지
 마세요. 답을 받으면 그 ID로 'select_playbook'을 호출하세요).\
@@ -308,6 +466,9 @@ they reply: 'select_playbook' with its id).\
 
 3. id:pb-3 goal:"Goal 3" steps:3 createdAt:2026-01-02
 4. id:pb-4 goal:"Goal 4" steps:4 createdAt:2026-01-02
+
+선택 요청 ID: choice-1
+만료: 2026-02-01T03:04:05.678Z
 
 상태: 사용자 상호작용을 위해 에이전트가 일시 중지되었습니다 (이 클라이언트는 화면을 보여 주지
 않습니다: 사용자에게 이 플레이북들을 알려 주고 어느 것을 쓸지 물은 뒤 차례를 마치세요. 대신 고르지

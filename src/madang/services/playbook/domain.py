@@ -11,6 +11,7 @@ from pydantic_core import PydanticCustomError
 
 from madang.core.documents import DOCUMENT_CONFIG, NOT_BLANK, Document
 from madang.core.errors import LimitExceeded
+from madang.core.pauses import PauseRecord
 from madang.core.phrases import say
 
 MAX_PLAYBOOK_BYTES = 256 * 1024
@@ -199,6 +200,12 @@ def check_playbook_size(content: PlaybookContent) -> None:
             say("The playbook has {size} bytes; at most {limit} are kept.", size=size, limit=MAX_PLAYBOOK_BYTES),
             hint=say("Shorten the steps, or split it into several playbooks."),
         )
+
+
+def chosen_id(choice: PauseRecord) -> str:
+    """Return the id of the playbook that settled a choice, or nothing."""
+    arguments = choice.settled_with.get("arguments", {})
+    return str(arguments.get("id", ""))
 
 
 def fold(text: str) -> str:

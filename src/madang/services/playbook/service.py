@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
 
 from madang.core.calls import Call
+from madang.core.errors import NotFound
+from madang.core.pauses import PauseRecord
 from madang.core.phrases import say
 from madang.core.resources import Resource, ResourceList
+from madang.core.results import ToolResult
 from madang.core.service import Service, ServiceContext, ServiceMetadata
 from madang.core.tools import tools_of
 from madang.services.playbook.context import PlaybookState, playbook_context
+from madang.services.playbook.domain import chosen_id
 from madang.services.playbook.resources import PlaybookResources
 from madang.services.playbook.store import PlaybookStore
 from madang.services.playbook.tools import PlaybookTools
+from madang.services.playbook.views.playbooks import choice_outcome
 from madang.storage.database import Database
 
 
@@ -43,6 +51,14 @@ class PlaybookService(Service):
 
     async def get_service_context(self, call: Call) -> ServiceContext:
         return await playbook_context(self._store, call)
+
+    async def outcome(self, call: Call, pause: PauseRecord) -> ToolResult[Any]:
+        playbook = None
+        if pause.status == "answered":
+            with suppress(NotFound):
+                own = replace(call, assistant_id=pause.assistant_id or call.assistant_id)
+                playbook = await self._store.get(own, chosen_id(pause))
+        return choice_outcome(pause, playbook)
 
     def changes(self, call: Call) -> AsyncIterator[object]:
         return self._store.changes(call)

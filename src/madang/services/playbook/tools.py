@@ -27,6 +27,7 @@ from madang.services.playbook.store import PageRequest, PlaybookStore, SortBy, S
 from madang.services.playbook.views import listings, playbooks
 
 PlaybookId = Annotated[str, Field(min_length=1, max_length=100)]
+PauseId = Annotated[str, Field(max_length=100)]
 Version = Annotated[int, Field(ge=1, le=10**9)]
 StepNumber = Annotated[int, Field(ge=1, le=200)]
 # Room for decomposed Hangul: up to three characters a syllable.
@@ -79,22 +80,28 @@ class PlaybookTools:
         check_page(page, listed, listings.PLAYBOOKS, "list_playbooks")
         return listings.playbooks_listed(call, listed, query, sort_by, sort_order)
 
-    @tool(effect="read", page=listings.PLAYBOOKS_PAGE)
+    @tool(effect="write", page=listings.PLAYBOOKS_PAGE, once_per_operation=True)
     async def show_playbooks(
         self, call: Call, page: PageNumber = 1, page_size: PageSize = ALL
     ) -> ToolResult[listings.PlaybookListing]:
         """Let the person choose a playbook, on a page where the client shows one, and pause until they have chosen."""
         listed = await self._store.list_page(call, PageRequest(page, page_size))
         check_page(page, listed, listings.PLAYBOOKS, "show_playbooks")
-        return listings.playbooks_shown(call, listed, await self._screen(call, listed))
+        if listed.total_items == 0:
+            return listings.nothing_shown(call, listed)
+        screen = await self._screen(call, listed)
+        return listings.playbooks_shown(listed, screen, await self._store.open_choice(call))
 
     @tool(effect="read", audience="person", page=listings.PLAYBOOKS_PAGE)
     async def get_playbook_page(
-        self, call: Call, page: PageNumber, page_size: PageSize = DEFAULT_PAGE_ITEMS
+        self, call: Call, page: PageNumber, page_size: PageSize = DEFAULT_PAGE_ITEMS, pause_id: PauseId = ""
     ) -> ToolResult[listings.PlaybookListing]:
         """Turn to another page of the playbooks shown. For the page's buttons; use list_playbooks to read."""
         listed = await self._store.list_page(call, PageRequest(page, page_size))
-        return listings.page_turned(call, listed, await self._screen(call, listed), page)
+        if listed.total_items == 0:
+            return listings.nothing_shown(call, listed)
+        screen = await self._screen(call, listed)
+        return listings.page_turned(listed, screen, page, await self._store.get_open_choice(call, pause_id))
 
     @tool(effect="read")
     async def get_playbook(
@@ -107,9 +114,12 @@ class PlaybookTools:
         return playbooks.playbook_read(playbook, from_step)
 
     @tool(effect="write", answers_pause=True)
-    async def select_playbook(self, call: Call, id: PlaybookId) -> ToolResult[playbooks.PlaybookDetails]:
-        """Select a playbook for execution: returns its steps and how to proceed, and records the run."""
-        return playbooks.playbook_selected(await self._store.select(call, id))
+    async def select_playbook(
+        self, call: Call, id: PlaybookId, pause_id: PauseId = ""
+    ) -> ToolResult[playbooks.PlaybookSelected]:
+        """Select a playbook for execution: returns its steps and how to proceed, and records the run. pauseId names
+        the choice that this answers; without it, your own."""
+        return playbooks.playbook_selected(*await self._store.select(call, id, pause_id))
 
     @tool(effect="write")
     async def update_playbook(

@@ -91,7 +91,6 @@ class Refusal:
         "expired",
         "withdrawn",
         "conflict",
-        "asked_by_another",
     ]
     option: str = ""
 

@@ -10,6 +10,7 @@ from madang.core.calls import Call
 from madang.core.errors import Conflict, Denied, NotFound
 from madang.core.ids import new_id
 from madang.core.paging import Page, Span, span
+from madang.core.pauses import PauseRecord
 from madang.core.phrases import say
 from madang.services.playbook.domain import (
     Playbook,
@@ -26,10 +27,12 @@ from madang.services.playbook.domain import (
     sort_key,
     with_step_ids,
 )
+from madang.services.playbook.store.choices import find_choice, open_choice, settle_choice
 from madang.services.playbook.store.pages import PageRequest, find_near_page, find_page, summaries
 from madang.services.playbook.store.tables import MIGRATIONS
 from madang.storage.clock import timestamp
 from madang.storage.database import Database, Row, Transaction
+from madang.storage.pauses import PAUSE_MIGRATIONS
 from madang.storage.subscriptions import topic
 
 _STEPS = TypeAdapter(list[Step])
@@ -49,6 +52,7 @@ class PlaybookStore:
         self._database = database
 
     async def open(self) -> None:
+        await self._database.prepare(PAUSE_MIGRATIONS)
         await self._database.prepare(MIGRATIONS)
 
     async def add(self, call: Call, contents: Sequence[PlaybookContent]) -> list[Playbook]:
@@ -210,11 +214,36 @@ class PlaybookStore:
 
         return await self._database.write(work, user_id=call.user_id)
 
-    async def select(self, call: Call, id: str) -> Playbook:
-        """Return a playbook and record that it was selected for execution."""
+    async def open_choice(self, call: Call) -> PauseRecord:
+        """Open a choice among the playbooks, in the place of the one that the same asker has open."""
 
-        async def work(tx: Transaction) -> Playbook:
+        async def work(tx: Transaction) -> PauseRecord:
+            return await open_choice(tx, call)
+
+        return await self._database.write(work, user_id=call.user_id)
+
+    async def get_open_choice(self, call: Call, pause_id: str) -> PauseRecord | None:
+        """Return the choice that is named, else the asker's own, if it is open."""
+
+        async def work(tx: Transaction) -> PauseRecord | None:
+            return await find_choice(tx, call, pause_id)
+
+        choice = await self._database.read(work, user_id=call.user_id, brief=True)
+        return choice if choice is not None and choice.is_open else None
+
+    async def select(self, call: Call, id: str, pause_id: str = "") -> tuple[Playbook, PauseRecord | None]:
+        """Record that a playbook was selected for execution, and return it with the choice that this settled.
+
+        Raises:
+            NotFound, Denied: there is no such playbook of this assistant.
+            Denied, Conflict, Expired: the choice cannot be settled by this call; nothing is recorded.
+        """
+
+        async def work(tx: Transaction) -> tuple[Playbook, PauseRecord | None]:
             playbook = await _get(tx, call, id)
+            choice, is_new = await settle_choice(tx, call, id, pause_id)
+            if choice is not None and not is_new:
+                return playbook, choice
             await tx.run(
                 "INSERT INTO playbook_run (id, user_id, owner_no, playbook_id, goal, version, session_id, selected_at) "
                 "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
@@ -228,7 +257,7 @@ class PlaybookStore:
                 timestamp(),
             )
             await tx.notify(playbook_topic(call, id))
-            return playbook
+            return playbook, choice
 
         return await self._database.write(work, user_id=call.user_id)
 

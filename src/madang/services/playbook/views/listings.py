@@ -8,6 +8,7 @@ from madang.core.calls import Call
 from madang.core.documents import Document
 from madang.core.limits import MAX_REPLY_BYTES, MAX_REPLY_ROWS
 from madang.core.paging import ALL, MAX_PAGE_ITEMS, Page
+from madang.core.pauses import PauseRecord
 from madang.core.phrases import ByPage, Line, Phrase, Rows, layout, say
 from madang.core.results import Pause, ToolResult, UiPage
 from madang.core.texts import one_line
@@ -63,12 +64,15 @@ def playbooks_listed(
     )
 
 
+def nothing_shown(call: Call, page: Page[PlaybookSummary]) -> ToolResult[PlaybookListing]:
+    """Return the result where there is nothing to choose from: no page, and no pause."""
+    return _nothing_listed(call, page)
+
+
 def playbooks_shown(
-    call: Call, page: Page[PlaybookSummary], screen: Page[PlaybookSummary]
+    page: Page[PlaybookSummary], screen: Page[PlaybookSummary], choice: PauseRecord
 ) -> ToolResult[PlaybookListing]:
-    """Return what the model reads of `page`, and `screen` for the person."""
-    if page.total_items == 0:
-        return _nothing_listed(call, page)
+    """Return what the model reads of `page`, and `screen` for the person, who has this choice."""
     rows = _choices(page)
     text: list[Line | Rows] = [
         ByPage(
@@ -81,15 +85,16 @@ def playbooks_shown(
         "",
         say("Playbooks on this page:"),
         Rows(rows, _REST_OF_CHOICES),
+        "",
+        *_choice_lines(choice),
     ]
-    return ToolResult(text, _listing(page, rows), page=_page(screen), pause=_PAUSE)
+    return ToolResult(text, _listing(page, rows), page=_page(screen, choice), pause=_pause(choice))
 
 
 def page_turned(
-    call: Call, page: Page[PlaybookSummary], screen: Page[PlaybookSummary], asked_page: int
+    page: Page[PlaybookSummary], screen: Page[PlaybookSummary], asked_page: int, choice: PauseRecord | None
 ) -> ToolResult[PlaybookListing]:
-    if page.total_items == 0:
-        return _nothing_listed(call, page)
+    """Return another page within the choice, if it is still open."""
     rows = _choices(page)
     text: list[Line | Rows] = [
         say("Navigated to page {page} of {pages}.", page=page.page, pages=page.total_pages),
@@ -107,7 +112,9 @@ def page_turned(
         "",
         Rows(rows, _REST_OF_CHOICES),
     ]
-    return ToolResult(text, _listing(page, rows), page=_page(screen), pause=_PAUSE)
+    if choice:
+        text += ["", *_choice_lines(choice)]
+    return ToolResult(text, _listing(page, rows), page=_page(screen, choice), pause=_pause(choice))
 
 
 def selections_listed(page: Page[Selection], playbook_id: str = "") -> ToolResult[SelectionListing]:
@@ -152,14 +159,24 @@ def selections_listed(page: Page[Selection], playbook_id: str = "") -> ToolResul
     )
 
 
-_PAUSE = Pause(
-    kind="choice",
-    on_page=say("Select/Delete/Navigate buttons available; call no tool now, end your turn and wait for the person"),
-    without_page=say(
-        "this client shows no page: tell the person these playbooks, ask which one to use and end your turn; never "
-        "choose for them. After they reply: 'select_playbook' with its id"
-    ),
-)
+def _pause(choice: PauseRecord | None) -> Pause:
+    return Pause(
+        kind="choice",
+        on_page=say(
+            "Select/Delete/Navigate buttons available; call no tool now, end your turn and wait for the person"
+        ),
+        without_page=say(
+            "this client shows no page: tell the person these playbooks, ask which one to use and end your turn; never "
+            "choose for them. After they reply: 'select_playbook' with its id"
+        ),
+        id=choice.id if choice else "",
+        expires_at=choice.expires_at if choice else "",
+    )
+
+
+def _choice_lines(choice: PauseRecord) -> list[Phrase]:
+    return [say("Choice ID: {id}", id=choice.id), say("Expires: {at}", at=choice.expires_at)]
+
 
 _REST_OF_CHOICES = say("… {left_out} more are not listed here; 'list_playbooks' with a query finds them.")
 
@@ -178,10 +195,11 @@ def _listing(page: Page[PlaybookSummary], rows: Sequence[Phrase]) -> PlaybookLis
     return PlaybookListing.model_construct(page=page, formatted_text="\n".join(map(str, rows)))
 
 
-def _page(page: Page[PlaybookSummary]) -> UiPage:
-    return UiPage(
-        name=PLAYBOOKS_PAGE, title=say("Playbooks"), template="playbook/playbooks.html", context={"page": page}
-    )
+def _page(page: Page[PlaybookSummary], choice: PauseRecord | None) -> UiPage:
+    # What the buttons send beside their own arguments, so that they answer this choice, whoever presses them.
+    within = {"pauseId": choice.id} if choice else {}
+    context = {"page": page, "within": within}
+    return UiPage(name=PLAYBOOKS_PAGE, title=say("Playbooks"), template="playbook/playbooks.html", context=context)
 
 
 def _limit_note(page: Page[PlaybookSummary]) -> list[Phrase]:

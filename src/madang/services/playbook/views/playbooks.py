@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
 from madang.core.documents import Document
 from madang.core.errors import OutOfRange
+from madang.core.pauses import PauseRecord, PauseStatus, SettledBy
 from madang.core.phrases import Block, Line, Phrase, Rows, Text, layout, say
 from madang.core.results import ToolResult
 from madang.core.texts import one_line
-from madang.services.playbook.domain import Playbook, Step, default_step_id
+from madang.services.playbook.domain import Playbook, Step, chosen_id, default_step_id
 from madang.services.playbook.views import MAX_ROW_VALUE_CHARS
 
 
@@ -20,6 +23,20 @@ class PlaybookChanged(Document):
 
 class PlaybookDetails(Document):
     playbook: Playbook
+
+
+class PlaybookSelected(Document):
+    """A selected playbook; `by` is empty if that answered no choice."""
+
+    playbook: Playbook
+    by: SettledBy
+
+
+class ChoiceEnded(Document):
+    """A choice that has led to no playbook, or not yet."""
+
+    pause_id: str
+    status: PauseStatus
 
 
 class PlaybookDeleted(Document):
@@ -71,13 +88,16 @@ def no_such_step(playbook: Playbook, number: int) -> OutOfRange:
     )
 
 
-def playbook_selected(playbook: Playbook) -> ToolResult[PlaybookDetails]:
+def playbook_selected(playbook: Playbook, choice: PauseRecord | None = None) -> ToolResult[PlaybookSelected]:
+    """Return the playbook and how to proceed; `choice` is what this selection answered."""
+    by = choice.settled_by if choice else ""
     text: Text = [
         say(
             'Playbook "{goal}" (ID: {id}) has been selected for execution.',
             goal=playbook.goal,
             id=playbook.id,
         ),
+        *([say("Relayed: the client's model told this choice in the person's name.")] if by == "relayed" else []),
         "",
         say("Playbook Details:"),
         "---",
@@ -101,7 +121,44 @@ def playbook_selected(playbook: Playbook) -> ToolResult[PlaybookDetails]:
         layout(""),
         first,
     ]
-    return ToolResult(text, PlaybookDetails.model_construct(playbook=playbook), next=following)
+    data = PlaybookSelected.model_construct(playbook=playbook, by=by)
+    return ToolResult(text, data, next=following, settles=choice.id if choice else "")
+
+
+def choice_outcome(choice: PauseRecord, playbook: Playbook | None) -> ToolResult[Any]:
+    """Return what the run that showed the playbooks is told when it goes on; `playbook` is the one that was chosen."""
+    if choice.status == "answered":
+        if playbook is not None:
+            return replace(playbook_selected(playbook, choice), settles="")
+        line = say("The person selected playbook {id}, which has been deleted since.", id=chosen_id(choice))
+        following = say("Tell the person, or let them choose another with 'show_playbooks'.")
+    elif choice.is_open:
+        line = say("The person has not chosen a playbook yet.")
+        following = say(
+            "The choice stays open, and you will be told which playbook the person chose. Do not show the playbooks "
+            "again: go on without one, or end your turn."
+        )
+    else:
+        line = _ended(choice)
+        following = say("No playbook was chosen. Do not show them again: tell the person, or go on without one.")
+        if choice.status == "superseded":
+            following = say("Wait for the choice that was asked last; call nothing for this one.")
+    data = ChoiceEnded(pause_id=choice.id, status=choice.status)
+    return ToolResult([line, say("Choice ID: {id}", id=choice.id)], data, next=[following])
+
+
+def _ended(choice: PauseRecord) -> Phrase:
+    match choice.status:
+        case "superseded":
+            return say("The choice {id} was superseded: the playbooks were shown again.", id=choice.id)
+        case "withdrawn":
+            return say("The choice {id} was withdrawn: the run that asked has ended.", id=choice.id)
+        case "cancelled":
+            return say("The person cancelled the choice {id} without choosing a playbook.", id=choice.id)
+        case _:
+            return say(
+                "The choice {id} expired at {at}: the person chose no playbook.", id=choice.id, at=choice.expires_at
+            )
 
 
 def playbook_updated(playbook: Playbook) -> ToolResult[PlaybookChanged]:

@@ -37,7 +37,7 @@ from madang.storage.pauses import (
     PAUSE_COLUMNS,
     PAUSE_MIGRATIONS,
     SettledStatus,
-    may_settle,
+    check_relayed,
     open_pause,
     parse_pause,
     pause_topic,
@@ -172,13 +172,13 @@ class UiStore:
 
         Raises:
             NotFound: this session has not asked it.
+            Denied: the answer is relayed, and another has asked.
         """
 
         async def work(tx: Transaction) -> tuple[Question, Refusal | None]:
             row = _existing_question(id, await tx.one(_BY_ID, *_owner(call), id))
             question = _parse_question(row, timestamp())
-            if not may_settle(call, _parse_pause(row, timestamp())):
-                return question, Refusal("asked_by_another")
+            check_relayed(call, _parse_pause(row, timestamp()))
             if question.is_open:
                 refusal = None if cancelled else check_answer(question, answer)
                 if refusal:
@@ -224,12 +224,12 @@ class UiStore:
 
         Raises:
             NotFound: this session has no such wait.
+            Denied: it is relayed, and another waits.
         """
 
         async def work(tx: Transaction) -> tuple[Wait, Refusal | None]:
             row = _existing_wait(id, await tx.one(_BY_ID, *_owner(call), id))
-            if not may_settle(call, _parse_pause(row, timestamp())):
-                return _parse_wait(row, timestamp()), Refusal("asked_by_another")
+            check_relayed(call, _parse_pause(row, timestamp()))
             await settle_pause(tx, call, id, status="answered", tool="resume_from_wait", arguments={"waitId": id})
             row = _existing_wait(id, await tx.one(_BY_ID, *_owner(call), id))
             wait = _parse_wait(row, timestamp())

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Literal
 
 from madang.core.documents import Document
-from madang.core.errors import Denied
 from madang.core.pauses import SettledBy
 from madang.core.phrases import Line, Phrase, Rows, layout, say
 from madang.core.results import ToolResult
@@ -121,14 +120,6 @@ def relayed_note(item: InboxItem) -> list[Phrase]:
     if item.by != "relayed":
         return []
     return [say("Relayed: the client's model told this in the person's name.")]
-
-
-def asked_by_another(id: str) -> Denied:
-    """Return the error for a relayed answer to what another client, or a run, has asked."""
-    return Denied(
-        say("{id} was not asked by this client. Nothing was changed.", id=id),
-        hint=say("Ask the person to answer it in the inbox; a client without pages answers only what it asked itself."),
-    )
 
 
 def answer_text(answer: AnswerValue) -> str:

@@ -16,7 +16,6 @@ from madang.services.ui.views.inbox import (
     STATUS_NAMES,
     InboxEntry,
     answer_text,
-    asked_by_another,
     inbox_entry,
     next_step,
     relayed_note,
@@ -165,8 +164,6 @@ def answer_refused(question: Question, refusal: Refusal) -> ToolError:
             _withdrawn(question),
             hint=say("Tell the person that nobody waits for this answer any more. A new message starts a new run."),
         )
-    if refusal.reason == "asked_by_another":
-        return asked_by_another(question.message_id)
     if refusal.reason == "conflict":
         return Conflict(
             say(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from madang.core.documents import Document
-from madang.core.errors import Expired, ToolError
+from madang.core.errors import Expired
 from madang.core.pauses import SettledBy
 from madang.core.phrases import ByPage, Phrase, Text, say
 from madang.core.results import Pause, ToolResult, UiPage
@@ -11,7 +11,6 @@ from madang.services.ui.domain import Refusal, Wait
 from madang.services.ui.views.inbox import (
     STATUS_NAMES,
     InboxEntry,
-    asked_by_another,
     inbox_entry,
     next_step,
     relayed_note,
@@ -104,10 +103,8 @@ def wait_outcome(wait: Wait) -> ToolResult[WaitState]:
     return ToolResult(text, _wait_state(wait), next=[following])
 
 
-def wait_refused(wait: Wait, refusal: Refusal) -> ToolError:
-    """Return the error for a wait that cannot be ended any more, or not by this client."""
-    if refusal.reason == "asked_by_another":
-        return asked_by_another(wait.wait_id)
+def wait_refused(wait: Wait, refusal: Refusal) -> Expired:
+    """Return the error for a wait that cannot be ended any more."""
     if refusal.reason == "withdrawn":
         return Expired(
             _outcome(wait), hint=say("Tell the person that nobody waits any more. A new message starts a new run.")
