@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import os
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from madang.core.background import Background
-from madang.core.calls import Call, Door, PageMode
+from madang.core.calls import Actor, Call, Door, PageMode
 from madang.core.errors import SetupError
 from madang.core.phrases import say
 from madang.core.service import Service
@@ -25,6 +26,15 @@ from madang.storage.retention import Retention
 from madang.storage.sessions import SessionStore
 from madang.storage.sqlite import SqliteDatabase
 
+ACTORS: Mapping[Door, Actor] = {
+    "python": "program",
+    "mcp-stdio": "foreign",
+    "mcp-http": "foreign",
+    "host": "person",
+    "agent": "model",
+}
+"""Who acts, by the door that a call comes in through. On the command line the terminal decides."""
+
 
 @dataclass(frozen=True, slots=True)
 class Madang:
@@ -41,7 +51,7 @@ class Madang:
     """Where files can be fetched over HTTP, if that is served."""
 
     def call(self, door: Door, pages: PageMode = "off") -> Call:
-        """Return a call with the assistant, session, user and locale of the settings."""
+        """Return a call with the assistant, session, user and locale of the settings; who acts follows from the door."""
         settings = self.settings
         return Call(
             assistant_id=settings.assistant,
@@ -50,6 +60,7 @@ class Madang:
             locale=settings.locale,
             pages=pages,
             door=door,
+            actor=_command_actor() if door == "command" else ACTORS[door],
         )
 
 
@@ -88,6 +99,11 @@ async def open_madang(settings: Settings, base_url: str = "") -> AsyncIterator[M
         await background.close()
         await provider.close()
         await database.close()
+
+
+def _command_actor() -> Actor:
+    # The descriptor, not `sys.stdin`: that one may be closed, or None.
+    return "person" if os.isatty(0) else "program"
 
 
 def _database(settings: Settings) -> Database:

@@ -6,9 +6,11 @@ import json
 import os
 import re
 import socket
+import sqlite3
 import stat
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -295,3 +297,25 @@ def test_the_doctor_says_what_is_wrong_with_the_folder(tmp_path: Path) -> None:
     assert result.returncode == 1
     assert "FAIL  Data folder: " in result.stdout
     assert "--data-dir" in result.stdout
+
+
+# Who acts
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no pseudo-terminals")
+@pytest.mark.parametrize(("at_terminal", "actor"), [(True, "person"), (False, "program")])
+def test_a_person_acts_at_a_terminal_and_a_program_elsewhere(tmp_path: Path, at_terminal: bool, actor: str) -> None:
+    import pty
+
+    ends = pty.openpty() if at_terminal else os.pipe()
+    try:
+        command = [sys.executable, "-m", "madang", "call", "add_todo", '{"name": "Look"}', "--data-dir", str(tmp_path)]
+        # Of a pipe the first end is read, of a terminal the second is the side of the program.
+        result = subprocess.run(command, stdin=ends[1] if at_terminal else ends[0], capture_output=True, timeout=60)
+    finally:
+        for end in ends:
+            os.close(end)
+
+    assert result.returncode == 0, result.stderr
+    with closing(sqlite3.connect(tmp_path / "madang.db")) as connection:
+        assert connection.execute("SELECT door, actor, decision FROM audit").fetchall() == [("command", actor, "allow")]
