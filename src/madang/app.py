@@ -51,7 +51,7 @@ class Madang:
     """Where files can be fetched over HTTP, if that is served."""
 
     def call(self, door: Door, pages: PageMode = "off") -> Call:
-        """Return a call with the assistant, session, user and locale of the settings; who acts follows from the door."""
+        """Return a call with the assistant, session, user and locale of the settings; the door says who acts."""
         settings = self.settings
         return Call(
             assistant_id=settings.assistant,

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
 from typing import Literal
 
 from madang.core.errors import ContextMissing
 from madang.core.ids import LOCAL_USER, AssistantId, SessionId, UserId
-from madang.core.phrases import say
+from madang.core.phrases import Phrase, say
 
 Locale = Literal["en", "ko"]
 LOCALES: tuple[Locale, ...] = ("en", "ko")
@@ -19,6 +21,11 @@ Door = Literal["python", "command", "mcp-stdio", "mcp-http", "host", "agent"]
 
 Actor = Literal["model", "person", "program", "foreign"]
 """Who makes a call. `foreign`: a model or a person behind another program, and that program alone knows which."""
+
+ProgressListener = Callable[[float, float | None, Phrase | None], Awaitable[None]]
+"""Takes how much of a call is done, of how much if that is known, and in words what."""
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +43,8 @@ class Call:
     door: Door = "python"
     actor: Actor = "program"
     client_id: str = ""
-    """The connection that a foreign call came over; empty if the request stands alone."""
+    """The connection that a foreign call came over, or the name that a client gives itself in a request that stands
+    alone, which may be none."""
     relays: bool = False
     """Whether an answer in this foreign call is what its model says that the person said: its client shows neither
     pages nor forms, so nobody can have answered at one."""
@@ -46,6 +54,8 @@ class Call:
     """The model's own id for this call within its run."""
     operation_id: str = ""
     """Names one intended effect: a call that is repeated under the same id has it once."""
+    progress: ProgressListener | None = field(default=None, compare=False, repr=False)
+    """Listens to the progress of this call, if the caller wants to know. It is no part of what a call is."""
 
     @property
     def asker(self) -> str:
@@ -53,6 +63,19 @@ class Call:
         if self.run_id:
             return f"run:{self.run_id}"
         return f"client:{self.client_id}" if self.client_id else f"door:{self.door}"
+
+    async def report_progress(self, done: float, total: float | None = None, message: Phrase | None = None) -> None:
+        """Tell the caller how far this call is. It does nothing where nobody listens, and never raises.
+
+        `done` grows from report to report; `total`, if it is known, is in the same unit.
+        """
+        if self.progress is None:
+            return
+        try:
+            await self.progress(done, total, message)
+        except Exception:
+            # Work must not fail because its progress could not be shown.
+            logger.debug("A progress listener failed", exc_info=True)
 
     @property
     def assistant(self) -> AssistantId:

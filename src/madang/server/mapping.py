@@ -33,7 +33,8 @@ def listed_tool(tool: Tool, pages: PageMode, *, with_data: bool = True) -> dict[
         "name": tool.name,
         "title": tool.title,
         "description": tool.description,
-        "inputSchema": tool.input_schema,
+        # Arguments are an object, also where another server's schema does not say so: one without it fails the list.
+        "inputSchema": {**tool.input_schema, "type": "object"},
         "annotations": {
             "readOnlyHint": tool.effect == "read",
             "destructiveHint": tool.effect == "destroy",
@@ -66,7 +67,7 @@ def _result_or_error(schema: dict[str, Any]) -> dict[str, Any]:
     of what went wrong. No `anyOf` of the two: several clients refuse it.
     """
     loosened = {key: value for key, value in schema.items() if key != "required"}
-    return {**loosened, "properties": {**loosened.get("properties", {}), "error": {"type": "object"}}}
+    return {**loosened, "type": "object", "properties": {**loosened.get("properties", {}), "error": {"type": "object"}}}
 
 
 def arguments_of(tool: Tool) -> str:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
-from typing import Any, get_args
+from typing import Any
 
 import mcp_types as types
 from mcp.server.lowlevel import Server
@@ -26,7 +27,9 @@ from madang.rendering.replies import document, error_reply, page_document
 from madang.server import mapping
 from madang.server.change_streams import ChangeStreams
 from madang.server.clients import Delivery, delivery, elicits
+from madang.server.connections import Connections
 from madang.server.elicitation import Elicitation
+from madang.server.progress import ProgressReporter
 from madang.server.sdk import RequestContext, SdkServer
 from madang.server.stdio import stdio_streams
 
@@ -52,12 +55,8 @@ class McpServer:
         self, provider: Provider, call: Call, ui: PageMode | None = None, *, always_elicit: bool = False
     ) -> None:
         self._provider = provider
-        self._call = call
-        self._calls = {
-            (pages, relays): replace(call, pages=pages, actor="foreign", relays=relays)
-            for pages in get_args(PageMode)
-            for relays in (False, True)
-        }
+        # Whoever opened the server: behind this door is a model or a person, and we cannot know which.
+        self._call = replace(call, actor="foreign")
         self._ui = ui
         self._always_elicit = always_elicit
         self._elicitation = Elicitation(provider)
@@ -70,6 +69,7 @@ class McpServer:
             version=__version__,
             title="Madang",
             instructions=_instructions(provider.instructions(call)),
+            lifespan=self._track_connections,
             get_tool_input_schema=self._input_schema,
             on_subscribe_resource=self._changes.subscribe,
             on_unsubscribe_resource=self._changes.unsubscribe,
@@ -102,6 +102,10 @@ class McpServer:
         self._has_one_connection = True
         await self.server.run(reader, writer, self.server.create_initialization_options())
 
+    def _track_connections(self, _: Server[Any]) -> AbstractAsyncContextManager[Connections]:
+        """Return the connections of one transport, which the SDK opens with it and hands to each request."""
+        return Connections(self._provider).opened()
+
     def _input_schema(self, name: str) -> Mapping[str, Any] | None:
         tool = self._provider.find_tool(name)
         return tool.input_schema if tool else None
@@ -130,7 +134,13 @@ class McpServer:
         call = self._call_of(context)
         if params.request_state is not None:
             return await self._resume(call, params)
-        reply = await self._provider.execute_tool(call, params.name, params.arguments or {})
+        progress = ProgressReporter(context.session, call.locale)
+        try:
+            reply = await self._provider.execute_tool(
+                replace(call, progress=progress), params.name, params.arguments or {}
+            )
+        finally:
+            progress.close()
         if reply.form is not None and elicits(context.session, always=self._always_elicit):
             return await self._elicitation.ask(context, call, reply, reply.form)
         return reply
@@ -232,16 +242,22 @@ class McpServer:
         return reached
 
     def _call_of(self, context: RequestContext) -> Call:
-        """Return the call of a request: its assistant and session from `_meta`, else the server's own."""
-        pages = self._delivery(context).pages
-        # Without a page or a form, an answer can only be what the client's model says that the person said.
-        relays = pages == "off" and not elicits(context.session, always=self._always_elicit)
-        call = self._calls[pages, relays]
+        """Return the call of a request: its assistant and session from `_meta`, else the server's own.
+
+        Where that is another session than the client's last one, the services are told, and not waited for.
+        """
+        connections: Connections = context.lifespan_context
         meta: Mapping[str, Any] = context.meta or {}
-        if ASSISTANT_KEY in meta:
-            call = replace(call, assistant_id=AssistantId(_name(meta, ASSISTANT_KEY)))
-        if SESSION_KEY in meta:
-            call = replace(call, session_id=SessionId(_name(meta, SESSION_KEY)))
+        pages = self._delivery(context).pages
+        call = replace(
+            self._call,
+            assistant_id=AssistantId(_name(meta, ASSISTANT_KEY)) if ASSISTANT_KEY in meta else self._call.assistant_id,
+            session_id=SessionId(_name(meta, SESSION_KEY)) if SESSION_KEY in meta else self._call.session_id,
+            pages=pages,
+            client_id=connections.client_id(context),
+            relays=pages == "off" and not elicits(context.session, always=self._always_elicit),
+        )
+        connections.note(context, call)
         return call
 
     def _protocol_error(self, error: RequestError) -> MCPError:
