@@ -148,3 +148,15 @@ async def test_arguments_may_be_written_in_snake_case_too(memory_doors: Doors) -
 
     assert listed.data["page"]["pageSize"] == 1
     assert listed.data["page"]["items"][0]["initialCommand"] == "ship"
+
+
+@pytest.mark.parametrize(("shows", "by"), [("off", "relayed"), ("linked", "client")])
+async def test_an_answer_is_relayed_where_the_client_shows_nothing(memory_doors: Doors, shows: Shows, by: str) -> None:
+    async with memory_doors.open(shows=shows) as door:
+        await door.done("create_playbook", goal="Ship it", workflow=[])
+        asked = await door.done("prompt_user", prompt="Which?", type="text")
+        shown = await door.done("show_playbooks")
+        answered = await door.done("reply_prompt", messageId=asked.data["messageId"], answer="Blue")
+        selected = await door.done("select_playbook", id=shown.data["page"]["items"][0]["id"])
+
+    assert (answered.data["by"], selected.data["by"]) == (by, by)

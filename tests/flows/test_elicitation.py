@@ -84,6 +84,7 @@ async def test_the_answer_given_in_the_clients_form_is_the_outcome_of_the_call_t
     assert isinstance(result.content[0], types.TextContent)
     assert result.content[0].text.startswith("[prompt_user] Answer: ")
     assert result.structured_content is not None
+    assert result.structured_content["by"] == "client"
     assert result.structured_content["answer"] == answer
     assert listed.structured_content is not None
     assert [prompt["answer"] for prompt in listed.structured_content["prompts"]] == [answer]

@@ -160,6 +160,7 @@ class Provider:
             decision = verdict.verdict
             answer = await self._answer(call, service, tool, arguments, verdict)
             outcome, size_bytes = answer.error_code or "ok", len(answer.text.encode())
+            decision = "relayed" if call.relays and answer.settles else decision
         finally:
             elapsed_ms = (time.perf_counter() - started_s) * 1000
             self._record(call, tool.name, tool.effect, arguments, outcome, size_bytes, elapsed_ms, decision)

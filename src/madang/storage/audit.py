@@ -75,7 +75,11 @@ AUDIT_MIGRATIONS = MigrationSet(
 
 @dataclass(frozen=True, slots=True)
 class AuditEntry:
-    """What happened in one call. `outcome` is `ok` or an error's code, `decision` what a policy decided, if one did."""
+    """What happened in one call.
+
+    `outcome` is `ok` or an error's code. `decision` is what a policy decided, if one did; or `relayed`, of an answer
+    that a client's model told in the person's name.
+    """
 
     call: Call
     tool: str
