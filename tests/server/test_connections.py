@@ -25,7 +25,7 @@ from madang.core.results import ToolResult
 from madang.core.schema_tools import SchemaTool
 from madang.core.service import ActiveSession, Service, ServiceMetadata
 from madang.provider.provider import Provider
-from madang.server.connections import Connections
+from madang.server.connections import client_name
 from madang.server.http import http_app, listening_socket, local_policy
 from madang.server.mapping import APP_MIME_TYPE, UI_EXTENSION
 from madang.server.mcp import SESSION_KEY, McpServer
@@ -135,7 +135,7 @@ async def test_two_clients_of_one_server_are_two_askers(server: McpServer, obser
     assert observer.client_ids == [first, second, first, second]
     assert first != second
     assert UUID(first).version == UUID(second).version == 7
-    assert observer.calls[0].asker == f"client:{first}"
+    assert observer.calls[0].asker == f"client:{first} {observer.calls[0].client_name}"
 
 
 async def test_over_a_pipe_the_connection_counts_and_not_the_name(server: McpServer, observer: Observer) -> None:
@@ -158,28 +158,25 @@ async def test_over_http_a_session_is_a_connection_and_a_request_of_its_own_has_
                 await one.call_tool("look", {})
 
     first, _, second = observer.client_ids[:3]
-    assert observer.client_ids == [first, first, second, second, *["named:a-client 7"] * 4]
+    assert observer.client_ids == [first, first, second, second, *[""] * 4]
+    assert {call.client_name for call in observer.calls} == {"a-client"}
+    assert observer.calls[-1].asker == "client: a-client"
     assert UUID(first) != UUID(second)
 
 
 @pytest.mark.parametrize(
-    ("name", "id"),
+    ("name", "shown"),
     [
-        ("x\x00\n[tool] y\ud800", "named:x\\u0000 [tool] y\\ud800 1"),
-        ("0199b0aa-0000-7000-8000-000000000000", "named:0199b0aa-0000-7000-8000-000000000000 1"),
-        ("n" * 300, "named:" + "n" * 193 + "…"),
+        ("x\x00\n[tool] y\ud800", "x\\u0000 [tool] y\\ud800"),
+        ("n" * 300, "n" * 199 + "…"),
         (None, ""),
     ],
 )
-async def test_a_name_is_inert_bounded_and_cannot_be_taken_for_an_id(
-    provider: Provider, name: str | None, id: str
-) -> None:
+def test_a_name_is_inert_and_bounded(name: str | None, shown: str) -> None:
     params = SimpleNamespace(client_info=SimpleNamespace(name=name, version="1")) if name is not None else None
-    request: Any = SimpleNamespace(
-        protocol_version="2026-07-28", request=object(), session=SimpleNamespace(client_params=params)
-    )
+    request: Any = SimpleNamespace(session=SimpleNamespace(client_params=params))
 
-    assert Connections(provider).client_id(request) == id
+    assert client_name(request) == shown
 
 
 # Relayed answers

@@ -43,8 +43,9 @@ class Call:
     door: Door = "python"
     actor: Actor = "program"
     client_id: str = ""
-    """The connection that a foreign call came over, or the name that a client gives itself in a request that stands
-    alone, which may be none."""
+    """The connection that a foreign call came over; empty if the request stands alone."""
+    client_name: str = ""
+    """What a foreign client calls itself, if it does: it proves nothing, and stays the same after a restart."""
     relays: bool = False
     """Whether an answer in this foreign call is what its model says that the person said: its client shows neither
     pages nor forms, so nobody can have answered at one."""
@@ -62,7 +63,19 @@ class Call:
         """Who waits for the answer to what this call asks: its run, else its connection, else its door."""
         if self.run_id:
             return f"run:{self.run_id}"
-        return f"client:{self.client_id}" if self.client_id else f"door:{self.door}"
+        if self.client_id or self.client_name:
+            return f"client:{self.client_id} {self.client_name}"
+        return f"door:{self.door}"
+
+    def is_client(self, asker: str) -> bool:
+        """Tell whether an asker is this call's client: this connection, or an earlier one of the same name.
+
+        A client whose server was started anew goes on with its conversation, and answers what it asked before.
+        """
+        if asker == self.asker:
+            return True
+        kind, _, name = asker.partition(" ")
+        return kind.startswith("client:") and name != "" and name == self.client_name and not self.run_id
 
     async def report_progress(self, done: float, total: float | None = None, message: Phrase | None = None) -> None:
         """Tell the caller how far this call is. It does nothing where nobody listens, and never raises.

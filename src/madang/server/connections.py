@@ -61,12 +61,9 @@ class Connections:
                     self._switching.cancel()
 
     def client_id(self, context: RequestContext) -> str:
-        """Return the id of a request's connection, or the name of its client if it stands alone.
-
-        That name is only what the client says, and it may say none. It scopes its own questions, and proves nothing.
-        """
+        """Return the id of a request's connection; empty if it stands alone."""
         connection = self._connection(context)
-        return _named(context) if connection is None else connection.id
+        return "" if connection is None else connection.id
 
     def note(self, context: RequestContext, call: Call) -> None:
         """Tell the services, in the background, if this request is in another session than the last of its client."""
@@ -107,9 +104,7 @@ class Connections:
             await self._provider.switch_context(self._pending.pop())
 
 
-def _named(context: RequestContext) -> str:
+def client_name(context: RequestContext) -> str:
+    """Return what a request's client calls itself, or nothing. It scopes the client's questions, and proves nothing."""
     params = context.session.client_params
-    if params is None:
-        return ""
-    # No id of a connection has a colon, so no client can call itself by one.
-    return one_line(f"named:{params.client_info.name} {params.client_info.version}", MAX_NAME_CHARS)
+    return "" if params is None else one_line(params.client_info.name, MAX_NAME_CHARS)

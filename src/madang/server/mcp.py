@@ -27,7 +27,7 @@ from madang.rendering.replies import document, error_reply, page_document
 from madang.server import mapping
 from madang.server.change_streams import ChangeStreams
 from madang.server.clients import Delivery, delivery, elicits
-from madang.server.connections import Connections
+from madang.server.connections import Connections, client_name
 from madang.server.elicitation import Elicitation
 from madang.server.progress import ProgressReporter
 from madang.server.sdk import RequestContext, SdkServer
@@ -255,6 +255,7 @@ class McpServer:
             session_id=SessionId(_name(meta, SESSION_KEY)) if SESSION_KEY in meta else self._call.session_id,
             pages=pages,
             client_id=connections.client_id(context),
+            client_name=client_name(context),
             relays=pages == "off" and not elicits(context.session, always=self._always_elicit),
         )
         connections.note(context, call)

@@ -158,6 +158,19 @@ async def test_what_a_model_relays_answers_only_what_its_own_client_asked(desk: 
         assert (await desk.store.reply(at_a_page, asked.message_id, "Blue", cancelled=False))[0].by == "client"
 
 
+async def test_a_client_that_was_started_anew_may_relay_the_answer_to_what_it_asked_before(desk: Desk) -> None:
+    first = replace(RELAYING, client_id="before", client_name="goose")
+    asked = await desk.ask(first)
+
+    with pytest.raises(Denied):
+        await desk.store.reply(
+            replace(first, client_id="x", client_name="other"), asked.message_id, "Blue", cancelled=False
+        )
+    question, _ = await desk.store.reply(replace(first, client_id="after"), asked.message_id, "Blue", cancelled=False)
+
+    assert question.by == "relayed"
+
+
 async def test_what_is_there_from_before_may_be_relayed(desk: Desk) -> None:
     asked = await desk.ask(CALL)
 
