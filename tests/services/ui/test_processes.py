@@ -14,20 +14,25 @@ from typing import Any
 
 import pytest
 
+from madang.server.mapping import APP_MIME_TYPE, UI_EXTENSION
 from tests.postgresql import url_in
-from tests.security.served import INITIALIZE
+from tests.wires import initialize_params
 
 TIMEOUT_S = 60
+
+# A client that shows pages: what is answered there, a person answered, whoever asked.
+PAGES: dict[str, Any] = {"extensions": {UI_EXTENSION: {"mimeTypes": [APP_MIME_TYPE]}}}
 
 
 class Served:
     """A stdio server as a client starts it, asked one thing after the other."""
 
-    def __init__(self, process: subprocess.Popen[str]) -> None:
+    def __init__(self, process: subprocess.Popen[str], capabilities: dict[str, Any]) -> None:
         self.process = process
         self._last_id = 100
-        self._send(INITIALIZE)
-        self._answer(INITIALIZE["id"])
+        params = {**initialize_params("test"), "capabilities": capabilities}
+        self._send({"jsonrpc": "2.0", "id": self._last_id, "method": "initialize", "params": params})
+        self._answer(self._last_id)
         self._send({"jsonrpc": "2.0", "method": "notifications/initialized"})
 
     def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
@@ -61,13 +66,13 @@ def environment(request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, str
 
 
 @contextmanager
-def served(environment: dict[str, str]) -> Iterator[Served]:
+def served(environment: dict[str, str], *, pages: bool = True) -> Iterator[Served]:
     command = [sys.executable, "-m", "madang", "mcp"]
     with subprocess.Popen(
         command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:
         try:
-            yield Served(process)
+            yield Served(process, PAGES if pages else {})
         finally:
             process.kill()
 
@@ -101,6 +106,19 @@ def test_a_question_survives_its_process_and_the_answer_counts_once(
     assert different["error"]["code"] == "conflict"
     assert resumed["status"] == "resumed"
     assert resumed_again == resumed
+
+
+def test_what_a_model_relays_answers_no_question_of_another_client(environment: dict[str, str]) -> None:
+    with served(environment) as one, served(environment, pages=False) as other:
+        id = one.call("prompt_user", prompt="Name?", type="text")["messageId"]
+        own_id = other.call("prompt_user", prompt="Colour?", type="text")["messageId"]
+        refused = other.call("reply_prompt", messageId=id, answer="마당")
+        own = other.call("reply_prompt", messageId=own_id, answer="Blue")
+        read = one.call("get_prompt", messageId=id)
+
+    assert refused["error"]["code"] == "denied"
+    assert own["answer"] == "Blue"
+    assert read["status"] == "pending"
 
 
 def test_a_question_asked_in_one_process_is_answered_in_another(environment: dict[str, str]) -> None:
