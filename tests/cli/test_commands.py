@@ -10,7 +10,9 @@ import pytest
 
 from madang.cli import main
 from madang.core.errors import SetupError
+from madang.core.results import Image, Reply
 from madang.core.service import ServiceMetadata
+from madang.provider.provider import Provider
 from madang.settings import read_settings
 
 
@@ -26,6 +28,29 @@ def test_a_tool_can_be_called_and_what_it_wrote_is_kept(tmp_path: Path, capsys: 
 def test_a_tool_that_says_no_is_exit_code_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["call", "mark_todo", '{"id": 5}', "--data-dir", str(tmp_path)]) == 1
     assert capsys.readouterr().out.startswith("[mark_todo] Error: There is no todo with ID 5.\n")
+
+
+@pytest.mark.parametrize(
+    ("alt", "line"),
+    [
+        ("A dot", "[image: A dot, 12 KB, image/png]"),
+        ("", "[image: -, 12 KB, image/png]"),
+        ("a\n\x1b[2J", "[image: a \\u001b[2J, 12 KB, image/png]"),
+    ],
+)
+def test_an_image_is_named_in_the_text_and_no_part_of_the_data(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, alt: str, line: str
+) -> None:
+    async def answer(*_: object) -> Reply:
+        return Reply("draw", "chart", "[draw] Done", {"count": 1}, images=(Image(bytes(12 * 1024), "image/png", alt),))
+
+    monkeypatch.setattr(Provider, "execute_tool", answer)
+    folder = ["--data-dir", str(tmp_path)]
+
+    assert main(["call", "draw", *folder]) == 0
+    assert capsys.readouterr().out == f"[draw] Done\n{line}\n"
+    assert main(["call", "draw", "--json", *folder]) == 0
+    assert json.loads(capsys.readouterr().out) == {"count": 1}
 
 
 @pytest.mark.parametrize(

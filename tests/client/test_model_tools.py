@@ -233,7 +233,7 @@ async def test_a_proxy_of_nothing_gives_no_tools() -> None:
         async def tools(self) -> list[Any]:
             return []
 
-        async def call(self, tool: str, arguments: dict[str, Any]) -> Any:
+        async def call(self, tool: str, arguments: dict[str, Any], on_progress: Any = None) -> Any:
             raise AssertionError
 
     assert ModelTools(ServerProxy(Nothing())).definitions == []

@@ -22,19 +22,16 @@ from madang.core.calls import Call
 from madang.core.ids import AssistantId, SessionId
 from madang.core.phrases import say
 from madang.core.results import ToolResult
-from madang.core.schema_tools import SchemaTool
 from madang.core.service import ActiveSession, Service, ServiceMetadata
 from madang.provider.provider import Provider
 from madang.server.connections import client_name
 from madang.server.http import http_app, listening_socket, local_policy
 from madang.server.mapping import APP_MIME_TYPE, UI_EXTENSION
 from madang.server.mcp import SESSION_KEY, McpServer
-from madang.storage.audit import AuditLog
-from madang.storage.sqlite import SqliteDatabase
 from tests.doors import TOKEN
+from tests.server.serving import CALL, Served, schema_tool, serving
 from tests.wires import Wire, envelope, open_wire
 
-CALL = Call(AssistantId("default"), SessionId("default"), actor="foreign", door="mcp-stdio")
 DEFAULT = ActiveSession(CALL.assistant_id, CALL.session_id)
 
 both_eras = pytest.mark.parametrize("era", ["auto", "legacy"])
@@ -51,7 +48,7 @@ class Observer(Service):
         self.has_moved = asyncio.Event()
         self.may_switch = asyncio.Event()
         self.may_switch.set()
-        self.tools = (SchemaTool(name="look", description="Look.", effect="read", arguments={}, handler=self._look),)
+        self.tools = (schema_tool("look", self._look),)
 
     async def switch_context(self, active: ActiveSession | None) -> None:
         self.moves.append(active)
@@ -73,23 +70,23 @@ def observer() -> Observer:
 
 
 @pytest.fixture
-async def provider(observer: Observer) -> AsyncIterator[Provider]:
-    database = SqliteDatabase(None)
-    provider = Provider(AuditLog(database), hook_limit_s=60)
-    provider.register(observer)
-    await provider.open_all()
-    yield provider
-    await provider.close()
-    await database.close()
+async def served(observer: Observer) -> AsyncIterator[Served]:
+    async with serving(observer) as served:
+        yield served
 
 
 @pytest.fixture
-def server(provider: Provider) -> McpServer:
-    return McpServer(provider, CALL)
+def server(served: Served) -> McpServer:
+    return served.server
 
 
-def client(server: Any, era: Any, name: str = "a-client", **options: Any) -> Client:
-    info = types.Implementation(name=name, version="7")
+@pytest.fixture
+def provider(served: Served) -> Provider:
+    return served.provider
+
+
+def client(server: Any, era: Any, **options: Any) -> Client:
+    info = types.Implementation(name="a-client", version="7")
     return Client(server, mode=era, client_info=info, read_timeout_seconds=60, **options)
 
 

@@ -67,7 +67,10 @@ def test_a_linked_page_puts_no_html_into_the_content() -> None:
     result = mapping.call_result(Reply("show_playbooks", "playbook", "text", page=ShownPage("playbooks", "<p>hi")))
 
     assert [part["type"] for part in result["content"]] == ["text"]
-    assert result["_meta"] == {mapping.FRAGMENT_KEY: "<p>hi"}
+    assert result["_meta"] == {
+        mapping.FRAGMENT_KEY: "<p>hi",
+        "serviceInfo": {"serverName": "playbook", "toolName": "show_playbooks", "backendType": "BuiltInWeb"},
+    }
 
 
 def test_a_file_is_read_as_its_bytes() -> None:

@@ -11,6 +11,8 @@ from typing import Any
 from madang.app import open_madang
 from madang.core.errors import RequestError
 from madang.core.phrases import say
+from madang.core.results import Image
+from madang.core.texts import one_line
 from madang.core.tools import Tool
 from madang.settings import Settings
 
@@ -31,7 +33,10 @@ def listing(_: argparse.Namespace, settings: Settings) -> int:
 async def _call(settings: Settings, tool: str, arguments: dict[str, Any], *, as_json: bool) -> int:
     async with open_madang(settings) as madang:
         reply = await madang.provider.execute_tool(madang.call("command"), tool, arguments)
-    print(_printable_json(reply.data) if as_json else reply.text)
+    if as_json:
+        print(_printable_json(reply.data))
+    else:
+        print("\n".join([reply.text, *map(_image_line, reply.images)]))
     return 1 if reply.is_error else 0
 
 
@@ -51,6 +56,12 @@ def token_estimate(tool: Tool) -> int:
     """Return about how many tokens this tool takes in a model's context."""
     definition = {"name": tool.name, "description": tool.description, "input_schema": tool.input_schema}
     return len(json.dumps(definition, ensure_ascii=False, separators=(",", ":")).encode()) // BYTES_PER_TOKEN
+
+
+def _image_line(image: Image) -> str:
+    """Return a line that says where there is an image: a terminal does not show it."""
+    size_kb = max(1, round(len(image.data) / 1024))
+    return one_line(f"[image: {image.alt or '-'}, {size_kb} KB, {image.mime_type}]")
 
 
 def _printable_json(data: dict[str, Any]) -> str:

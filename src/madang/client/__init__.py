@@ -1,6 +1,7 @@
 """The reading side: tools as methods, and answers as typed data, for programs that use Madang or any MCP server.
 
-It needs the vocabulary of `core` and nothing else of ours; the MCP SDK is imported when a connection is opened.
+It needs the vocabulary of `core` and nothing else of ours, but the catalogue where a provider in this process reports
+progress; the MCP SDK is imported when a connection is opened.
 """
 
 from madang.client.answers import Answer, JsonView, OpenPause

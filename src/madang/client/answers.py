@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from madang.client.spelling import match_name, properties_of, snake_case, suggestion
-from madang.core.results import ENVELOPE_FIELDS
+from madang.core.results import ENVELOPE_FIELDS, Image
 
 
 class JsonView:
@@ -95,19 +95,33 @@ class OpenPause:
 class Answer(JsonView):
     """The answer of one call. `text` is what a model reads; a field of that name is at `answer["text"]`.
 
-    `pause` and `next` are Madang's. Fields of these names in the data of another server are items alike.
+    So are fields that are called `images`. `pause` and `next` are Madang's. Fields of these names in the data of
+    another server are items alike.
     """
 
-    __slots__ = ("_pause", "_text")
+    __slots__ = ("_images", "_pause", "_text")
 
-    def __init__(self, text: str, data: Any, schema: Mapping[str, Any] | None = None, pause: str = "") -> None:
+    def __init__(
+        self,
+        text: str,
+        data: Any,
+        schema: Mapping[str, Any] | None = None,
+        pause: str = "",
+        images: Sequence[Image] = (),
+    ) -> None:
         super().__init__(data, schema)
         self._text = text
         self._pause = pause
+        self._images = tuple(images)
 
     @property
     def text(self) -> str:
         return self._text
+
+    @property
+    def images(self) -> tuple[Image, ...]:
+        """The pictures that came with the answer."""
+        return self._images
 
     @property
     def pause(self) -> OpenPause | None:

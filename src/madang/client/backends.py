@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import anyio
@@ -10,14 +11,17 @@ from pydantic import ValidationError
 
 from madang.client.listing import MAX_LIST_S, ListedTool, ToolListBudget, unusable_list
 from madang.client.reading import request_error
-from madang.core.calls import Call
+from madang.core.calls import Call, ProgressListener
 from madang.core.errors import ConnectionLost, RequestError
-from madang.core.phrases import say
+from madang.core.phrases import Phrase, say
 from madang.core.results import Reply
 from madang.core.tools import Tool
 
 if TYPE_CHECKING:
     from mcp import Client, ClientSession, MCPError
+
+ProgressCallback = Callable[[float, float | None, str | None], Awaitable[None]]
+"""Takes how much of a call is done, of how much, and in words what: as the MCP SDK's `progress_callback` does."""
 
 
 class Backend(Protocol):
@@ -25,7 +29,7 @@ class Backend(Protocol):
 
     async def tools(self) -> Sequence[ListedTool]: ...
 
-    async def call(self, tool: str, arguments: dict[str, Any]) -> Any: ...
+    async def call(self, tool: str, arguments: dict[str, Any], on_progress: ProgressCallback | None = None) -> Any: ...
 
 
 @runtime_checkable
@@ -47,8 +51,11 @@ class ProviderBackend:
     async def tools(self) -> Sequence[ListedTool]:
         return await self._provider.available_tools(self._call)
 
-    async def call(self, tool: str, arguments: dict[str, Any]) -> Reply:
-        return await self._provider.execute_tool(self._call, tool, arguments)
+    async def call(self, tool: str, arguments: dict[str, Any], on_progress: ProgressCallback | None = None) -> Reply:
+        call = self._call
+        if on_progress is not None:
+            call = replace(call, progress=_in_words(on_progress, call))
+        return await self._provider.execute_tool(call, tool, arguments)
 
 
 class McpBackend:
@@ -78,8 +85,9 @@ class McpBackend:
         except TimeoutError as error:
             raise unusable_list(say("it takes longer than {max:g} s", max=MAX_LIST_S)) from error
 
-    async def call(self, tool: str, arguments: dict[str, Any]) -> Any:
-        return await _answer(self._client.call_tool(tool, arguments, meta=self._meta))
+    async def call(self, tool: str, arguments: dict[str, Any], on_progress: ProgressCallback | None = None) -> Any:
+        listener: Any = on_progress  # the SDK's type also wants names for the arguments, which it never uses
+        return await _answer(self._client.call_tool(tool, arguments, progress_callback=listener, meta=self._meta))
 
     async def _list(self, cursor: str | None) -> Any:
         import mcp_types as types
@@ -90,6 +98,15 @@ class McpBackend:
             return await self._client.list_tools(cursor=cursor, meta=self._meta, cache_mode="refresh")
         params = types.PaginatedRequestParams(cursor=cursor, _meta=self._meta)
         return await self._client.list_tools(params=params)
+
+
+def _in_words(on_progress: ProgressCallback, call: Call) -> ProgressListener:
+    from madang.rendering.catalogue import translator  # a provider is there, and has loaded it
+
+    async def listen(done: float, total: float | None, message: Phrase | None) -> None:
+        await on_progress(done, total, message.render(translator(call.locale)) if message else None)
+
+    return listen
 
 
 async def _accept_any_result(*_: object) -> None:

@@ -5,11 +5,12 @@ Plain dicts, as the APIs have them on the wire; it needs no vendor's package and
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -19,6 +20,7 @@ from madang.client.proxy import ServerProxy
 from madang.client.reading import member, model_text, parse_answer
 from madang.core.errors import ConnectionLost, InvalidArguments, MadangError, RequestError, ToolError, UnknownTool
 from madang.core.phrases import say
+from madang.core.results import Image
 from madang.core.suggestions import did_you_mean
 from madang.core.tools import AUDIENCE_KEY
 
@@ -28,6 +30,13 @@ ModelApi = Literal["openai-chat", "openai-responses", "anthropic"]
 MAX_MODEL_NAME_CHARS = 64
 _UNFIT = re.compile(r"[^a-zA-Z0-9_-]")
 _HASH_CHARS = 8
+
+SEEN_IMAGES: Mapping[ModelApi, frozenset[str]] = {
+    "openai-chat": frozenset(),
+    "openai-responses": frozenset({"image/png", "image/jpeg", "image/webp", "image/gif"}),
+    "anthropic": frozenset({"image/png", "image/jpeg", "image/webp", "image/gif"}),
+}
+"""The images that an API takes in the answer to a call, by MIME type."""
 
 NO_TEXT = "The tool answered without a text."
 
@@ -86,31 +95,37 @@ class ModelTools:
             raise
         except (ToolError, RequestError) as error:
             return self._answered(tool_call, _error_text(error), None)
-        text = model_text(response)
+        text = model_text(response, SEEN_IMAGES[self._api])
         try:
             parsed = parse_answer(response)
         except ToolError as error:
             return self._answered(tool_call, text or _error_text(error), None)
-        answer = Answer(parsed.text, parsed.data, tool.output_schema, parsed.pause)
+        answer = Answer(parsed.text, parsed.data, tool.output_schema, parsed.pause, parsed.images)
         return self._answered(tool_call, text or NO_TEXT, answer)
 
-    def message(self, tool_call: object, text: str, *, is_error: bool = False) -> dict[str, Any]:
+    def message(
+        self, tool_call: object, text: str, *, is_error: bool = False, images: Sequence[Image] = ()
+    ) -> dict[str, Any]:
         """Return the message that answers a model's call with this text, such as the person's answer to a question.
 
-        For Anthropic it is a block of content; the blocks of one turn go into one message of the user.
+        Images go with it as far as the API takes them. For Anthropic it is a block of content; the blocks of one turn
+        go into one message of the user.
         """
         call_id = _call_id(self._api, tool_call)
+        seen = [image for image in images if image.mime_type in SEEN_IMAGES[self._api]]
+        content = [_text_part(self._api, text), *(_image_part(self._api, image) for image in seen)] if seen else text
         match self._api:
             case "openai-chat":
                 return {"role": "tool", "tool_call_id": call_id, "content": text}
             case "openai-responses":
-                return {"type": "function_call_output", "call_id": call_id, "output": text}
+                return {"type": "function_call_output", "call_id": call_id, "output": content}
             case "anthropic":
                 error = {"is_error": True} if is_error else {}
-                return {"type": "tool_result", "tool_use_id": call_id, "content": text, **error}
+                return {"type": "tool_result", "tool_use_id": call_id, "content": content, **error}
 
     def _answered(self, tool_call: object, text: str, answer: Answer | None) -> AnsweredCall:
-        return AnsweredCall(self.message(tool_call, text, is_error=answer is None), text, answer)
+        images = answer.images if answer else ()
+        return AnsweredCall(self.message(tool_call, text, is_error=answer is None, images=images), text, answer)
 
     def _find(self, name: str) -> ListedTool:
         if name not in self._tools:
@@ -167,6 +182,17 @@ def _definition(api: ModelApi, name: str, tool: ListedTool) -> dict[str, Any]:
             }
         case "anthropic":
             return {"name": name, "description": description, "input_schema": schema}
+
+
+def _text_part(api: ModelApi, text: str) -> dict[str, Any]:
+    return {"type": "text" if api == "anthropic" else "input_text", "text": text}
+
+
+def _image_part(api: ModelApi, image: Image) -> dict[str, Any]:
+    data = base64.b64encode(image.data).decode("ascii")
+    if api == "anthropic":
+        return {"type": "image", "source": {"type": "base64", "media_type": image.mime_type, "data": data}}
+    return {"type": "input_image", "image_url": f"data:{image.mime_type};base64,{data}"}
 
 
 def _parse_call(api: ModelApi, tool_call: object) -> tuple[str, Any]:

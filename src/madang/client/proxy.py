@@ -10,7 +10,7 @@ from typing import Any, Concatenate, Never, ParamSpec, TypeVar, get_args, get_ty
 from pydantic_core import to_jsonable_python
 
 from madang.client.answers import Answer, JsonView, wire_data
-from madang.client.backends import Backend
+from madang.client.backends import Backend, ProgressCallback
 from madang.client.listing import ListedTool
 from madang.client.reading import parse_answer, unwrap
 from madang.client.spelling import match_name, properties_of, snake_case, spell_arguments, suggestion
@@ -25,9 +25,10 @@ DocumentT = TypeVar("DocumentT", bound=Document)
 class ToolMethod:
     """One tool, to be called with keyword arguments in either spelling."""
 
-    def __init__(self, backend: Backend, tool: ListedTool) -> None:
+    def __init__(self, backend: Backend, tool: ListedTool, on_progress: ProgressCallback | None = None) -> None:
         self._backend = backend
         self._tool = tool
+        self._on_progress = on_progress
         self.__name__ = tool.name
         self.__doc__ = tool.description
 
@@ -43,8 +44,12 @@ class ToolMethod:
             # The order of properties in a schema means nothing, so a position cannot stand for a name.
             raise TypeError(f"Arguments go by keyword: {self!r}")
         wire_arguments = _to_wire(self._tool.input_schema, arguments)
-        answer = parse_answer(await self._backend.call(self._tool.name, wire_arguments))
-        return Answer(answer.text, answer.data, self._tool.output_schema, answer.pause)
+        answer = parse_answer(await self._backend.call(self._tool.name, wire_arguments, self._on_progress))
+        return Answer(answer.text, answer.data, self._tool.output_schema, answer.pause, answer.images)
+
+    def with_progress(self, on_progress: ProgressCallback) -> ToolMethod:
+        """Return the same tool; its calls tell `on_progress` how far they are, if the server says so."""
+        return ToolMethod(self._backend, self._tool, on_progress)
 
     def __repr__(self) -> str:
         return f"<tool {self._tool.name}({', '.join(map(snake_case, properties_of(self._tool.input_schema)))})>"
@@ -72,15 +77,17 @@ class ServerProxy:
         self._tools = {tool.name: tool for tool in await self._backend.tools()}
         self._methods = {name: ToolMethod(self._backend, tool) for name, tool in self._tools.items()}
 
-    async def call(self, tool: str, arguments: Mapping[str, Any] | None = None) -> Any:
+    async def call(
+        self, tool: str, arguments: Mapping[str, Any] | None = None, *, on_progress: ProgressCallback | None = None
+    ) -> Any:
         """Call a tool by its name, with arguments as they go on the wire, and return the response for `unwrap`.
 
-        An error of the tool is a response too.
+        An error of the tool is a response too. `on_progress` is told how far the call is, if the server says so.
 
         Raises:
             RequestError: the server did not take the request.
         """
-        return await self._backend.call(tool, dict(arguments or {}))
+        return await self._backend.call(tool, dict(arguments or {}), on_progress)
 
     def typed(
         self, method: Callable[Concatenate[Any, Call, P], Awaitable[ToolResult[DocumentT]]]

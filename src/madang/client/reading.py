@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
 import inspect
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, TypeVar, cast, overload
@@ -16,7 +19,7 @@ from madang.client.answers import Answer, JsonView, wire_data
 from madang.core import errors
 from madang.core.errors import MadangError, RequestError, ToolError
 from madang.core.phrases import Phrase
-from madang.core.results import ENVELOPE_FIELDS, PAUSE_KEY, Reply
+from madang.core.results import ALT_KEY, ENVELOPE_FIELDS, PAUSE_KEY, Image, Reply
 
 T = TypeVar("T")
 FamilyT = TypeVar("FamilyT", bound=MadangError)
@@ -34,6 +37,7 @@ class ParsedAnswer:
     """Whether the data came as structured data; otherwise it was parsed from the text, or is the text."""
     pause: str = ""
     """The kind of pause that the answer declares beside its data; only Madang's do."""
+    images: tuple[Image, ...] = ()
 
 
 @overload
@@ -59,11 +63,13 @@ def parse_answer(response: object) -> ParsedAnswer:
     """Return both halves of an answer; raises as `unwrap` does."""
     if isinstance(response, JsonView):
         data = wire_data(response)
-        return ParsedAnswer(response.text if isinstance(response, Answer) else "", data, not isinstance(data, str))
+        if not isinstance(response, Answer):
+            return ParsedAnswer("", data, not isinstance(data, str))
+        return ParsedAnswer(response.text, data, not isinstance(data, str), images=response.images)
     if isinstance(response, Reply):
         if response.is_error:
             raise _tool_error(response.text, response.data)
-        return ParsedAnswer(response.text, response.data, pause=response.pause or "")
+        return ParsedAnswer(response.text, response.data, pause=response.pause or "", images=response.images)
     layers = _layers(response)
     content = _first(layers, "content")
     structured = _first(layers, "structuredResult", "structured_result")
@@ -73,27 +79,31 @@ def parse_answer(response: object) -> ParsedAnswer:
         raise _no_answer(response)
     texts = list(_texts(content))
     text = "\n".join(texts)
-    pause = _declared_pause(layers)
-    answer = ParsedAnswer(text, structured, pause=pause)
+    pause, images = _declared_pause(layers), tuple(_images(content))
+    answer = ParsedAnswer(text, structured, pause=pause, images=images)
     if structured is None:
         # Content without any text (an image) is handed on rather than lost.
         parsed = _json_in(texts)
         data = content if not texts and content else text if parsed is None else parsed
-        answer = ParsedAnswer(text, data, False, pause)
+        answer = ParsedAnswer(text, data, False, pause, images)
     if any(member(layer, name) is True for layer in layers for name in ("isError", "is_error")):
         raise _tool_error(text, answer.data)
     return answer
 
 
-def model_text(response: object) -> str:
-    """Return what a model is to read of a response: the text of each part that is for it, else the data as JSON."""
+def model_text(response: object, seen: Container[str] = ()) -> str:
+    """Return what a model is to read of a response: the text of each part that is for it, else the data as JSON.
+
+    Images of the MIME types in `seen` reach the model by themselves; others are named.
+    """
     if isinstance(response, Reply):
-        return response.text
+        unseen = (image.mime_type for image in response.images if image.mime_type not in seen)
+        return "\n".join([response.text, *map(_left_out, unseen)])
     layers = _layers(response)
     content = _first(layers, "content")
     parts: list[str] = []
     for part in content if isinstance(content, (list, tuple)) else ():
-        text = _part_text(part)
+        text = "" if _is_image(part) and _mime_type(part) in seen else _part_text(part)
         if text and not any(text in earlier for earlier in parts):
             parts.append(text)
     if parts:
@@ -114,8 +124,11 @@ def _part_text(part: object) -> str:
     uri = member(part, "uri")
     if uri:
         return str(uri)
-    kinds = (member(holder, name) for holder in (part, resource) for name in ("mimeType", "mime_type"))
-    return f"[{next(filter(None, kinds), None) or member(part, 'type')}: not a text, left out]"
+    return _left_out(_mime_type(part) or _mime_type(resource) or member(part, "type"))
+
+
+def _left_out(kind: object) -> str:
+    return f"[{kind}: not a text, left out]"
 
 
 def request_error(code: int, message: str, data: Any = None) -> RequestError:
@@ -152,6 +165,26 @@ def _texts(content: Any) -> Iterator[str]:
         text = member(part, "text")
         if member(part, "type") == "text" and isinstance(text, str):
             yield text
+
+
+def _images(content: Any) -> Iterator[Image]:
+    for part in content if isinstance(content, (list, tuple)) else ():
+        if _is_image(part):
+            meta = member(part, "_meta") or member(part, "meta")
+            alt = meta.get(ALT_KEY) if isinstance(meta, Mapping) else None
+            # What is no base64 is no image, and the rest of the answer is as good as before.
+            with suppress(binascii.Error, TypeError, ValueError):
+                data = base64.b64decode(member(part, "data"), validate=True)
+                yield Image(data, _mime_type(part) or "image/*", alt if isinstance(alt, str) else "")
+
+
+def _is_image(part: object) -> bool:
+    return bool(member(part, "type") == "image")
+
+
+def _mime_type(holder: object) -> str:
+    mime_type = member(holder, "mimeType") or member(holder, "mime_type")
+    return mime_type if isinstance(mime_type, str) else ""
 
 
 def _json_in(texts: list[str]) -> Any:

@@ -27,5 +27,8 @@ MAX_REPLY_BYTES = 8 * 1024
 MAX_REPLY_ROWS = 50
 """Of a list in the text of a reply."""
 
+MAX_REPLY_IMAGE_BYTES = 3 * 1024 * 1024
+"""Of the images of a reply together: as clients get them, in base64, they are 4 MiB."""
+
 MAX_EXCERPT_BYTES = MAX_REPLY_BYTES - 1_192
 """Of a text that a reply quotes; the rest is for names, ids and words around it, in any language."""

@@ -17,6 +17,9 @@ ENVELOPE_FIELDS = frozenset({"next", "pause"})
 PAUSE_KEY = "madang/pause"
 """Where the `_meta` of a result over MCP says that it pauses."""
 
+ALT_KEY = "madang/alt"
+"""Where the `_meta` of an image over MCP says in words what it shows."""
+
 PauseKind = Literal["choice", "prompt", "wait", "approval", "model"]
 """What the agent waits for: a pick on a page, the answer to a question, the person's word to go on, their permission
 for a call, or, without a language model, the person in its place."""

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from itertools import chain
 from typing import Any
 
 from madang.core.calls import Call
 from madang.core.documents import Document
 from madang.core.errors import MadangError
-from madang.core.limits import MAX_REPLY_BYTES, MAX_REPLY_ROWS
+from madang.core.limits import MAX_REPLY_BYTES, MAX_REPLY_IMAGE_BYTES, MAX_REPLY_ROWS
 from madang.core.phrases import Block, Phrase, Rows, Text, Translate, chosen, render_line, say
 from madang.core.resources import Resource
-from madang.core.results import Pause, Reply, ShownPage, ToolResult, UiPage
+from madang.core.results import Image, Pause, Reply, ShownPage, ToolResult, UiPage
 from madang.rendering import pages
 from madang.rendering.catalogue import translator
 
@@ -26,6 +27,9 @@ def reply(service: str, tool: str, call: Call, result: ToolResult[Any]) -> Reply
     shows_page = (result.page is not None or result.refill is not None) and call.pages != "off"
     text = chosen(result.text, shows_page=shows_page)
     following = chosen(result.next, shows_page=shows_page)
+    images, left_out = _fitting_images(result.images)
+    if left_out:
+        following.append(_images_left_out(left_out))
     # A foreign tool's data is what it sent; that of ours is a document.
     is_document = isinstance(result.data, Document)
     data = result.data.model_dump(mode="json", by_alias=True) if is_document else dict(result.data)
@@ -52,13 +56,34 @@ def reply(service: str, tool: str, call: Call, result: ToolResult[Any]) -> Reply
         form=result.pause.form if result.pause else None,
         refill=_fragment(result.refill, translate) if result.refill and call.pages != "off" else "",
         links=result.links,
-        images=result.images,
+        images=images,
     )
 
 
 def _parts(text: Text) -> list[Rows]:
     """Return the lists of a text that are a part of a longer one."""
     return [block for block in text if isinstance(block, Rows) and block.left_out_after(len(block.lines))]
+
+
+def _fitting_images(images: Sequence[Image]) -> tuple[tuple[Image, ...], list[Image]]:
+    """Return the images that fit into one reply, and the others. An image is whole or left out, never scaled."""
+    fitting, left_out, budget_bytes = [], [], MAX_REPLY_IMAGE_BYTES
+    for image in images:
+        if len(image.data) <= budget_bytes:
+            fitting.append(image)
+            budget_bytes -= len(image.data)
+        else:
+            left_out.append(image)
+    return tuple(fitting), left_out
+
+
+def _images_left_out(images: Sequence[Image]) -> Phrase:
+    names = ", ".join(image.alt or image.mime_type for image in images)
+    return say(
+        "Images left out, because those of one result take at most {max} MB: {names}.",
+        max=MAX_REPLY_IMAGE_BYTES // 1024**2,
+        names=names,
+    )
 
 
 def _pause_data(pause: Pause) -> dict[str, str]:

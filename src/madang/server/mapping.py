@@ -11,13 +11,16 @@ from typing import Any
 from madang.core.calls import PageMode
 from madang.core.ids import new_id
 from madang.core.resources import Resource, ResourceTemplate
-from madang.core.results import PAUSE_KEY, Link, Reply, ShownPage
+from madang.core.results import ALT_KEY, PAUSE_KEY, Image, Link, Reply, ShownPage
 from madang.core.tools import AUDIENCE_KEY, Tool
 
 UI_EXTENSION = "io.modelcontextprotocol/ui"
 SKILLS_EXTENSION = "io.modelcontextprotocol/skills"
 APP_MIME_TYPE = "text/html;profile=mcp-app"
 FRAGMENT_KEY = "madang/html"
+SERVICE_INFO_KEY = "serviceInfo"
+"""Where a page says which tool it comes from: an embedded one in its resource, a linked one in the result."""
+LIST_TTL_MS = 60_000
 
 
 def page_uri(name: str) -> str:
@@ -104,6 +107,9 @@ def call_result(reply: Reply, *, with_data: bool = True) -> dict[str, Any]:
             meta[FRAGMENT_KEY] = reply.page.fragment
     elif reply.refill:
         meta[FRAGMENT_KEY] = reply.refill
+    if FRAGMENT_KEY in meta:
+        meta[SERVICE_INFO_KEY] = _service_info(reply)
+    content += [_image(image) for image in reply.images]
     content += [_link(link) for link in reply.links]
     result: dict[str, Any] = {"resultType": "complete", "content": content, "isError": reply.is_error}
     if with_data:
@@ -113,7 +119,7 @@ def call_result(reply: Reply, *, with_data: bool = True) -> dict[str, Any]:
     return result
 
 
-def cacheable(result: dict[str, Any], cursor: str = "", *, ttl_ms: int = 60_000) -> dict[str, Any]:
+def cacheable(result: dict[str, Any], cursor: str = "", *, ttl_ms: int = LIST_TTL_MS) -> dict[str, Any]:
     """Return a list or document with its cache hints; it is private to the client that asked."""
     next_page = {"nextCursor": cursor} if cursor else {}
     return {"resultType": "complete", "ttlMs": ttl_ms, "cacheScope": "private", **result, **next_page}
@@ -187,8 +193,19 @@ def _link(link: Link) -> dict[str, Any]:
     return part
 
 
+def _image(image: Image) -> dict[str, Any]:
+    data = base64.b64encode(image.data).decode("ascii")
+    part: dict[str, Any] = {"type": "image", "data": data, "mimeType": image.mime_type}
+    if image.alt:
+        part["_meta"] = {ALT_KEY: image.alt}
+    return part
+
+
+def _service_info(reply: Reply) -> dict[str, str]:
+    return {"serverName": reply.service, "toolName": reply.tool, "backendType": "BuiltInWeb"}
+
+
 def _embedded(reply: Reply, page: ShownPage) -> dict[str, Any]:
-    info = {"serverName": reply.service, "toolName": reply.tool, "backendType": "BuiltInWeb"}
     return {
         "type": "resource",
         "resource": {
@@ -196,7 +213,7 @@ def _embedded(reply: Reply, page: ShownPage) -> dict[str, Any]:
             "uri": f"{page_uri(page.name)}/{new_id()}",
             "mimeType": "text/html",
             "text": page.document,
-            "_meta": {"serviceInfo": info},
+            "_meta": {SERVICE_INFO_KEY: _service_info(reply)},
         },
         "annotations": {"audience": ["user"]},
     }

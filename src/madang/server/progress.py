@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from math import inf, isfinite
+from time import monotonic
 
 from mcp.server.session import ServerSession
 
@@ -29,7 +29,7 @@ class ProgressReporter:
         self._sent_at_s = -inf
 
     async def __call__(self, done: float, total: float | None, message: Phrase | None) -> None:
-        at_s = time.monotonic()
+        at_s = monotonic()
         if self._session is None or not isfinite(done) or done <= self._done or at_s < self._sent_at_s + MIN_INTERVAL_S:
             return
         self._done, self._sent_at_s = done, at_s

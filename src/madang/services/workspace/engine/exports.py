@@ -17,6 +17,7 @@ from typing import IO
 from madang.core.calls import Call
 from madang.core.errors import NotFound, ToolError
 from madang.core.ids import new_id
+from madang.core.phrases import say
 from madang.services.workspace.domain.exports import (
     Export,
     PackedFile,
@@ -34,6 +35,9 @@ from madang.storage.folders import Folders, parse_path
 
 MAX_RUNNING_EXPORTS = 2
 """How many exports are made at a time: each keeps a thread and a processor busy."""
+
+REPORT_S = 0.2
+"""How often the progress of a package is looked at while a thread packs it."""
 
 
 class ExportCancelled(Exception):
@@ -83,10 +87,12 @@ class Exports:
             ToolError: nothing could be packed, or too much.
         """
 
+        manifest = Manifest()
+
         def make(cancelled: threading.Event) -> Export:
             with self._folders.of(call) as session:
                 id, export_name = new_id(), package_name(name)
-                hasher, manifest = _Hasher(cancelled), Manifest()
+                hasher = _Hasher(cancelled)
                 target = stored_name(id, export_name)
                 chunks = pack(session.files, paths, manifest, hasher.check_cancelled)
                 entry = session.exports.write(target, hasher.pass_through(chunks), mode="create")
@@ -103,7 +109,7 @@ class Exports:
                     skipped_count=manifest.skipped_count,
                 )
 
-        return await self._run(call, make)
+        return await self._run(call, make, manifest)
 
     def download_url(self, call: Call, id: str, name: str) -> str:
         """Return an address at which a browser can fetch an export for a while, or nothing without HTTP."""
@@ -156,14 +162,21 @@ class Exports:
                     exports.append(StoredExport(*id_and_name, entry.size))
             return exports[::-1]
 
-    async def _run(self, call: Call, make: Callable[[threading.Event], Export]) -> Export:
-        """Run `make` in a thread. When the caller is cancelled, it is told to stop, and nothing is left of it."""
+    async def _run(
+        self, call: Call, make: Callable[[threading.Event], Export], manifest: Manifest | None = None
+    ) -> Export:
+        """Run `make` in a thread. When the caller is cancelled, it is told to stop, and nothing is left of it.
+
+        What it writes into `manifest` meanwhile is reported as progress.
+        """
         async with self._slots:
             cancelled = threading.Event()
             making = asyncio.ensure_future(asyncio.to_thread(make, cancelled))
             # Marks its exception as retrieved: asyncio would log one that only the thread saw.
             making.add_done_callback(lambda future: future.cancelled() or future.exception())
             try:
+                if manifest is not None:
+                    await _report(call, manifest, making)
                 return await asyncio.shield(making)
             except asyncio.CancelledError:
                 cancelled.set()
@@ -176,6 +189,16 @@ class Exports:
     def _remove(self, call: Call, export: Export) -> None:
         with self._folders.of(call) as session, suppress(NotFound):
             session.exports.delete(stored_name(export.id, export.name))
+
+
+async def _report(call: Call, manifest: Manifest, making: asyncio.Future[Export]) -> None:
+    """Report how many files are packed, until all are. How many there are is known only then."""
+    while call.progress is not None and not making.done():
+        await asyncio.wait([making], timeout=REPORT_S)
+        if manifest.file_count:
+            await call.report_progress(
+                manifest.file_count, message=say("Files packed: {count}", count=manifest.file_count)
+            )
 
 
 class _Hasher:
