@@ -20,7 +20,7 @@ from madang.core.ids import AssistantId, SessionId, is_name
 from madang.core.limits import MAX_NAME_CHARS
 from madang.core.resources import Resource, ResourceList
 from madang.core.results import Reply
-from madang.core.tools import Tool
+from madang.core.tools import MethodTool, Tool
 from madang.provider.provider import Provider
 from madang.rendering.catalogue import translator
 from madang.rendering.replies import document, error_reply, page_document
@@ -35,6 +35,9 @@ from madang.server.stdio import stdio_streams
 
 ASSISTANT_KEY = "madang/assistantId"
 SESSION_KEY = "madang/sessionId"
+
+MAX_KEPT_LISTS = 64
+"""Of tools, as they were listed: one for each set of tools and kind of client."""
 
 INTRODUCTION = "Madang keeps its state through restarts."
 SHARED_NAMES = re.compile(
@@ -116,10 +119,14 @@ class McpServer:
         key = reached, tuple(tool.name for tool in tools)
         listed_from, listed = self._listed_tools.get(key, ([], []))
         if not all(map(operator.is_, tools, listed_from)) or not listed:
-            # Not listed before, or a service was registered anew: its tools have the same names, and maybe new schemas.
+            # Not listed before, or tools were replaced by others of the same names, which may have new schemas.
             listed = mapping.listed_tools(tools, reached.pages, with_data=reached.sends_data)
+            if len(self._listed_tools) >= MAX_KEPT_LISTS:
+                self._listed_tools.clear()
             self._listed_tools[key] = tools, listed
-        return mapping.cacheable({"tools": listed})
+        # Our own tools stay as they are while this process runs; those of other servers change when they like.
+        is_fixed = all(isinstance(tool, MethodTool) for tool in tools)
+        return mapping.cacheable({"tools": listed}, ttl_ms=mapping.LIST_TTL_MS if is_fixed else 0)
 
     async def _call_tool(self, context: RequestContext, params: types.CallToolRequestParams) -> dict[str, Any]:
         sends_data = self._settle(context).sends_data
