@@ -26,6 +26,8 @@ from madang.core.ids import AssistantId
 from madang.services.playbook.domain import PlaybookPatch
 from madang.services.playbook.store import PlaybookStore
 from madang.storage.database import MigrationSet, Transaction
+from madang.storage.postgresql.address import parse_database_url
+from madang.storage.postgresql.database import PostgresDatabase
 from madang.storage.sqlite import SqliteDatabase
 from tests.storage.backends import NUMBERS, insert
 
@@ -149,6 +151,15 @@ async def migrate(path: str) -> None:
     _say("done")
 
 
+async def be_alive(folder: str, url: str = "") -> None:
+    """Say under which id this process is alive, and stay so."""
+    database = PostgresDatabase(parse_database_url(url)) if url else SqliteDatabase(Path(folder) / "madang.db")
+    liveness = database.new_liveness()
+    await liveness.open()
+    _say(liveness.me)
+    await asyncio.to_thread(_wait)
+
+
 async def update(path: str, playbook_id: str, times: str) -> None:
     """Update one playbook so many times, each time from the version last seen, and say how many got through."""
     database = SqliteDatabase(Path(path))
@@ -179,6 +190,7 @@ def main() -> None:
         "die_while_committing": die_while_committing,
         "migrate": migrate,
         "update": update,
+        "be_alive": be_alive,
     }
     if what in plain:
         plain[what](*arguments)

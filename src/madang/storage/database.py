@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeVar
 
 from madang.core.ids import UserId
+from madang.storage.liveness import Liveness
 
 ResultT = TypeVar("ResultT")
 Row = tuple[Any, ...]
@@ -124,6 +125,16 @@ class Database(Protocol):
         Raises:
             Unavailable: the disk is full or broken, another process holds the database too long, or the server is away.
         """
+
+    async def write_across_users(self, work: Work[ResultT]) -> ResultT:
+        """Do the same with a unit that is about several users and says itself whose rows it means each time.
+
+        A shared server runs it on no snapshot and beside all others: one row that another unit has changed is seen as
+        it then is, instead of undoing the whole unit.
+        """
+
+    def new_liveness(self) -> Liveness:
+        """Return the means by which processes that share this database learn of each other's death."""
 
     def changes(self, *topics: str) -> AsyncIterator[frozenset[str]]:
         """Yield the topics of each change at or below these, also those other processes made, within a second.

@@ -1,4 +1,4 @@
-"""Locks between processes, on files (`flock`). The operating system releases those of a killed process.
+"""Locks between processes, on files (`flock`, on Windows `msvcrt.locking`). Those of a killed process are released.
 
 Waiting is polling: a thread that sleeps in the kernel's lock could not be called back when its caller is cancelled.
 """
@@ -7,18 +7,30 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
 import time
 from pathlib import Path
 
 LOCK_RETRY_S = 0.005
 
 
-def try_lock(fd: int) -> bool:
-    """Take the exclusive lock of an open file, unless another descriptor holds it. Closing the file releases it."""
+def try_lock(fd: int, *, shared: bool = False) -> bool:
+    """Take the lock of an open file, unless another descriptor holds it. Closing the file releases it.
+
+    A shared lock keeps out only exclusive ones; Windows has none, there it is exclusive.
+    """
+    if sys.platform == "win32":
+        import msvcrt
+
+        try:
+            msvcrt.locking(fd, msvcrt.LK_NBLCK, 1)
+        except OSError:
+            return False
+        return True
     import fcntl  # not at the top: Windows has none
 
     try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(fd, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
     return True
@@ -56,7 +68,7 @@ class FairFileLock:
             finally:
                 os.close(queue_fd)
             # The folder may have been removed meanwhile: a lock on a file that is gone keeps no process out.
-            if _is_at(lock_fd, self._folder / "lock"):
+            if is_at(lock_fd, self._folder / "lock"):
                 self._held_fd = lock_fd
                 return
             os.close(lock_fd)
@@ -93,7 +105,8 @@ class FairFileLock:
             raise
 
 
-def _is_at(fd: int, path: Path) -> bool:
+def is_at(fd: int, path: Path) -> bool:
+    """Tell whether an open file is the one at a path: it may have been removed or replaced since it was opened."""
     try:
         expected = path.stat()
     except OSError:

@@ -20,6 +20,8 @@ from madang.core.phrases import say
 from madang.core.results import PauseKind
 from madang.storage.clock import format_timestamp, parse_timestamp, timestamp
 from madang.storage.database import Database, MigrationSet, Row, Transaction, private_rows
+from madang.storage.runs.tables import RUN_MIGRATIONS
+from madang.storage.sessions import SessionStore
 from madang.storage.subscriptions import topic
 
 RETENTION_DAYS = 30
@@ -246,6 +248,9 @@ class PauseStore:
         self._database = database
 
     async def open(self) -> None:
+        """Make the tables, those of runs among them: settling a pause tells its run."""
+        await SessionStore(self._database).open()
+        await self._database.prepare(RUN_MIGRATIONS)
         await self._database.prepare(PAUSE_MIGRATIONS)
 
     async def get(self, call: Call, id: str) -> PauseRecord | None:
@@ -355,16 +360,23 @@ async def _settle(tx: Transaction, condition: str, *parameters: object) -> list[
     for pause in settled:
         await tx.notify(pause_topic(user_id, pause.session_id, pause.id))
         if pause.run_id:
-            await _nudge(tx, pause)
+            await _nudge(tx, user_id, pause)
     return settled
 
 
-async def _nudge(tx: Transaction, pause: PauseRecord) -> None:
+async def _nudge(tx: Transaction, user_id: UserId, pause: PauseRecord) -> None:
     """Mark the run of a pause that was settled as having news, in the same transaction.
 
-    This is the one place for it: every way to settle a pause comes through here, and withdrawing too. Runs have no
-    rows yet.
+    This is the one place for it: every way to settle a pause comes through here, and withdrawing too. Whether the run
+    can go on is found out by the process that claims it.
     """
+    await tx.run(
+        "UPDATE run_live SET nudged = 1 "
+        "WHERE user_id = ?1 AND run_no IN (SELECT no FROM run WHERE user_id = ?1 AND id = ?2)",
+        user_id,
+        pause.run_id,
+    )
+    await tx.notify(topic("run", user_id, pause.session_id, pause.run_id))
 
 
 async def _set_awaited(

@@ -25,6 +25,7 @@ from madang.core.phrases import say
 from madang.storage.backups import back_up
 from madang.storage.clock import timestamp
 from madang.storage.database import Dialect, MigrationSet, ResultT, Row, Work
+from madang.storage.liveness import FileLiveness, Liveness, SingleProcess
 from madang.storage.notices import NOTICE_MIGRATIONS, Subscriptions
 from madang.storage.sqlite_errors import translate_sqlite_error
 from madang.storage.subscriptions import check_topic
@@ -32,6 +33,8 @@ from madang.storage.subscriptions import check_topic
 BUSY_MS = 5_000
 READERS = 2
 MAX_BATCH_WRITES = 64
+OWNERS = "owners"
+"""The folder beside the file in which each process that owns something holds a lock."""
 # 3.7.0 to 3.51.2 can corrupt a WAL database that two connections write and checkpoint at the same instant.
 MIN_SQLITE_VERSION = (3, 51, 3)
 
@@ -158,6 +161,12 @@ class SqliteDatabase:
 
     async def write(self, work: Work[ResultT], *, user_id: UserId | None = None) -> ResultT:
         return await self._submit(self._writes, work)
+
+    async def write_across_users(self, work: Work[ResultT]) -> ResultT:
+        return await self.write(work)
+
+    def new_liveness(self) -> Liveness:
+        return SingleProcess() if self._path is None else FileLiveness(self._path.parent / OWNERS)
 
     def changes(self, *topics: str) -> AsyncIterator[frozenset[str]]:
         return self._subscriptions.changes(topics)

@@ -20,10 +20,12 @@ from madang.core.errors import SetupError, Unavailable
 from madang.core.ids import UserId
 from madang.core.phrases import say
 from madang.storage.database import Dialect, MigrationSet, ResultT, Row, Work
+from madang.storage.liveness import Liveness
 from madang.storage.postgresql.address import ServerAddress
 from madang.storage.postgresql.advisory import MIGRATIONS, advisory_key
 from madang.storage.postgresql.errors import CONNECTION_ERRORS, RETRYABLE_ERRORS, closed, setup_error, unavailable
 from madang.storage.postgresql.listener import Listener
+from madang.storage.postgresql.liveness import ServerLiveness
 from madang.storage.postgresql.moments import SETTINGS, use_timestamps
 from madang.storage.postgresql.notifier import Connection, Notifier, commit_sql
 from madang.storage.subscriptions import check_topic
@@ -121,6 +123,14 @@ class PostgresDatabase:
         beside = f"BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT {setting}, pg_advisory_xact_lock_shared({key})"
         alone = f"BEGIN ISOLATION LEVEL READ COMMITTED; SELECT {setting}, pg_advisory_xact_lock({key})"
         return await self._run(*(partial(_unit, work, begin, self._notifier) for begin in (beside, alone)))
+
+    async def write_across_users(self, work: Work[ResultT]) -> ResultT:
+        begin = f"BEGIN ISOLATION LEVEL READ COMMITTED; SELECT {_set_user(None)}"
+        unit = partial(_unit, work, begin, self._notifier)
+        return await self._run(unit, unit)
+
+    def new_liveness(self) -> Liveness:
+        return ServerLiveness(self, self._connect)
 
     def changes(self, *topics: str) -> AsyncIterator[frozenset[str]]:
         return self._listener.changes(topics)

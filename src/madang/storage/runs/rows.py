@@ -1,0 +1,106 @@
+"""The statements of which the units of runs are made."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from madang.core.ids import UserId
+from madang.core.pauses import PauseRecord
+from madang.storage.clock import timestamp
+from madang.storage.database import Transaction
+from madang.storage.events import NewEvent, append_events
+from madang.storage.pauses import PAUSE_COLUMNS, parse_pause, withdraw_run
+from madang.storage.runs.records import SELECT_RUN, LostRun, Run, RunState, parse_run
+
+_PAUSES = f"SELECT {PAUSE_COLUMNS} FROM pause WHERE user_id = ?1 AND run_id = ?2 AND run_id <> ''"
+
+
+async def compare_and_set(tx: Transaction, run: Run, changes: str, *values: object) -> None:
+    """Change the row of a run that this process still owns. The values of `changes` are ?5 and on.
+
+    Raises:
+        LostRun: it does not. The unit must not be committed then.
+    """
+    count = await tx.run(
+        f"UPDATE run SET {changes}, updated_at = ?4 "
+        "WHERE user_id = ?1 AND no = ?2 AND epoch = ?3 AND state = 'running'",
+        run.user_id,
+        run.no,
+        run.epoch,
+        timestamp(),
+        *values,
+    )
+    if not count:
+        raise LostRun(run.id)
+
+
+async def set_live(
+    tx: Transaction, run: Run, state: RunState, *, owner: str = "", wake_at: str | None = None, is_nudged: bool = False
+) -> None:
+    """Write what looks see of a run that is not over."""
+    await tx.run(
+        "UPDATE run_live SET state = ?3, owner = ?4, wake_at = ?5, nudged = ?6 WHERE user_id = ?1 AND run_no = ?2",
+        run.user_id,
+        run.no,
+        state,
+        owner,
+        wake_at,
+        int(is_nudged),
+    )
+
+
+async def postpone(tx: Transaction, run: Run, wake_at: str | None) -> None:
+    """Let a run that was looked at go on waiting: until it is nudged again, or until a moment."""
+    await tx.run(
+        "UPDATE run SET wake_at = ?4 WHERE user_id = ?1 AND no = ?2 AND epoch = ?3",
+        run.user_id,
+        run.no,
+        run.epoch,
+        wake_at,
+    )
+    await set_live(tx, run, "waiting", wake_at=wake_at)
+
+
+async def clear(tx: Transaction, run: Run) -> None:
+    """Withdraw what a run that is over has open, and delete what only one that is not over has."""
+    await withdraw_run(tx, run.user_id, run.id)
+    await tx.run(
+        "UPDATE pause SET awaited = 0 WHERE user_id = ?1 AND run_id = ?2 AND run_id <> '' AND awaited = 1",
+        run.user_id,
+        run.id,
+    )
+    for table in ("run_live", "run_delta"):
+        await tx.run(f"DELETE FROM {table} WHERE user_id = ?1 AND run_no = ?2", run.user_id, run.no)
+
+
+async def write_events(tx: Transaction, run: Run, events: Sequence[NewEvent]) -> None:
+    if events:
+        await append_events(tx, run.call(), events)
+
+
+async def find_run(tx: Transaction, user_id: UserId, no: int) -> Run:
+    row = await tx.one(f"{SELECT_RUN} WHERE run.user_id = ?1 AND run.no = ?2", user_id, no)
+    assert row is not None
+    return parse_run(row)
+
+
+async def find_pauses(tx: Transaction, run: Run) -> list[PauseRecord]:
+    """Return all that a run has asked, oldest first."""
+    now = timestamp()
+    return [parse_pause(row, now) for row in await tx.all(f"{_PAUSES} ORDER BY id", run.user_id, run.id)]
+
+
+async def find_awaited(tx: Transaction, run: Run) -> list[PauseRecord]:
+    """Return what a run waits for, or waited for and has not noted, oldest first."""
+    now = timestamp()
+    rows = await tx.all(f"{_PAUSES} AND awaited = 1 ORDER BY id", run.user_id, run.id)
+    return [parse_pause(row, now) for row in rows]
+
+
+def find_open(pauses: Sequence[PauseRecord]) -> list[PauseRecord]:
+    return [pause for pause in pauses if pause.is_open]
+
+
+def first_expiry(pauses: Sequence[PauseRecord]) -> str | None:
+    """Return when the first of the open ones expires, or None if none of them does."""
+    return min((pause.expires_at for pause in find_open(pauses) if pause.expires_at), default=None)

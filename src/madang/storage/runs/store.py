@@ -1,0 +1,314 @@
+"""Runs in the database: one owner at a time, by compare-and-set on the epoch.
+
+Every write of a run requires its epoch and that it is running; if that changes no row, nothing of the unit is written.
+So liveness may err: an owner that was taken for dead writes nothing more. What a step changes and the events that tell
+of it are one unit. Units lock rows in one order: run, pause, run_live, session.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import replace
+
+from madang.core.calls import Call
+from madang.core.errors import Conflict
+from madang.core.ids import UserId, new_id
+from madang.core.phrases import say
+from madang.storage.clock import timestamp
+from madang.storage.database import Database, Transaction
+from madang.storage.events import EventLog, NewEvent
+from madang.storage.liveness import Liveness
+from madang.storage.pauses import PauseStore, await_pauses, clear_awaited, write_expired
+from madang.storage.runs.records import LIVE_STATES, SELECT_RUN, Candidate, LostRun, Run, RunState, parse_run
+from madang.storage.runs.rows import (
+    clear,
+    compare_and_set,
+    find_awaited,
+    find_open,
+    find_pauses,
+    find_run,
+    first_expiry,
+    postpone,
+    set_live,
+    write_events,
+)
+from madang.storage.runs.tables import RUN_MIGRATIONS
+from madang.storage.sessions import ensure_session
+from madang.storage.subscriptions import topic
+
+MAX_CANDIDATES = 64
+MAX_ERROR_CHARS = 2000
+
+# One step for each owner, however many runs it has: DISTINCT would read them all.
+_OWNERS = """
+WITH RECURSIVE owners (owner) AS (
+  SELECT min(owner) FROM run_live WHERE owner <> ''
+  UNION ALL
+  SELECT (SELECT min(owner) FROM run_live WHERE owner <> '' AND owner > owners.owner) FROM owners
+  WHERE owners.owner IS NOT NULL
+) SELECT owner FROM owners WHERE owner IS NOT NULL
+"""
+_OWNED = "SELECT user_id, run_no, owner FROM run_live WHERE owner <> '' AND owner IN ({owners})"
+_NUDGED = "SELECT user_id, run_no, owner FROM run_live WHERE nudged = 1 AND owner = ''"
+_DUE = "SELECT user_id, run_no, owner FROM run_live WHERE owner = '' AND wake_at IS NOT NULL AND wake_at <= ?1"
+
+
+class RunStore:
+    """Runs in the database, and this process as their owner."""
+
+    def __init__(self, database: Database, liveness: Liveness) -> None:
+        self._database = database
+        self._liveness = liveness
+
+    async def open(self) -> None:
+        """Make the tables, and this process an owner."""
+        await EventLog(self._database).open()
+        await self._database.prepare(RUN_MIGRATIONS)
+        await PauseStore(self._database).open()
+        await self._liveness.open()
+
+    async def start(self, call: Call, events: Sequence[NewEvent], *, model: str = "", deadline_at: str = "") -> Run:
+        """Start a run in the call's session, with this process as its owner.
+
+        Raises:
+            Conflict: the session has one that is not over.
+        """
+        id, me = new_id(), self._liveness.me
+
+        async def work(tx: Transaction) -> Run:
+            session_no = await ensure_session(tx, call)
+            live = await tx.one(
+                "SELECT id FROM run WHERE user_id = ?1 AND session_no = ?2 AND state IN ('running', 'waiting')",
+                call.user_id,
+                session_no,
+            )
+            if live is not None:
+                raise Conflict(
+                    say("The run {id} of this session is not over.", id=live[0]),
+                    hint=say("Wait until it ends, or cancel it."),
+                )
+            row = await tx.one(
+                "INSERT INTO run (user_id, id, session_no, assistant_id, model, state, epoch, owner, deadline_at) "
+                "VALUES (?1, ?2, ?3, ?4, ?5, 'running', 1, ?6, ?7) RETURNING no",
+                call.user_id,
+                id,
+                session_no,
+                call.assistant_id or "",
+                model,
+                me,
+                deadline_at or None,
+            )
+            assert row is not None
+            await tx.run(
+                "INSERT INTO run_live (user_id, run_no, state, owner) VALUES (?1, ?2, 'running', ?3)",
+                call.user_id,
+                row[0],
+                me,
+            )
+            run = await find_run(tx, call.user_id, row[0])
+            await write_events(tx, run, events)
+            await tx.notify(run_topic(run))
+            return run
+
+        return await self._database.write(work, user_id=call.user_id)
+
+    async def save(
+        self,
+        run: Run,
+        events: Sequence[NewEvent] = (),
+        *,
+        turn: int | None = None,
+        calls: int = 0,
+        input_tokens: int = 0,
+        output_tokens: int = 0,
+        cost: float = 0.0,
+        is_tainted: bool = False,
+        noted: Sequence[str] = (),
+    ) -> Run:
+        """Write what one step of a run changes, and return it as it then is. Counts are added to what is there.
+
+        `noted` are the ids of pauses whose outcome is kept by this step: a next owner is not told of them again.
+
+        Raises:
+            LostRun: it is no longer this process's. Nothing is written.
+        """
+
+        async def work(tx: Transaction) -> Run:
+            await compare_and_set(
+                tx,
+                run,
+                "turn = ?5, calls = calls + ?6, input_tokens = input_tokens + ?7, output_tokens = output_tokens + ?8, "
+                "cost = cost + ?9, tainted = CASE WHEN ?10 = 1 THEN 1 ELSE tainted END",
+                run.turn if turn is None else turn,
+                calls,
+                input_tokens,
+                output_tokens,
+                cost,
+                int(is_tainted),
+            )
+            await clear_awaited(tx, run.user_id, noted)
+            await write_events(tx, run, events)
+            return await find_run(tx, run.user_id, run.no)
+
+        return await self._database.write(work, user_id=run.user_id)
+
+    async def wait(
+        self, run: Run, pause_ids: Sequence[str], events: Sequence[NewEvent] = (), *, noted: Sequence[str] = ()
+    ) -> Run:
+        """Let a run wait until all these pauses of it are settled or have expired. It has no owner meanwhile.
+
+        Raises:
+            LostRun: it is no longer this process's. Nothing is written.
+        """
+        ids = list(dict.fromkeys(pause_ids))
+
+        async def work(tx: Transaction) -> Run:
+            own = [pause for pause in await find_pauses(tx, run) if pause.id in ids]
+            if not ids or len(own) != len(ids):
+                raise ValueError("a run waits for pauses of its own")
+            wake_at = first_expiry(own)
+            await compare_and_set(tx, run, "state = 'waiting', owner = '', wake_at = ?5", wake_at)
+            await clear_awaited(tx, run.user_id, [id for id in noted if id not in ids])
+            await await_pauses(tx, run.user_id, ids)
+            # What was settled before has nudged a run that did not wait yet: so the row says here what is so now.
+            await set_live(tx, run, "waiting", wake_at=wake_at, is_nudged=not find_open(own))
+            await write_events(tx, run, events)
+            await tx.notify(run_topic(run))
+            return await find_run(tx, run.user_id, run.no)
+
+        return await self._database.write(work, user_id=run.user_id)
+
+    async def finish(self, run: Run, events: Sequence[NewEvent] = ()) -> Run:
+        """End a run that did what it should; what it still has open is withdrawn.
+
+        Raises:
+            LostRun: it is no longer this process's. Nothing is written.
+        """
+        return await self._end(run, "finished", events)
+
+    async def fail(self, run: Run, code: str, error: str, events: Sequence[NewEvent] = ()) -> Run:
+        """End a run that cannot go on; what it still has open is withdrawn.
+
+        Raises:
+            LostRun: it is no longer this process's. Nothing is written.
+        """
+        return await self._end(run, "failed", events, code, error[:MAX_ERROR_CHARS])
+
+    async def _end(self, run: Run, state: RunState, events: Sequence[NewEvent], code: str = "", error: str = "") -> Run:
+        async def work(tx: Transaction) -> Run:
+            changes = "state = ?5, owner = '', wake_at = NULL, error_code = ?6, error = ?7"
+            await compare_and_set(tx, run, changes, state, code, error)
+            await clear(tx, run)
+            await write_events(tx, run, events)
+            await tx.notify(run_topic(run))
+            return await find_run(tx, run.user_id, run.no)
+
+        return await self._database.write(work, user_id=run.user_id)
+
+    async def cancel(self, user_id: UserId, run_id: str, events: Sequence[NewEvent] = ()) -> Run | None:
+        """End a run from whatever process, for good; None if there is none that is not over.
+
+        Its owner hears of it by the run's topic, and by its next write, which is refused.
+        """
+
+        async def work(tx: Transaction) -> Run | None:
+            row = await tx.one(f"{SELECT_RUN} WHERE run.user_id = ?1 AND run.id = ?2", user_id, run_id)
+            run = None if row is None else parse_run(row)
+            if run is None or run.state not in LIVE_STATES:
+                return None
+            await tx.run(
+                "UPDATE run SET state = 'cancelled', epoch = epoch + 1, owner = '', wake_at = NULL, updated_at = ?3 "
+                "WHERE user_id = ?1 AND no = ?2",
+                user_id,
+                run.no,
+                timestamp(),
+            )
+            await clear(tx, run)
+            await write_events(tx, run, events)
+            await tx.notify(run_topic(run))
+            return await find_run(tx, user_id, run.no)
+
+        return await self._database.write(work, user_id=user_id)
+
+    async def look(self) -> list[Candidate]:
+        """Return runs that may be claimed, in random order: their owner died, they have news, or a pause has expired.
+
+        Nothing is lost by not looking: what is to be found stays to be found. It is about all users.
+        """
+        owners = [row[0] for row in await self._database.find(_OWNERS)]
+        dead = sorted(await self._liveness.find_dead(owners))[:MAX_CANDIDATES]
+        queries = [_NUDGED, _DUE]
+        if dead:
+            queries.append(_OWNED.format(owners=", ".join(f"?{number}" for number in range(2, len(dead) + 2))))
+        each = (f"SELECT * FROM ({sql} LIMIT {MAX_CANDIDATES}) AS part" for sql in queries)
+        rows = await self._database.find(" UNION ALL ".join(each), timestamp(), *dead)
+        candidates = [Candidate(*row) for row in dict.fromkeys(rows)]
+        random.shuffle(candidates)
+        return candidates
+
+    async def claim(
+        self, candidate: Candidate, events: Callable[[Run], Sequence[NewEvent]] | None = None
+    ) -> Run | None:
+        """Make this process the owner of a run that a look found, and return it with what it waited for.
+
+        Of several processes one gets it, the others None; so do all if it waits for something that is still open.
+        `events` are written in the same unit.
+        """
+
+        async def work(tx: Transaction) -> Run | None:
+            by_no = f"{SELECT_RUN} WHERE run.user_id = ?1 AND run.no = ?2"
+            row = await tx.one(by_no, candidate.user_id, candidate.run_no)
+            run = None if row is None else parse_run(row)
+            if run is None or run.state not in LIVE_STATES or run.owner != candidate.owner:
+                return None
+            pauses = await find_awaited(tx, run)
+            if run.state == "waiting" and find_open(pauses):
+                await postpone(tx, run, first_expiry(pauses))
+                return None
+            await tx.run(
+                "UPDATE run SET state = 'running', epoch = epoch + 1, owner = ?4, wake_at = NULL, updated_at = ?5 "
+                "WHERE user_id = ?1 AND no = ?2 AND epoch = ?3",
+                run.user_id,
+                run.no,
+                run.epoch,
+                self._liveness.me,
+                timestamp(),
+            )
+            settled = [await write_expired(tx, run.user_id, pause.id) or pause for pause in pauses]
+            await set_live(tx, run, "running", owner=self._liveness.me)
+            claimed = await find_run(tx, run.user_id, run.no)
+            claimed = replace(claimed, was_interrupted=run.state == "running", pauses=tuple(settled))
+            await write_events(tx, claimed, events(claimed) if events else ())
+            await tx.notify(run_topic(claimed))
+            return claimed
+
+        return await self._database.write(work, user_id=candidate.user_id)
+
+    async def next_wake_at(self) -> str:
+        """Return when a look is worth it even if nothing changes: the next expiry that a run waits for, or empty."""
+        sql = "SELECT min(wake_at) AS wake_at FROM run_live WHERE owner = '' AND wake_at IS NOT NULL"
+        rows = await self._database.find(sql)
+        return rows[0][0] or ""
+
+    async def get(self, user_id: UserId, run_id: str) -> Run | None:
+        """Return a run as it is now."""
+        sql = f"{SELECT_RUN} WHERE run.user_id = ?1 AND run.id = ?2"
+        rows = await self._database.find(sql, user_id, run_id, user_id=user_id)
+        return parse_run(rows[0]) if rows else None
+
+    async def list_live(self, user_id: UserId) -> list[Run]:
+        """Return the user's runs that are not over, oldest first: at most one for each session."""
+        sql = f"{SELECT_RUN} WHERE run.user_id = ?1 AND run.state IN ('running', 'waiting') ORDER BY run.no"
+        return [parse_run(row) for row in await self._database.find(sql, user_id, user_id=user_id)]
+
+    def changes(self) -> AsyncIterator[frozenset[str]]:
+        """Yield an empty set once watching has begun, then the topics of runs, of all users, that have news."""
+        return self._database.changes(topic("run"))
+
+
+def run_topic(run: Run) -> str:
+    return topic("run", run.user_id, run.session_id, run.id)
+
+
+__all__ = ["Candidate", "LostRun", "Run", "RunStore", "run_topic"]
