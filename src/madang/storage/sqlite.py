@@ -33,7 +33,7 @@ from madang.storage.subscriptions import check_topic
 BUSY_MS = 5_000
 READERS = 2
 MAX_BATCH_WRITES = 64
-OWNERS = "owners"
+OWNERS_FOLDER = "owners"
 """The folder beside the file in which each process that owns something holds a lock."""
 # 3.7.0 to 3.51.2 can corrupt a WAL database that two connections write and checkpoint at the same instant.
 MIN_SQLITE_VERSION = (3, 51, 3)
@@ -166,7 +166,7 @@ class SqliteDatabase:
         return await self.write(work)
 
     def new_liveness(self) -> Liveness:
-        return SingleProcess() if self._path is None else FileLiveness(self._path.parent / OWNERS)
+        return SingleProcess() if self._path is None else FileLiveness(self._path.parent / OWNERS_FOLDER)
 
     def changes(self, *topics: str) -> AsyncIterator[frozenset[str]]:
         return self._subscriptions.changes(topics)

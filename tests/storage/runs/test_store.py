@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
+import apsw
 import pytest
 from anyio import fail_after
 
@@ -17,8 +20,9 @@ from madang.storage import clock
 from madang.storage.events import NewEvent
 from madang.storage.pauses import PauseStore
 from madang.storage.runs.records import LostRun, Run
-from madang.storage.runs.store import RunStore
-from madang.storage.sessions import SessionStore
+from madang.storage.runs.store import FIND_OWNERS, LOOKS, RunStore
+from madang.storage.runs.tables import RUN_MIGRATIONS
+from madang.storage.sessions import SESSION_MIGRATIONS, SessionStore
 from tests.storage.runs.owners import CALL, STARTED, Owner
 
 EVE = UserId("eve")
@@ -267,3 +271,17 @@ async def test_runs_of_all_users_are_found_and_claimed_as_theirs(owners: list[Ow
     claimed = await new.claim()
     assert {(run.id, run.user_id) for run in claimed} == {(mine.id, "local"), (hers.id, "eve")}
     assert await new.kinds(hers) == ["started", "interrupted"]
+
+
+async def test_a_look_reads_no_more_than_it_returns(tmp_path: Path) -> None:
+    """Over 100,000 runs as over one: each part of it finds its rows by an index."""
+    connection = apsw.Connection(str(tmp_path / "runs.db"))
+    for migrations in (SESSION_MIGRATIONS, RUN_MIGRATIONS):
+        connection.execute(migrations.sqlite[0])
+    for sql in (FIND_OWNERS, *LOOKS):
+        literal = sql.format(owners="'one', 'other'").replace("?1", "'2030'")
+        steps = [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {literal}")]
+        tables = [step for step in steps if "run_live" in step]
+        assert tables, sql
+        assert all(re.search("USING (COVERING )?INDEX run_live_", step) for step in tables), steps
+    connection.close()

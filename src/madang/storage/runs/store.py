@@ -41,7 +41,7 @@ MAX_CANDIDATES = 64
 MAX_ERROR_CHARS = 2000
 
 # One step for each owner, however many runs it has: DISTINCT would read them all.
-_OWNERS = """
+FIND_OWNERS = """
 WITH RECURSIVE owners (owner) AS (
   SELECT min(owner) FROM run_live WHERE owner <> ''
   UNION ALL
@@ -49,9 +49,10 @@ WITH RECURSIVE owners (owner) AS (
   WHERE owners.owner IS NOT NULL
 ) SELECT owner FROM owners WHERE owner IS NOT NULL
 """
-_OWNED = "SELECT user_id, run_no, owner FROM run_live WHERE owner <> '' AND owner IN ({owners})"
-_NUDGED = "SELECT user_id, run_no, owner FROM run_live WHERE nudged = 1 AND owner = ''"
-_DUE = "SELECT user_id, run_no, owner FROM run_live WHERE owner = '' AND wake_at IS NOT NULL AND wake_at <= ?1"
+FIND_OWNED = "SELECT user_id, run_no, owner FROM run_live WHERE owner <> '' AND owner IN ({owners})"
+FIND_NUDGED = "SELECT user_id, run_no, owner FROM run_live WHERE nudged = 1 AND owner = ''"
+FIND_DUE = "SELECT user_id, run_no, owner FROM run_live WHERE owner = '' AND wake_at IS NOT NULL AND wake_at <= ?1"
+LOOKS = (FIND_OWNED, FIND_NUDGED, FIND_DUE)
 
 
 class RunStore:
@@ -236,11 +237,11 @@ class RunStore:
 
         Nothing is lost by not looking: what is to be found stays to be found. It is about all users.
         """
-        owners = [row[0] for row in await self._database.find(_OWNERS)]
+        owners = [row[0] for row in await self._database.find(FIND_OWNERS)]
         dead = sorted(await self._liveness.find_dead(owners))[:MAX_CANDIDATES]
-        queries = [_NUDGED, _DUE]
+        queries = [FIND_NUDGED, FIND_DUE]
         if dead:
-            queries.append(_OWNED.format(owners=", ".join(f"?{number}" for number in range(2, len(dead) + 2))))
+            queries.append(FIND_OWNED.format(owners=", ".join(f"?{number}" for number in range(2, len(dead) + 2))))
         each = (f"SELECT * FROM ({sql} LIMIT {MAX_CANDIDATES}) AS part" for sql in queries)
         rows = await self._database.find(" UNION ALL ".join(each), timestamp(), *dead)
         candidates = [Candidate(*row) for row in dict.fromkeys(rows)]

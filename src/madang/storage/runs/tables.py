@@ -10,7 +10,7 @@ from madang.storage.database import MigrationSet, private_rows
 _FLUSH_DELTAS = """
 CREATE FUNCTION flush_deltas(
   users TEXT[], runs BIGINT[], epochs BIGINT[], messages BIGINT[], places BIGINT[], texts TEXT[]
-) RETURNS TABLE (lost_user TEXT, lost_run BIGINT) LANGUAGE plpgsql SECURITY INVOKER AS $$
+) RETURNS TABLE (lost_user TEXT, lost_run BIGINT, lost_epoch BIGINT) LANGUAGE plpgsql SECURITY INVOKER AS $$
 BEGIN
   FOR i IN 1 .. coalesce(array_length(runs, 1), 0) LOOP
     PERFORM set_config('madang.user_id', users[i], true);
@@ -24,6 +24,7 @@ BEGIN
     ELSE
       lost_user := users[i];
       lost_run := runs[i];
+      lost_epoch := epochs[i];
       RETURN NEXT;
     END IF;
   END LOOP;
