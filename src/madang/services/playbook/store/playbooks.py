@@ -32,7 +32,7 @@ from madang.services.playbook.store.pages import PageRequest, find_near_page, fi
 from madang.services.playbook.store.tables import MIGRATIONS
 from madang.storage.clock import timestamp
 from madang.storage.database import Database, Row, Transaction
-from madang.storage.pauses import PAUSE_MIGRATIONS
+from madang.storage.pauses import PauseStore
 from madang.storage.subscriptions import topic
 
 _STEPS = TypeAdapter(list[Step])
@@ -52,7 +52,7 @@ class PlaybookStore:
         self._database = database
 
     async def open(self) -> None:
-        await self._database.prepare(PAUSE_MIGRATIONS)
+        await PauseStore(self._database).open()
         await self._database.prepare(MIGRATIONS)
 
     async def add(self, call: Call, contents: Sequence[PlaybookContent]) -> list[Playbook]:

@@ -35,7 +35,7 @@ from madang.storage.database import Database, Row, Transaction
 from madang.storage.pauses import (
     PAUSE_COLUMN_COUNT,
     PAUSE_COLUMNS,
-    PAUSE_MIGRATIONS,
+    PauseStore,
     SettledStatus,
     check_relayed,
     open_pause,
@@ -86,7 +86,7 @@ class UiStore:
         self._database = database
 
     async def open(self) -> None:
-        await self._database.prepare(PAUSE_MIGRATIONS)
+        await PauseStore(self._database).open()
         await self._database.prepare(MIGRATIONS)
 
     async def ask(
