@@ -8,6 +8,7 @@ import sys
 from collections.abc import Awaitable, Callable
 
 from benchmarks import (
+    contexts,
     exports,
     files,
     http,
@@ -45,6 +46,7 @@ BENCHMARKS: dict[str, Callable[[Effort], Awaitable[list[Finding]]]] = {
     "passages": passages.speed,
     "ui": ui.calls,
     "exports": exports.exports,
+    "contexts": contexts.contexts,
 }
 
 

@@ -8,11 +8,13 @@ import random
 import shutil
 import time
 import unicodedata
+from contextlib import aclosing
 from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from anyio import fail_after
 
 from madang.core.calls import Call
 from madang.core.errors import Unavailable
@@ -23,6 +25,7 @@ from madang.services.workspace.engine import known_folders, snapshots
 from madang.services.workspace.engine.files import FileEngine
 from madang.storage.folders import Folders
 from madang.storage.subscriptions import topic
+from tests.asking import open_asker
 
 CALL = Call(AssistantId("a"), SessionId("s"))
 
@@ -219,6 +222,24 @@ def test_what_another_process_changed_is_known_from_its_notice(
 
     recent = look(engine)
     assert (recent.files, paths(recent)[0]) == (30, "25/새 파일.txt")
+
+
+async def test_a_watcher_is_not_told_of_a_file_that_another_process_deleted(tmp_path: Path, small_budget: None) -> None:
+    async with open_asker(tmp_path / "madang.db") as here, open_asker(tmp_path / "madang.db") as there:
+        for number in range(12):
+            there.keep_file(f"{number:02}/old.txt")
+        async with aclosing(here.provider.watch_contexts(here.call)) as states:
+            with fail_after(60):
+                first = (await anext(states))["workspace"].structured_state
+                await there.done("delete_file", path="03/old.txt")
+                second = (await anext(states))["workspace"].structured_state
+                await there.done("move_file", source="04", target="05/moved")
+                third = (await anext(states))["workspace"].structured_state
+
+    assert [state.model_dump()["files"] for state in (first, second, third)] == [12, 11, 11]
+    assert "03/old.txt" not in {row["path"] for row in second.model_dump()["newest"]}
+    assert "04/old.txt" not in {row["path"] for row in third.model_dump()["newest"]}
+    assert "05/moved/old.txt" in {row["path"] for row in third.model_dump()["newest"]}
 
 
 def test_after_a_notice_without_paths_every_folder_is_listed(

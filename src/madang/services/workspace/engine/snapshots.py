@@ -46,7 +46,7 @@ MAX_SNAPSHOT_FILES = 50_000
 MAX_CACHED_FILES = 100_000
 """Files of all snapshots, some 300 bytes each; the session that was looked at longest ago goes first."""
 MAX_CACHED_SNAPSHOTS = 64
-MAX_CHECKED_FOLDERS = 200
+MAX_CHECKED_FOLDERS = 100
 """In one look, beside those that are told."""
 MAX_CHECKED_FILES = 100
 """In one look, beside those that are told. A workspace with no more is checked whole each time."""
