@@ -10,8 +10,10 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from pathlib import Path
+from typing import Any
 
 import anyio
+import asyncpg
 import pytest
 from anyio.lowlevel import checkpoint
 
@@ -22,7 +24,7 @@ from madang.storage.liveness import FileLiveness, Liveness, SingleProcess
 from madang.storage.locks import try_lock
 from madang.storage.postgresql import liveness as server_liveness
 from madang.storage.postgresql.liveness import PROCESS_MIGRATIONS, ServerLiveness
-from tests.postgresql import database_in, url_in
+from tests.postgresql import Server, database_in, url_in
 from tests.storage.backends import BACK_ENDS, NUMBERS
 from tests.storage.children import child
 
@@ -230,4 +232,39 @@ async def test_after_a_change_of_server_nobody_is_dead_for_a_while(tmp_path: Pat
     # It was on this server, so nothing has to be waited for.
     assert await looking.find_dead([late]) == {late}
     await looking.close()
+    await database.close()
+
+
+async def test_a_server_that_crashes_takes_nobody_with_it(tmp_path: Path, postgresql: Server) -> None:
+    """Locks are gone with the server; owners are not. One that comes back late is waited for."""
+    database = database_in(tmp_path)
+    may_come_back = asyncio.Event()
+
+    async def connect_late() -> asyncpg.Connection[Any]:
+        await may_come_back.wait()
+        return await database._connect()
+
+    owner, other = database.new_liveness(), database.new_liveness()
+    assert isinstance(owner, ServerLiveness)
+    assert isinstance(other, ServerLiveness)
+    for one in (owner, other):
+        await one.open()
+    owner._connect = connect_late
+    first = other._connection
+
+    postgresql.stop("immediate")
+    assert await other.find_dead([owner.me]) == frozenset()
+    postgresql.start()
+    with anyio.fail_after(30):
+        while other._connection in (None, first):
+            await checkpoint()
+    assert await other.find_dead([owner.me, other.me, "another"]) == {"another"}
+
+    may_come_back.set()
+    with anyio.fail_after(30):
+        while owner._connection is None:
+            await checkpoint()
+    await owner.close()
+    assert await other.find_dead([owner.me]) == {owner.me}
+    await other.close()
     await database.close()
