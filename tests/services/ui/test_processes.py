@@ -27,10 +27,10 @@ PAGES: dict[str, Any] = {"extensions": {UI_EXTENSION: {"mimeTypes": [APP_MIME_TY
 class Served:
     """A stdio server as a client starts it, asked one thing after the other."""
 
-    def __init__(self, process: subprocess.Popen[str], capabilities: dict[str, Any]) -> None:
+    def __init__(self, process: subprocess.Popen[str], client: str, capabilities: dict[str, Any]) -> None:
         self.process = process
         self._last_id = 100
-        params = {**initialize_params("test"), "capabilities": capabilities}
+        params = {**initialize_params(client), "capabilities": capabilities}
         self._send({"jsonrpc": "2.0", "id": self._last_id, "method": "initialize", "params": params})
         self._answer(self._last_id)
         self._send({"jsonrpc": "2.0", "method": "notifications/initialized"})
@@ -66,13 +66,13 @@ def environment(request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, str
 
 
 @contextmanager
-def served(environment: dict[str, str], *, pages: bool = True) -> Iterator[Served]:
+def served(environment: dict[str, str], client: str = "test", *, pages: bool = True) -> Iterator[Served]:
     command = [sys.executable, "-m", "madang", "mcp"]
     with subprocess.Popen(
         command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:
         try:
-            yield Served(process, PAGES if pages else {})
+            yield Served(process, client, PAGES if pages else {})
         finally:
             process.kill()
 
@@ -109,7 +109,7 @@ def test_a_question_survives_its_process_and_the_answer_counts_once(
 
 
 def test_what_a_model_relays_answers_no_question_of_another_client(environment: dict[str, str]) -> None:
-    with served(environment) as one, served(environment, pages=False) as other:
+    with served(environment) as one, served(environment, "another", pages=False) as other:
         id = one.call("prompt_user", prompt="Name?", type="text")["messageId"]
         own_id = other.call("prompt_user", prompt="Colour?", type="text")["messageId"]
         refused = other.call("reply_prompt", messageId=id, answer="마당")
