@@ -126,5 +126,5 @@ async def test_a_model_gets_the_images_that_its_api_takes(api: ModelApi, field: 
 
 
 def test_a_text_for_a_model_names_images_that_it_does_not_see() -> None:
-    assert model_text(Reply("t", "s", "[t] Look", images=(DOT,))) == "[t] Look\n[image/png: not a text, left out]"
+    assert model_text(Reply("t", "s", "[t] Look", images=(DOT, DOT))) == "[t] Look\n[image/png: not a text, left out]"
     assert model_text(Reply("t", "s", "[t] Look", images=(DOT,)), {"image/png"}) == "[t] Look"

@@ -98,7 +98,7 @@ def model_text(response: object, seen: Container[str] = ()) -> str:
     """
     if isinstance(response, Reply):
         unseen = (image.mime_type for image in response.images if image.mime_type not in seen)
-        return "\n".join([response.text, *map(_left_out, unseen)])
+        return "\n".join([response.text, *map(_left_out, dict.fromkeys(unseen))])
     layers = _layers(response)
     content = _first(layers, "content")
     parts: list[str] = []
