@@ -59,6 +59,16 @@ async def test_a_service_that_is_not_ready_is_not_told(provider: Provider) -> No
     assert service.seen == []
 
 
+async def test_a_service_that_is_opened_later_is_told_where_the_person_is(provider: Provider) -> None:
+    service = Switching("asleep")
+    provider.register(service)
+    await provider.switch_context(HERE)
+
+    await provider.open_all()
+
+    assert service.seen == [HERE]
+
+
 async def test_one_failing_service_breaks_no_other(provider: Provider, caplog: pytest.LogCaptureFixture) -> None:
     services = [Switching("one"), Switching("two", fails=True), Switching("three")]
     for service in services:

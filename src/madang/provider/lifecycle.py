@@ -7,7 +7,7 @@ import logging
 
 from madang.core.errors import MadangError, Unavailable
 from madang.core.phrases import say
-from madang.core.service import Service, ServiceStatus
+from madang.core.service import ActiveSession, Service, ServiceStatus
 from madang.core.texts import one_line
 from madang.provider.hooks import abandon, bounded
 
@@ -25,6 +25,7 @@ class Lifecycle:
         self._status: dict[str, ServiceStatus] = {}
         self._opened: list[Service] = []
         self._loading: dict[str, asyncio.Task[None]] = {}
+        self._active: ActiveSession | None = None
 
     @property
     def status(self) -> dict[str, ServiceStatus]:
@@ -102,6 +103,17 @@ class Lifecycle:
             task.add_done_callback(_retrieve)
         return task
 
+    async def switch_context(self, active: ActiveSession | None) -> None:
+        """Tell the open services where the person is, and those that are opened later when they are."""
+        self._active = active
+        await asyncio.gather(*(self._switch(service, active) for service in self._opened))
+
+    async def _switch(self, service: Service, active: ActiveSession | None) -> None:
+        try:
+            await bounded(service.switch_context(active), self._hook_limit_s)
+        except Exception:
+            logger.exception("switch_context failed for %s", service.metadata.name)
+
     async def _load(self, service: Service) -> None:
         name = service.metadata.name
         self._status[name] = ServiceStatus("loading", "is being opened")
@@ -118,6 +130,8 @@ class Lifecycle:
                 hint=error.hint if isinstance(error, MadangError) else None,
             ) from error
         else:
+            if self._active is not None:
+                await self._switch(service, self._active)
             self._status[name] = ServiceStatus("ready", "since its first use")
             self._opened.append(service)
         finally:

@@ -189,15 +189,11 @@ class Provider:
         return UnknownTool(message, hint=did_you_mean(name.rpartition("__")[2], names))
 
     async def switch_context(self, active: ActiveSession | None) -> None:
-        """Tell every ready service which session the person is in; a failure is logged and affects no other service."""
-        ready = [service for service in self._registry if self._lifecycle.state(service) == "ready"]
-        switches = (bounded(service.switch_context(active), self._hook_limit_s) for service in ready)
-        outcomes = await asyncio.gather(*switches, return_exceptions=True)
-        for service, outcome in zip(ready, outcomes, strict=True):
-            if isinstance(outcome, asyncio.CancelledError):
-                raise outcome
-            if isinstance(outcome, BaseException):
-                logger.error("switch_context failed for %s", service.metadata.name, exc_info=outcome)
+        """Tell every ready service which session the person is in, and one that is opened later when it is.
+
+        A failure is logged and affects no other service.
+        """
+        await self._lifecycle.switch_context(active)
 
     async def service_contexts(self, call: Call) -> dict[str, ServiceContext]:
         """Return each service's context in this call's session; one that fails gets a text that says so."""
