@@ -242,7 +242,7 @@ async def test_selecting_gives_instructions_to_proceed(asker: Asker) -> None:
         "\n"
         "You may now proceed with execution: call 'add_todo' for the first step now, without asking the person."
     )
-    assert reply.data == {"playbook": playbook, "by": "", "next": reply.text[reply.text.index("Instructions:") :]}
+    assert reply.data == {"playbook": playbook, "next": reply.text[reply.text.index("Instructions:") :]}
     assert (reply.page, reply.pause) == (None, None)
 
 

@@ -658,7 +658,6 @@ person).\
         "resumeInstruction": "Print page 1",
         "status": "waiting",
         "elapsedS": 0.0,
-        "by": "",
         "pause": {"kind": "wait", "id": id, "status": "waiting", "expiresAt": waiting.data["pause"]["expiresAt"]},
         "next": (
             f"Later, when the person has acted: 'get_prompt' with messageId {id} tells whether they said to continue.\n"

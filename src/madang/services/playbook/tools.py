@@ -85,7 +85,7 @@ class PlaybookTools:
     async def show_playbooks(
         self, call: Call, page: PageNumber = 1, page_size: PageSize = ALL
     ) -> ToolResult[listings.PlaybookListing]:
-        """Let the person choose a playbook, on a page where the client shows one, and pause until they have chosen."""
+        """Let the person choose a playbook. Pauses: end your turn."""
         listed = await self._store.list_page(call, PageRequest(page, page_size))
         check_page(page, listed, listings.PLAYBOOKS, "show_playbooks")
         if listed.total_items == 0:
@@ -118,8 +118,7 @@ class PlaybookTools:
     async def select_playbook(
         self, call: Call, id: PlaybookId, pause_id: PauseId = ""
     ) -> ToolResult[playbooks.PlaybookSelected]:
-        """Select a playbook for execution: returns its steps and how to proceed, and records the run. pauseId names
-        the choice that this answers; without it, your own."""
+        """Select a playbook for execution: returns its steps and how to proceed."""
         return playbooks.playbook_selected(*await self._store.select(call, id, pause_id))
 
     @tool(effect="write")

@@ -79,7 +79,7 @@ class UiTools:
         placeholder: Placeholder = "",
         timeout_s: TimeoutS = DEFAULT_TIMEOUT_S,
     ) -> ToolResult[questions.QuestionAsked]:
-        """Ask the person a question: free text, one of options, or several. Pauses: end your turn after it."""
+        """Ask the person a question: free text, one of options, or several. Pauses: end your turn."""
         problem = check_options(type, options or [])
         if problem:
             raise questions.wrong_options(problem)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
+
+from pydantic import Field
 
 from madang.core.documents import Document
 from madang.core.errors import OutOfRange
@@ -26,10 +29,10 @@ class PlaybookDetails(Document):
 
 
 class PlaybookSelected(Document):
-    """A selected playbook; `by` is empty if that answered no choice."""
+    """A selected playbook; without `by` if that answered no choice."""
 
     playbook: Playbook
-    by: SettledBy
+    by: SettledBy = Field("", exclude_if=operator.not_)
 
 
 class ChoiceEnded(Document):

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import Literal
+
+from pydantic import Field
 
 from madang.core.documents import Document
 from madang.core.pauses import SettledBy
@@ -43,7 +46,7 @@ class InboxEntry(Document):
     created_at: str
     expires_at: str
     settled_at: str
-    by: SettledBy
+    by: SettledBy = Field("", exclude_if=operator.not_)
 
 
 class InboxList(Document):

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import operator
+
+from pydantic import Field
+
 from madang.core.documents import Document
 from madang.core.errors import Expired
 from madang.core.pauses import SettledBy
@@ -29,7 +33,7 @@ class WaitState(Document):
     resume_instruction: str
     status: str
     elapsed_s: float
-    by: SettledBy
+    by: SettledBy = Field("", exclude_if=operator.not_)
 
 
 def wait_started(wait: Wait) -> ToolResult[WaitState]:
