@@ -141,9 +141,12 @@ class UiStore:
         now = timestamp()
         condition = {"pending": _IS_PENDING, "expired": _HAS_EXPIRED}.get(status, _HAS_STATUS)
         parameters = *_owner(call), status if condition is _HAS_STATUS else now
+        # What is pending is in this order in its index. For the others SQLite would walk all pauses of the user by
+        # their ids, to save itself the sorting of a session's.
+        order = "pause.id" if status == "pending" else "pause.id || ''"
 
         async def work(tx: Transaction) -> tuple[list[Row], int]:
-            sql = f"{_SELECT} AND {condition} ORDER BY pause.id DESC LIMIT {MAX_LISTED_ITEMS}"
+            sql = f"{_SELECT} AND {condition} ORDER BY {order} DESC LIMIT {MAX_LISTED_ITEMS}"
             rows = await tx.all(sql, *parameters)
             if len(rows) < MAX_LISTED_ITEMS:
                 return rows, len(rows)
