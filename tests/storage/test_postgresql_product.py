@@ -6,6 +6,7 @@ import re
 import sys
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
@@ -15,7 +16,9 @@ from madang.core.errors import SetupError
 from madang.core.results import Reply
 from madang.settings import Settings, read_settings
 from madang.storage.postgresql.address import parse_database_url
+from madang.storage.postgresql.database import PostgresDatabase
 from tests.postgresql import database_in, server, url_in
+from tests.storage.backends import NUMBERS
 
 STEP = {"description": "Boil water", "action": {"toolName": "kettle"}}
 
@@ -156,7 +159,33 @@ def test_the_option_wins_over_the_variable_and_neither_is_shown(tmp_path: Path) 
 def test_a_url_is_taken_apart_without_losing_anything(url: str, given: str, place: str) -> None:
     address = parse_database_url(url)
 
-    assert (address.url, address.place) == (given, place)
+    assert (address.url, address.place, address.direct_url) == (given, place, given)
+
+
+@pytest.mark.parametrize(
+    ("url", "direct_url"),
+    [
+        ("postgresql://ann:pw@pool:6432/m?direct=db.example:5433", "postgresql://ann:pw@/m?host=db.example&port=5433"),
+        ("postgresql://ann@pool/m?sslmode=require&direct=db", "postgresql://ann@/m?sslmode=require&host=db"),
+        ("postgresql:///m?host=/run/pool&port=6432&direct=/run/pg", "postgresql:///m?host=%2Frun%2Fpg"),
+    ],
+)
+def test_the_server_behind_a_pooler_has_an_address_of_its_own(url: str, direct_url: str) -> None:
+    address = parse_database_url(url)
+
+    assert address.direct_url == direct_url
+    assert "direct" not in address.url
+
+
+async def test_locks_and_notices_go_to_the_server_itself(tmp_path: Path) -> None:
+    parts = urlsplit(url_in(tmp_path))
+    folder = dict(parse_qsl(parts.query))["host"]
+    database = PostgresDatabase(parse_database_url(f"postgresql://madang@127.0.0.1:1{parts.path}?direct={folder}"))
+
+    assert "ms away" in await database.describe()
+    with pytest.raises(SetupError):
+        await database.prepare(NUMBERS)
+    await database.close()
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+from urllib.parse import SplitResult, parse_qsl, urlencode, urlsplit
 
 from madang.core.errors import SetupError
 from madang.core.phrases import say
@@ -21,6 +21,8 @@ class ServerAddress:
     """What asyncpg is given: without the parameters that are ours."""
     place: str
     """Database and host, for messages: no user, no password."""
+    direct_url: str = field(repr=False)
+    """The server itself, where `url` leads to a pooler; else the same. Locks and notices of a connection need it."""
     pool_size: int = POOL_SIZE
     statement_cache_size: int = STATEMENT_CACHE_SIZE
 
@@ -37,6 +39,7 @@ def parse_database_url(url: str) -> ServerAddress:
         parameters = dict(parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query)))
         pool_size = int(parameters.pop("pool_size", POOL_SIZE))
         statement_cache_size = int(parameters.pop("statement_cache_size", STATEMENT_CACHE_SIZE))
+        direct = parameters.pop("direct", "")
         is_one = parts.scheme in SCHEMES and pool_size >= 1 and statement_cache_size >= 0 and not parts.fragment
     except ValueError:
         is_one = False
@@ -47,9 +50,22 @@ def parse_database_url(url: str) -> ServerAddress:
         )
     host = parameters.get("host") or (parts.hostname or "localhost")
     place = f"{parts.path.strip('/') or parameters.get('dbname', '')}@{host}"
+    asked_url = _url(parts, parameters)
+    direct_url = _direct_url(parts, parameters, direct) if direct else asked_url
+    return ServerAddress(asked_url, place.lstrip("@"), direct_url, pool_size, statement_cache_size)
+
+
+def _direct_url(parts: SplitResult, parameters: dict[str, str], host: str) -> str:
+    """Return the URL with another host, `name:port` or the folder of a socket."""
+    user, at, _ = parts.netloc.rpartition("@")
+    name, _, port = host.rpartition(":")
+    others = {key: value for key, value in parameters.items() if key not in ("host", "port")}
+    # As parameters: a folder cannot stand before the path. A host there would come before them.
+    others |= {"host": name, "port": port} if name and port.isdecimal() else {"host": host}
+    return _url(parts._replace(netloc=user + at), others)
+
+
+def _url(parts: SplitResult, parameters: dict[str, str]) -> str:
     # Made from its parts: urlunsplit would turn the empty host of "postgresql:///name" into none at all.
-    base = urlunsplit((parts.scheme, parts.netloc, parts.path, "", ""))
-    if not parts.netloc:
-        base = f"{parts.scheme}://{parts.path}"
     query = f"?{urlencode(parameters)}" if parameters else ""
-    return ServerAddress(base + query, place.lstrip("@"), pool_size, statement_cache_size)
+    return f"{parts.scheme}://{parts.netloc}{parts.path}{query}"

@@ -229,8 +229,9 @@ class PostgresDatabase:
         return pool
 
     async def _connect(self) -> asyncpg.Connection[Any]:
+        """Return a connection to the server itself, for what belongs to one connection as long as it lives."""
         return await asyncpg.connect(
-            self._address.url,
+            self._address.direct_url,
             timeout=CONNECT_S,
             command_timeout=STATEMENT_S,
             statement_cache_size=self._address.statement_cache_size,
