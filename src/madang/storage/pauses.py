@@ -90,7 +90,7 @@ async def open_pause(
     `expires_at` is empty for one that never expires, and `opened_at` is now unless it is given.
 
     Raises:
-        Conflict: the operation has opened one with another tool.
+        Conflict: the operation has opened one with another tool, or the run that asks is over.
     """
     if call.operation_id:
         row = await tx.one(
@@ -104,6 +104,8 @@ async def open_pause(
             if (earlier.service, earlier.tool) != (service, tool):
                 raise _operation_reused(call, earlier)
             return earlier, False
+    if call.run_id:
+        await _check_run(tx, call)
     await _delete_old_pauses(tx, call.user_id)
     pause = PauseRecord(
         id=id,
@@ -362,6 +364,21 @@ async def _settle(tx: Transaction, condition: str, *parameters: object) -> list[
         if pause.run_id:
             await _nudge(tx, user_id, pause)
     return settled
+
+
+async def _check_run(tx: Transaction, call: Call) -> None:
+    """Refuse what a run asks after it ended: nobody would withdraw it.
+
+    The row is written, though nothing in it changes: of this and an end at the same moment, one comes first.
+    """
+    key = (call.user_id, call.run_id)
+    row = await tx.one("SELECT no FROM run WHERE user_id = ?1 AND id = ?2", *key)
+    if row is not None and not await tx.run(
+        "UPDATE run_live SET nudged = nudged WHERE user_id = ?1 AND run_no = ?2", call.user_id, row[0]
+    ):
+        raise Conflict(
+            say("The run {id} is over.", id=call.run_id), hint=say("Stop: nothing that it asks is answered.")
+        )
 
 
 async def _nudge(tx: Transaction, user_id: UserId, pause: PauseRecord) -> None:

@@ -240,6 +240,29 @@ async def test_a_run_that_is_cancelled_withdraws_what_it_asked(owners: list[Owne
     assert await new.kinds(run) == ["started", "waiting", "cancelled"]
 
 
+async def test_a_run_that_is_over_asks_nothing_more(owners: list[Owner]) -> None:
+    """Its owner may not have heard of the end yet."""
+    old, new = owners
+    run = await old.start()
+    asked = await old.ask(run)
+    await new.store.cancel(run.user_id, run.id)
+
+    assert await old.ask(run) == asked
+    with pytest.raises(Conflict, match=f"The run {run.id} is over"):
+        await old.ask(run, 1)
+
+
+async def test_a_question_at_the_moment_of_the_end_is_withdrawn_or_refused(owners: list[Owner]) -> None:
+    old, new = owners
+    runs = [await old.start(f"session-{number}") for number in range(20)]
+    ends = (new.store.cancel(run.user_id, run.id) for run in runs)
+    asks = (old.ask(run, number) for run in runs for number in range(2))
+    outcomes = await asyncio.gather(*ends, *asks, return_exceptions=True)
+
+    assert {type(outcome) for outcome in outcomes} <= {Run, str, Conflict}
+    assert await PauseStore(new.database).list_open(CALL.user_id, 100) == []
+
+
 async def test_a_run_waits_only_for_its_own(owners: list[Owner]) -> None:
     owner, _ = owners
     run, other = await owner.start(), await owner.start("tuesday")
