@@ -109,6 +109,12 @@ HOSTILE = {
     "unknown tool": call(5, "no_such_tool", {}),
     "arguments are a list": call(5, "add_todo", [1]),
     "id is null": b'{"jsonrpc":"2.0","id":null,"method":"ping"}',
+    "id is true": b'{"jsonrpc":"2.0","id":true,"method":"ping"}',
+    "params are a list": b'{"jsonrpc":"2.0","id":5,"method":"tools/call","params":[1]}',
+    "batch": b'[{"jsonrpc":"2.0","id":5,"method":"ping"}]',
+    "plain text": b"hello\x1b[2J",
+    "UTF-16": '{"jsonrpc":"2.0","id":5,"method":"ping"}'.encode("utf-16-le"),
+    "byte order mark": b'\xef\xbb\xbf{"jsonrpc":"2.0","id":5,"method":"ping"}',
     "carriage returns": b'{"jsonrpc":"2.0","id":5,"method":"ping"}\r\r',
 }
 
@@ -118,12 +124,52 @@ def test_t37_a_hostile_line_is_survived_and_changes_nothing(server: Server, kind
     server.tell(HOSTILE[kind])
     number = 1000 + list(HOSTILE).index(kind)
 
+    before = len(server.messages)
+
     state = server.ask(call(number, "get_current_state", {}), number)
 
+    answers = [message for message in server.messages[before:] if message.get("id", 0) in (5, None)]
+    assert len(answers) == (kind != "blank"), "a line that is answered by nothing keeps a client waiting"
     assert state["result"]["structuredContent"]["todos"] == []
     for message in server.messages:
         assert "Traceback" not in json.dumps(message)
         assert "Internal error" not in json.dumps(message)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_a_line_that_is_too_long_is_not_held_in_memory(tmp_path: Path) -> None:
+    server = Server(tmp_path)
+    before = peak_memory_bytes(server.process.pid)
+    assert server.process.stdin is not None
+    server.process.stdin.write(b'{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"')
+    for _ in range(150):
+        server.process.stdin.write(b"x" * 1_000_000)
+
+    answer = server.ask(b'"}}', 5)
+
+    assert "was not read" in answer["error"]["message"]
+    # The line is dropped at its 41st MiB; to grow to that, a buffer is copied once.
+    assert peak_memory_bytes(server.process.pid) - before < 110_000_000
+    server.ask(call(6, "get_current_state", {}), 6)
+    assert server.end() == 0
+
+
+def peak_memory_bytes(pid: int) -> int:
+    status = Path(f"/proc/{pid}/status").read_text()
+    return int(next(line for line in status.splitlines() if line.startswith("VmHWM")).split()[1]) * 1024
+
+
+def test_a_flood_of_bad_lines_is_answered_line_by_line(tmp_path: Path) -> None:
+    server = Server(tmp_path)
+    threading.Thread(target=server.tell, args=[b"{"] * 20_000).start()
+    assert server.process.stdout is not None
+
+    for _ in range(20_000):
+        assert json.loads(server.process.stdout.readline())["error"]["code"] == -32700
+
+    server.ask(call(6, "get_current_state", {}), 6)
+    assert server.end() == 0
+    assert "Traceback" not in server.errors.read_text()
 
 
 def test_a_client_that_goes_away_without_reading_ends_the_server(tmp_path: Path) -> None:

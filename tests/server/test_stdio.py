@@ -9,7 +9,7 @@ import threading
 import anyio
 import pytest
 from mcp.shared.message import SessionMessage
-from mcp_types import INVALID_REQUEST, PARSE_ERROR, JSONRPCError, JSONRPCNotification, JSONRPCRequest
+from mcp_types import INVALID_REQUEST, PARSE_ERROR, ErrorData, JSONRPCError, JSONRPCNotification, JSONRPCRequest
 
 from madang.server.stdio import MAX_QUEUED_MESSAGES, PendingRequests, StdinReader, StdoutWriter
 
@@ -22,25 +22,51 @@ async def _answers_nothing(_: SessionMessage) -> None:
     raise AssertionError("every line was a message")
 
 
+REQUEST = b'{"jsonrpc":"2.0","id":7,"method":"tools/call","params":'
+
+
 @pytest.mark.parametrize(
-    ("line", "id", "code"),
+    ("line", "id", "code", "reason"),
     [
-        (b"\xff{", None, PARSE_ERROR),
-        (b"{", None, PARSE_ERROR),
-        (b'{"id":' + b"1" * 5000 + b"}", None, PARSE_ERROR),
-        (b"[" * 100_000, None, PARSE_ERROR),
-        (b"5", None, INVALID_REQUEST),
-        (b"[]", None, INVALID_REQUEST),
-        (b'[{"jsonrpc":"2.0","id":1,"method":"ping"}]', None, INVALID_REQUEST),
-        (b'{"jsonrpc":"2.0","id":7,"method":5}', 7, INVALID_REQUEST),
-        (b'{"jsonrpc":"1.0","id":"a","method":"ping"}', "a", INVALID_REQUEST),
-        (b'{"jsonrpc":"2.0","id":true,"method":"ping","params":[]}', None, INVALID_REQUEST),
-        (b'{"jsonrpc":"2.0","id":7,"result":5}', None, INVALID_REQUEST),
+        (b"\xff{", None, PARSE_ERROR, "byte 1 is not UTF-8"),
+        (b"{", None, PARSE_ERROR, "EOF"),
+        (b"plain text", None, PARSE_ERROR, "expected value"),
+        (b"\xff\xfe{\x00}\x00", None, PARSE_ERROR, "not UTF-8"),
+        (b'{"id":' + b"1" * 5000 + b"}", None, PARSE_ERROR, "number out of range"),
+        (b"[" * 100_000, None, PARSE_ERROR, "recursion limit"),
+        (REQUEST + b'{"a":"\\ud83d"}}', 7, PARSE_ERROR, "half of a surrogate pair"),
+        (REQUEST + b'{"a":"\\udc00 \\ud83d\\ude00"}}', 7, PARSE_ERROR, "surrogate pair"),
+        (REQUEST + b'{"a":"\\u12"}}', 7, PARSE_ERROR, "invalid escape"),
+        (REQUEST + b'{"a":"\xed\xa0\xbd"}}', 7, PARSE_ERROR, "is not UTF-8"),
+        (REQUEST + b'{"a":"\x00"}}', 7, PARSE_ERROR, "control character"),
+        (REQUEST + b'{"a":' + b"1" * 5000 + b"}}", 7, PARSE_ERROR, "number out of range"),
+        (REQUEST + b'{"a":' * 100_000, 7, PARSE_ERROR, "recursion limit"),
+        (b'{"method":"ping","params":{"a":\xff},"jsonrpc":"2.0","id":"x"}', "x", PARSE_ERROR, "not UTF-8"),
+        (b'{"jsonrpc":"2.0","id":8,"result":{"a":\xff}}', None, PARSE_ERROR, "not UTF-8"),
+        (b'{"method":"ping","params":{"id":8},"a":\xff}', None, PARSE_ERROR, "not UTF-8"),
+        (
+            b'{"jsonrpc":"2.0","id":7,"method":"ping"}\r{"jsonrpc":"2.0","id":8,"method":"ping"}\r',
+            None,
+            PARSE_ERROR,
+            "trailing",
+        ),
+        (b"5", None, INVALID_REQUEST, "a JSON object"),
+        (b"[]", None, INVALID_REQUEST, "batches"),
+        (b'[{"jsonrpc":"2.0","id":1,"method":"ping"}]', None, INVALID_REQUEST, "batches"),
+        (b'{"jsonrpc":"2.0","id":7,"method":5}', 7, INVALID_REQUEST, "must be a string"),
+        (b'{"jsonrpc":"1.0","id":"a","method":"ping"}', "a", INVALID_REQUEST, '"jsonrpc": "2.0"'),
+        (REQUEST + b"[]}", 7, INVALID_REQUEST, "must be an object"),
+        (b'{"jsonrpc":"2.0","id":true,"method":"ping","params":[]}', None, INVALID_REQUEST, "must be an object"),
+        (b'{"jsonrpc":"2.0","id":null,"method":"ping"}', None, INVALID_REQUEST, "a string or an integer"),
+        (b'{"jsonrpc":"2.0","id":1.5,"method":"ping"}', None, INVALID_REQUEST, "a string or an integer"),
+        (b'{"jsonrpc":"2.0","id":true,"method":"ping"}', None, INVALID_REQUEST, "a string or an integer"),
+        (b'{"jsonrpc":"2.0","\\u0069d":{},"method":"ping"}', None, INVALID_REQUEST, "a string or an integer"),
+        (b'{"jsonrpc":"2.0","id":7,"result":5}', None, INVALID_REQUEST, "a result or an error"),
     ],
     ids=lambda value: str(value)[:40],
 )
 async def test_a_line_that_is_no_message_is_answered_and_the_next_one_still_arrives(
-    line: bytes, id: int | str | None, code: int
+    line: bytes, id: int | str | None, code: int, reason: str
 ) -> None:
     answers: list[SessionMessage] = []
 
@@ -59,8 +85,111 @@ async def test_a_line_that_is_no_message_is_answered_and_the_next_one_still_arri
     (answer,) = answers
     assert isinstance(answer.message, JSONRPCError)
     assert (answer.message.id, answer.message.error.code) == (id, code)
+    assert reason in answer.message.error.message
+    assert answer.message.error.message.isprintable()
+    assert answer.message.model_dump_json()
     assert [item.message for item in items] == [JSONRPCRequest(jsonrpc="2.0", id=1, method="ping")]
     os.close(stdin)
+
+
+async def test_a_line_that_is_too_long_is_skipped_without_being_kept_and_its_request_is_answered(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("madang.server.stdio.MAX_LINE_BYTES", 100_000)
+    answers: list[SessionMessage] = []
+
+    async def refuse(answer: SessionMessage) -> None:
+        answers.append(answer)
+
+    ping = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'
+    fits = ping + b" " * (100_000 - len(ping))
+    long = b"x" * 300_000
+    lines = [
+        fits,
+        fits + b" ",
+        b'{"method":"tools/call","params":{"a":"' + long + b'"},"jsonrpc":"2.0","id":"last"}',
+        b'{"jsonrpc":"2.0","id":9,"result":{"a":"' + long + b'"}}',
+        b'{"a":"' + long + b'","id":8}',
+        ping,
+        long,
+    ]
+
+    def write() -> None:
+        with os.fdopen(client, "wb") as file:
+            file.write(b"\n".join(lines))
+
+    stdin, client = os.pipe()
+    threading.Thread(target=write).start()
+    with anyio.fail_after(60):
+        items = [item async for item in StdinReader(stdin, PendingRequests(timeout_s=0), refuse)]
+
+    assert len(items) == 2
+    errors = [answer.message for answer in answers if isinstance(answer.message, JSONRPCError)]
+    assert [error.id for error in errors] == [1, "last", None, None, None]
+    assert all("was not read" in error.error.message for error in errors)
+    os.close(stdin)
+
+
+async def test_a_mark_of_the_byte_order_before_a_message_is_no_error() -> None:
+    stdin, client = os.pipe()
+    os.write(client, b'\xef\xbb\xbf{"jsonrpc":"2.0","id":1,"method":"ping"}\r\n')
+    os.close(client)
+
+    with anyio.fail_after(60):
+        items = [item async for item in StdinReader(stdin, PendingRequests(timeout_s=0), _answers_nothing)]
+
+    assert len(items) == 1
+    os.close(stdin)
+
+
+async def test_large_lines_are_not_read_ahead_of_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("madang.server.stdio.MAX_LINE_BYTES", 100_000)
+    line = b'{"jsonrpc":"2.0","method":"' + b"x" * 60_000 + b'"}\n'
+    written = 0
+
+    def write() -> None:
+        nonlocal written
+        with os.fdopen(client, "wb", buffering=0) as file:
+            for _ in range(20):
+                file.write(line)
+                written += 1
+
+    stdin, client = os.pipe()
+    thread = threading.Thread(target=write)
+    thread.start()
+    reader = StdinReader(stdin, PendingRequests(timeout_s=0), _answers_nothing)
+    with anyio.fail_after(60):
+        await reader.receive()
+        await anyio.to_thread.run_sync(thread.join, 0.5)
+        assert written < 10  # one is queued, one waits for room, the pipe and its buffer hold some
+        assert len([item async for item in reader]) == 19
+    os.close(stdin)
+
+
+async def test_the_end_of_input_waits_for_each_request_and_not_for_what_was_cancelled() -> None:
+    def request(id: int | str) -> JSONRPCRequest:
+        return JSONRPCRequest(jsonrpc="2.0", id=id, method="tools/call")
+
+    def answer(id: int | str | None) -> JSONRPCError:
+        return JSONRPCError(jsonrpc="2.0", id=id, error=ErrorData(code=1, message=""))
+
+    pending = PendingRequests(timeout_s=0.01)
+    drained = PendingRequests(timeout_s=3600)
+    for requests in (pending, drained):
+        for id in (1, 1, "2", 3):
+            requests.received(request(id))
+        cancelled = {"requestId": 2}
+        requests.received(JSONRPCNotification(jsonrpc="2.0", method="notifications/cancelled", params=cancelled))
+        requests.received(
+            JSONRPCNotification(jsonrpc="2.0", method="notifications/cancelled", params={"requestId": []})
+        )
+        for answered in (answer(None), answer(1), answer(3), answer(3), answer("other")):
+            requests.answered(answered)
+    drained.answered(answer("1"))
+
+    with anyio.fail_after(60):
+        await drained.drained()
+    assert not pending._is_empty.is_set()
 
 
 async def test_receiving_after_the_client_left_says_so_every_time() -> None:

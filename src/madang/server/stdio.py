@@ -9,33 +9,42 @@ descriptors as this one does (python-sdk#3117).
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import queue
 import sys
 import threading
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import Self
+from typing import BinaryIO, NamedTuple, Self
 
 import anyio
+from mcp.shared.dispatcher import coerce_request_id
+from mcp.shared.jsonrpc_dispatcher import cancelled_request_id_from_params
 from mcp.shared.message import SessionMessage
 from mcp_types import (
-    INVALID_REQUEST,
-    PARSE_ERROR,
-    ErrorData,
     JSONRPCError,
     JSONRPCMessage,
+    JSONRPCNotification,
     JSONRPCRequest,
     JSONRPCResponse,
+    RequestId,
     jsonrpc_message_adapter,
 )
+from pydantic import ValidationError
 
+from madang.core.limits import MAX_LINE_BYTES
+from madang.server.malformed import ID_SCAN_BYTES, malformed_answer, oversized_answer, unanswerable
 from madang.server.sdk import MessageStream
 
-DRAIN_TIMEOUT_S = 5.0
+DRAIN_TIMEOUT_S = 3.0
+"""So long an answer may take after the end of input; the process has 5 s to end, and closing takes the rest."""
+
 MAX_QUEUED_MESSAGES = 64
 """Backpressure: so many messages are read ahead of the server, and so many wait for a client that does not read."""
+
+SKIP_BYTES = 64 * 1024
+BOM = b"\xef\xbb\xbf"
 
 
 @contextmanager
@@ -83,26 +92,69 @@ class PendingRequests:
 
     def __init__(self, timeout_s: float = DRAIN_TIMEOUT_S) -> None:
         self._timeout_s = timeout_s
-        self._ids: set[int | str] = set()
+        self._counts: Counter[RequestId] = Counter()  # a client may use an id twice, and gets two answers
         self._is_empty = asyncio.Event()
         self._is_empty.set()
 
     def received(self, message: JSONRPCMessage) -> None:
         # A change stream is answered only when it is cancelled: waiting for it would take the whole timeout.
         if isinstance(message, JSONRPCRequest) and message.method != "subscriptions/listen":
-            self._ids.add(message.id)
+            self._counts[coerce_request_id(message.id)] += 1
             self._is_empty.clear()
+        elif isinstance(message, JSONRPCNotification) and message.method == "notifications/cancelled":
+            self._forget(cancelled_request_id_from_params(message.params))  # it is never answered
 
     def answered(self, message: JSONRPCMessage) -> None:
-        if isinstance(message, (JSONRPCResponse, JSONRPCError)) and message.id is not None:
-            self._ids.discard(message.id)
-            if not self._ids:
-                self._is_empty.set()
+        if isinstance(message, (JSONRPCResponse, JSONRPCError)):
+            self._forget(message.id)
+
+    def _forget(self, id: RequestId | None) -> None:
+        if id is None or not self._counts[key := coerce_request_id(id)]:
+            return
+        self._counts[key] -= 1
+        if not self._counts[key]:
+            del self._counts[key]
+        if not self._counts:
+            self._is_empty.set()
 
     async def drained(self) -> None:
         """Wait until all requests are answered, or for the timeout."""
         with suppress(TimeoutError):
             await asyncio.wait_for(self._is_empty.wait(), self._timeout_s)
+
+
+class _OversizedLine(NamedTuple):
+    """The two ends of a line that was skipped because it is too long."""
+
+    start: bytes
+    end: bytes
+
+
+_Line = bytes | _OversizedLine
+
+
+class _ReadAhead:
+    """Backpressure between the thread that reads and the event loop: by the number and the size of waiting lines."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._count = self._size_bytes = 0
+
+    def reserve(self, line: _Line) -> None:
+        """Wait until there is room for a line. One that is alone always has room."""
+        with self._changed:
+            while self._count >= MAX_QUEUED_MESSAGES or (
+                self._count and self._size_bytes + _size_bytes(line) > MAX_LINE_BYTES
+            ):
+                self._changed.wait()
+            self._count += 1
+            self._size_bytes += _size_bytes(line)
+
+    def release(self, line: _Line) -> None:
+        with self._changed:
+            self._count -= 1
+            self._size_bytes -= _size_bytes(line)
+            self._changed.notify()
 
 
 class StdinReader(MessageStream):
@@ -112,8 +164,8 @@ class StdinReader(MessageStream):
         self._pending = pending
         self._refuse = refuse
         self._loop = asyncio.get_running_loop()
-        self._lines: asyncio.Queue[bytes] = asyncio.Queue()
-        self._free_slots = threading.Semaphore(MAX_QUEUED_MESSAGES)
+        self._lines: asyncio.Queue[_Line] = asyncio.Queue()
+        self._read_ahead = _ReadAhead()
         threading.Thread(target=self._read, args=(fd,), name="madang-stdin", daemon=True).start()
 
     def __aiter__(self) -> Self:
@@ -121,14 +173,11 @@ class StdinReader(MessageStream):
 
     async def __anext__(self) -> SessionMessage:
         while line := await self._lines.get():
-            self._free_slots.release()
-            # As the SDK does: a byte that is not UTF-8 spoils one character and not the connection.
-            text = line.decode(errors="replace")
-            try:
-                message = jsonrpc_message_adapter.validate_json(text, by_name=False)
-            except ValueError:
-                if text.strip():
-                    await self._refuse(SessionMessage(_refusal(text)))
+            self._read_ahead.release(line)
+            message = _parse(line)
+            if isinstance(message, _Refused):
+                if message.answer is not None:
+                    await self._refuse(SessionMessage(message.answer))
                 continue
             self._pending.received(message)
             return SessionMessage(message)
@@ -145,10 +194,45 @@ class StdinReader(MessageStream):
     def _read(self, fd: int) -> None:
         with suppress(RuntimeError):  # the event loop is closed
             with suppress(OSError), open(fd, "rb", closefd=False) as file:
-                for line in file:
-                    self._free_slots.acquire()
+                while line := _read_line(file):
+                    self._read_ahead.reserve(line)
                     self._loop.call_soon_threadsafe(self._lines.put_nowait, line)
             self._loop.call_soon_threadsafe(self._lines.put_nowait, b"")
+
+
+class _Refused(NamedTuple):
+    """A line that is no message, with its answer; a blank one gets none."""
+
+    answer: JSONRPCError | None
+
+
+def _parse(line: _Line) -> JSONRPCMessage | _Refused:
+    if isinstance(line, _OversizedLine):
+        return _Refused(oversized_answer(*line))
+    line = line.removeprefix(BOM)  # some shells of Windows begin a pipe with it
+    try:
+        message = jsonrpc_message_adapter.validate_json(line, by_name=False)
+    except ValidationError as error:
+        return _Refused(malformed_answer(line, error) if line.strip() else None)
+    if isinstance(message, JSONRPCNotification) and (answer := unanswerable(line)):
+        return _Refused(answer)
+    return message
+
+
+def _read_line(file: BinaryIO) -> _Line:
+    """Read a line; of one that is too long only the ends are kept, so that it takes no memory."""
+    line = file.readline(MAX_LINE_BYTES + 1)
+    if len(line) <= MAX_LINE_BYTES or line.endswith(b"\n"):
+        return line
+    start, end = line[:ID_SCAN_BYTES], line[-ID_SCAN_BYTES:]
+    del line
+    while not end.endswith(b"\n") and (part := file.readline(SKIP_BYTES)):
+        end = (end + part)[-ID_SCAN_BYTES:]
+    return _OversizedLine(start, end)
+
+
+def _size_bytes(line: _Line) -> int:
+    return len(line) if isinstance(line, bytes) else 2 * ID_SCAN_BYTES
 
 
 class StdoutWriter(MessageStream):
@@ -193,18 +277,6 @@ class StdoutWriter(MessageStream):
             with suppress(OSError):
                 while unwritten:
                     unwritten = unwritten[os.write(fd, unwritten) :]
-
-
-def _refusal(text: str) -> JSONRPCError:
-    """Return the answer to a line that is no message: with the id of a request, if it has one that can be read."""
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        return JSONRPCError(jsonrpc="2.0", id=None, error=ErrorData(code=PARSE_ERROR, message="Parse error"))
-    # Without a method it may be an answer, whose id is one of ours.
-    id = value.get("id") if isinstance(value, dict) and "method" in value else None
-    error = ErrorData(code=INVALID_REQUEST, message="A line must be a single JSON-RPC message")
-    return JSONRPCError(jsonrpc="2.0", id=id if type(id) in (int, str) else None, error=error)
 
 
 def _resolve(future: asyncio.Future[None]) -> None:
