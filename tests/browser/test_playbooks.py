@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 from typing import Any
+from unittest.mock import ANY
 
 import pytest
 from anyio import Event
@@ -37,7 +38,8 @@ async def test_selecting_says_so_and_records_the_run(madang: ServedMadang) -> No
         await host.frame.get_by_role("button", name="Select: Goal number 2").click()
 
         await expect(host.frame.get_by_role("status")).to_have_text("Selected: Goal number 2")
-        assert host.calls == [("select_playbook", {"id": ids[1]})]
+        assert host.calls == [("select_playbook", {"id": ids[1], "pauseId": ANY})]
+        assert host.calls[0][1]["pauseId"]
         assert host.messages == []
 
     assert await madang.recorded_runs() == [ids[1]]
@@ -92,7 +94,7 @@ async def test_deleting_from_the_page_refreshes_the_list_and_stays_on_its_page(m
         await expect(host.frame.locator(".page-info")).to_have_text("Page 2 of 2 (4 total)")
         assert host.calls[1:] == [
             ("delete_playbook", {"id": ids[2]}),
-            ("get_playbook_page", {"page": 2, "pageSize": 2}),
+            ("get_playbook_page", {"page": 2, "pageSize": 2, "pauseId": ANY}),
         ]
 
     assert await madang.kept_goals() == ["Goal number 1", "Goal number 2", "Goal number 4", "Goal number 5"]
@@ -124,7 +126,10 @@ async def test_next_and_previous_keep_the_page_size(madang: ServedMadang) -> Non
         await host.frame.get_by_role("button", name="← Previous").click()
         await expect(host.frame.locator(".page-info")).to_have_text("Page 2 of 3 (25 total)")
 
-        assert host.calls == [("get_playbook_page", {"page": page, "pageSize": 10}) for page in (2, 3, 2)]
+        assert host.calls == [
+            ("get_playbook_page", {"page": page, "pageSize": 10, "pauseId": ANY}) for page in (2, 3, 2)
+        ]
+        assert len({arguments["pauseId"] for _, arguments in host.calls}) == 1
 
 
 async def test_hostile_goals_are_shown_as_text(madang: ServedMadang) -> None:
