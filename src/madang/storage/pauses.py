@@ -20,6 +20,7 @@ from madang.core.phrases import say
 from madang.core.results import PauseKind
 from madang.storage.clock import format_timestamp, parse_timestamp, timestamp
 from madang.storage.database import Database, MigrationSet, Row, Transaction, private_rows
+from madang.storage.runs.live import check_run, nudge_run
 from madang.storage.runs.tables import RUN_MIGRATIONS
 from madang.storage.sessions import SessionStore
 from madang.storage.subscriptions import topic
@@ -104,8 +105,7 @@ async def open_pause(
             if (earlier.service, earlier.tool) != (service, tool):
                 raise _operation_reused(call, earlier)
             return earlier, False
-    if call.run_id:
-        await _check_run(tx, call)
+    await check_run(tx, call)
     await _delete_old_pauses(tx, call.user_id)
     pause = PauseRecord(
         id=id,
@@ -361,39 +361,8 @@ async def _settle(tx: Transaction, condition: str, *parameters: object) -> list[
     settled = sorted((parse_pause(row, now) for row in rows), key=_by_id)
     for pause in settled:
         await tx.notify(pause_topic(user_id, pause.session_id, pause.id))
-        if pause.run_id:
-            await _nudge(tx, user_id, pause)
+        await nudge_run(tx, user_id, pause)  # here alone: every way to settle a pause comes through
     return settled
-
-
-async def _check_run(tx: Transaction, call: Call) -> None:
-    """Refuse what a run asks after it ended: nobody would withdraw it.
-
-    The row is written, though nothing in it changes: of this and an end at the same moment, one comes first.
-    """
-    key = (call.user_id, call.run_id)
-    row = await tx.one("SELECT no FROM run WHERE user_id = ?1 AND id = ?2", *key)
-    if row is not None and not await tx.run(
-        "UPDATE run_live SET nudged = nudged WHERE user_id = ?1 AND run_no = ?2", call.user_id, row[0]
-    ):
-        raise Conflict(
-            say("The run {id} is over.", id=call.run_id), hint=say("Stop: nothing that it asks is answered.")
-        )
-
-
-async def _nudge(tx: Transaction, user_id: UserId, pause: PauseRecord) -> None:
-    """Mark the run of a pause that was settled as having news, in the same transaction.
-
-    This is the one place for it: every way to settle a pause comes through here, and withdrawing too. Whether the run
-    can go on is found out by the process that claims it.
-    """
-    await tx.run(
-        "UPDATE run_live SET nudged = 1 "
-        "WHERE user_id = ?1 AND run_no IN (SELECT no FROM run WHERE user_id = ?1 AND id = ?2)",
-        user_id,
-        pause.run_id,
-    )
-    await tx.notify(topic("run", user_id, pause.session_id, pause.run_id))
 
 
 async def _set_awaited(

@@ -20,7 +20,7 @@ from madang.storage.database import Database, Transaction
 from madang.storage.events import EventLog, NewEvent
 from madang.storage.liveness import Liveness
 from madang.storage.pauses import PauseStore, await_pauses, clear_awaited, write_expired
-from madang.storage.runs.records import LIVE_STATES, SELECT_RUN, Candidate, LostRun, Run, RunState, parse_run
+from madang.storage.runs.records import LIVE_STATES, SELECT_RUN, Candidate, Run, RunState, parse_run
 from madang.storage.runs.rows import (
     clear,
     compare_and_set,
@@ -267,7 +267,7 @@ class RunStore:
             if run.state == "waiting" and find_open(pauses):
                 await postpone(tx, run, first_expiry(pauses))
                 return None
-            await tx.run(
+            count = await tx.run(
                 "UPDATE run SET state = 'running', epoch = epoch + 1, owner = ?4, wake_at = NULL, updated_at = ?5 "
                 "WHERE user_id = ?1 AND no = ?2 AND epoch = ?3",
                 run.user_id,
@@ -276,6 +276,8 @@ class RunStore:
                 self._liveness.me,
                 timestamp(),
             )
+            if not count:
+                return None
             settled = [await write_expired(tx, run.user_id, pause.id) or pause for pause in pauses]
             await set_live(tx, run, "running", owner=self._liveness.me)
             claimed = await find_run(tx, run.user_id, run.no)
@@ -310,6 +312,3 @@ class RunStore:
 
 def run_topic(run: Run) -> str:
     return topic("run", run.user_id, run.session_id, run.id)
-
-
-__all__ = ["Candidate", "LostRun", "Run", "RunStore", "run_topic"]
