@@ -19,7 +19,7 @@ from tests.crash.runs import CALL, STORIES, open_database
 from tests.crash.workers import Workers, workers
 from tests.postgresql import url_in
 
-RECOVERY_S = 10.0
+RECOVERY_S = 30.0
 """A ceiling against hangs; it is tenths of a second on a quiet machine."""
 WORDS = {
     "prompt_user": {"answered": "blue", "expired": "expired"},

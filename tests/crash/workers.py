@@ -20,7 +20,7 @@ from typing import Any
 from tests.crash.runs import Process, open_process, set_clock
 
 ROOT = Path(__file__).resolve().parents[2]
-TIMEOUT_S = 60
+TIMEOUT_S = 120
 
 
 class Worker:
