@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import unicodedata
 
 import pytest
 
-from madang.core.texts import block, one_line, visible_name
+from madang.core.texts import block, inert_json, one_line, terminal_text, visible_name
 
 EVERY_CHARACTER = [chr(code) for code in range(0x110000)]
 JOINERS = "\u200c\u200d"
@@ -61,3 +62,24 @@ def test_a_block_keeps_its_lines_behind_a_margin() -> None:
 
 def test_a_block_keeps_tabs_and_shows_what_a_terminal_obeys() -> None:
     assert block("a\tb\r\nc\rd\x1b[m\u2028\u202e", "") == "a\tb\nc\\u000dd\\u001b[m\\u2028\\u202e"
+
+
+def test_a_terminal_gets_no_control_but_tabs_and_line_feeds() -> None:
+    text = terminal_text("".join(EVERY_CHARACTER))
+
+    assert {c for c in text if unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp")} == {"\t", "\n"}
+    assert not [c for c in text if c in "\u200b\u200e\u200f\u2060\ufeff\U000e0041" or "\u202a" <= c <= "\u202e"]
+    assert terminal_text("a\r\nb\rc\x1b]8;;http://x\x07") == "a\nb\\u000dc\\u001b]8;;http://x\\u0007"
+    assert terminal_text("이사 👨\u200d👩\u200d👧") == "이사 👨\u200d👩\u200d👧"
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+def test_json_is_exact_and_has_no_controls(indent: int | None) -> None:
+    characters = [character for character in EVERY_CHARACTER if not "\ud800" < character <= "\udfff"]  # they would join
+    value = {"".join(characters): ["한글", "\x1b[2J\u202e", 1.5, None]}
+
+    text = inert_json(value, indent)
+
+    assert json.loads(text) == value
+    assert text.replace("\n", "").isprintable()
+    assert "한글" in text

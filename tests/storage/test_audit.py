@@ -224,14 +224,20 @@ async def test_rows_that_cannot_be_written_now_are_written_later(tmp_path: Path)
     await database.close()
 
 
-BAD_NAMES = {"half a surrogate pair": "\ud800", "NUL": "a\0b"}
+BAD_NAMES = {
+    "half a surrogate pair": ("\ud800", "\\ud800"),
+    "NUL": ("a\0b", "a\\u0000b"),
+    "a line and a terminal's control": ("a\n\x1b[2Jb", "a\\u000a\\u001b[2Jb"),
+    "C1": ("\x9b2J", "\\u009b2J"),
+    "direction": ("txt.\u202eexe", "txt.\\u202eexe"),
+    "line of its own": ("a\u2028b", "a\\u2028b"),
+    "nothing to see": ("a\u200bb", "a\\u200bb"),
+}
 
 
 @pytest.mark.parametrize("kind", BAD_NAMES)
-async def test_a_name_that_a_database_refuses_is_noted_without_what_it_refuses(
-    each_database: Database, kind: str
-) -> None:
-    name = BAD_NAMES[kind]
+async def test_a_row_holds_no_control_whatever_the_names_in_it_are(each_database: Database, kind: str) -> None:
+    name, visible = BAD_NAMES[kind]
     call = replace(CALL, assistant_id=AssistantId(name), session_id=SessionId(name), run_id=name, call_id=name)
     log = AuditLog(each_database)
     log.record(replace(ENTRY, call=call, tool=name, arguments={name: name}))
@@ -239,9 +245,19 @@ async def test_a_name_that_a_database_refuses_is_noted_without_what_it_refuses(
     await log.close()
 
     bad, good = await rows(each_database, "assistant_id, session_id, tool, run_id, call_id")
+    noted, _ = await rows(each_database, "arguments")
+    assert noted[0].isprintable()
+    assert json.loads(noted[0])
     assert good == ("helper", "monday", "add_todo", "run 1", "call 1")
-    assert len(set(bad)) == 1
-    assert bad[0] in ("?", "a\N{REPLACEMENT CHARACTER}b")
+    assert set(bad) == {visible}
+
+
+async def test_the_name_of_a_tool_that_there_is_not_is_bounded(database: SqliteDatabase) -> None:
+    log = AuditLog(database)
+    log.record(replace(ENTRY, tool="x" * 4_000_000))
+    await log.close()
+
+    assert len((await rows(database, "tool"))[0][0]) == 301
 
 
 class Unreadable(Mapping[str, Any]):

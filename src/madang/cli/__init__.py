@@ -11,6 +11,8 @@ from typing import NoReturn
 
 from madang import __version__
 from madang.cli import serve
+from madang.cli.logs import configure_logging, log_uncaught_errors
+from madang.cli.terminal import show_error
 from madang.core.errors import MadangError
 from madang.core.texts import one_line
 from madang.rendering.catalogue import translator
@@ -20,11 +22,14 @@ from madang.settings import ASK_CHOICES, UI_CHOICES, Settings, read_settings
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code: 0 done, 1 a tool or check failed, 2 wrong use or set-up."""
     _configure_streams()
+    if arguments is None:  # the process is ours
+        log_uncaught_errors()
     parser = _parser()
     options = parser.parse_args(arguments)
     if options.command is None:
         # Until there is a web host, plain `madang` starts what it will be built on.
         options = parser.parse_args(["mcp", "--http"])
+    configure_logging(is_verbose=options.verbose)
     locale = options.locale or os.environ.get("MADANG_LOCALE")
     try:
         settings = read_settings(
@@ -47,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except MadangError as error:
         translate = translator("ko" if locale == "ko" else "en")
         hint = f" {error.hint.render(translate)}" if error.hint else ""
-        print(f"madang: {error.message.render(translate)}{hint}", file=sys.stderr)
+        show_error(f"{error.message.render(translate)}{hint}")
         return 2
     except KeyboardInterrupt:
         return 130
@@ -120,7 +125,7 @@ def _parser() -> argparse.ArgumentParser:
 
     parser = _Parser(prog="madang", description="A workbench that a person and an agent share.")
     parser.add_argument("--version", action="version", version=f"madang {__version__}")
-    parser.set_defaults(command=None, ui=None, ask=None)
+    parser.set_defaults(command=None, ui=None, ask=None, verbose=False)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
 
     mcp = commands.add_parser("mcp", parents=[shared], help="serve MCP over stdio, or over HTTP")

@@ -14,6 +14,7 @@ from pathlib import Path
 import apsw
 
 from madang.app import open_madang
+from madang.cli.terminal import show
 from madang.core.calls import LOCALES
 from madang.core.errors import MadangError
 from madang.core.texts import one_line
@@ -44,10 +45,10 @@ async def _check(settings: Settings) -> int:
     failures = 0
     async for finding in _findings(settings):
         failures += bool(finding.remedy)
-        print(f"{'FAIL' if finding.remedy else 'ok  '}  {finding.subject}: {one_line(finding.result)}")
+        show(f"{'FAIL' if finding.remedy else 'ok  '}  {one_line(f'{finding.subject}: {finding.result}')}")
         if finding.remedy:
-            print(f"      {one_line(finding.remedy)}")
-    print(f"{failures} check(s) failed." if failures else "All checks passed.")
+            show(f"      {one_line(finding.remedy)}")
+    show(f"{failures} check(s) failed." if failures else "All checks passed.")
     return 1 if failures else 0
 
 

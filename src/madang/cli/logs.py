@@ -4,21 +4,34 @@ from __future__ import annotations
 
 import logging
 import sys
+import threading
+from types import TracebackType
 from typing import Any
 
-from madang.core.texts import block, one_line
+from madang.core.texts import one_line, terminal_text
 
 TRACEBACK_MARGIN = "    "
+MAX_RECORD_CHARS = 4_000
+
+logger = logging.getLogger("madang")
 
 
 class InertFormatter(logging.Formatter):
     """Writes each record on one line; a traceback follows with every line indented."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:
-        return one_line(super().formatMessage(record))
+        return one_line(super().formatMessage(record), MAX_RECORD_CHARS)
 
     def formatException(self, ei: Any) -> str:
-        return block(super().formatException(ei), TRACEBACK_MARGIN)
+        return _indented(super().formatException(ei))
+
+    def formatStack(self, stack_info: str) -> str:
+        return _indented(super().formatStack(stack_info))
+
+    def format(self, record: logging.LogRecord) -> str:
+        # A handler with another formatter may have left its own text in the record.
+        record.exc_text = None
+        return super().format(record)
 
 
 def configure_logging(*, is_verbose: bool) -> None:
@@ -28,3 +41,20 @@ def configure_logging(*, is_verbose: bool) -> None:
     logging.basicConfig(level=logging.INFO if is_verbose else logging.WARNING, handlers=[handler])
     # The SDK logs the ids of sessions, which are credentials: not even the person's own log needs them.
     logging.getLogger("mcp").setLevel(logging.WARNING)
+
+
+def log_uncaught_errors() -> None:
+    """Send what Python itself would write to standard error through the log: it may quote anything."""
+    logging.captureWarnings(True)
+    sys.excepthook = _log_uncaught
+    threading.excepthook = lambda error: _log_uncaught(error.exc_type, error.exc_value, error.exc_traceback)
+    sys.unraisablehook = lambda error: _log_uncaught(error.exc_type, error.exc_value, error.exc_traceback)
+
+
+def _log_uncaught(type_: type[BaseException], error: BaseException | None, traceback: TracebackType | None, /) -> None:
+    if not issubclass(type_, SystemExit):
+        logger.critical("Uncaught error", exc_info=(type_, error or type_(), traceback))
+
+
+def _indented(text: str) -> str:
+    return "\n".join(TRACEBACK_MARGIN + line for line in terminal_text(text).split("\n"))

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-from madang.cli.logs import configure_logging
+from madang.cli.terminal import show
 from madang.core.errors import SetupError
 from madang.core.phrases import say
 from madang.core.texts import one_line
@@ -26,7 +26,6 @@ LOCAL_HOSTS = ("127.0.0.1", "localhost", "::1")
 
 def mcp(options: argparse.Namespace, settings: Settings) -> int:
     """Serve until the client disconnects or the person stops the process."""
-    configure_logging(is_verbose=options.verbose)
     # SIGTERM shuts down in order, as Ctrl-C does. By default it would end the process at once, and so would uvicorn,
     # which raises it again when it has finished.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
@@ -107,10 +106,16 @@ async def _serve_http(settings: Settings, host: str, port: int) -> None:
                 madang.provider, madang.call("mcp-http"), settings.page_override, always_elicit=settings.ask == "elicit"
             )
             app = http_app(server.server, local_policy(token, host, port), madang.downloads)
-            print(how_to_connect(settings, host, port, token), flush=True)
+            show(how_to_connect(settings, host, port, token))
             # h11 by name: another parser, if one is installed, normalises the target before access control sees it.
             config = uvicorn.Config(
-                app, http="h11", ws="none", log_level="warning", access_log=False, server_header=False
+                app,
+                http="h11",
+                ws="none",
+                log_config=None,  # ours: uvicorn's own writes what clients send as it is
+                log_level="warning",
+                access_log=False,
+                server_header=False,
             )
             await uvicorn.Server(config).serve(sockets=sockets)
 

@@ -9,6 +9,7 @@ import sys
 from typing import Any
 
 from madang.app import open_madang
+from madang.cli.terminal import show, show_json
 from madang.core.errors import RequestError
 from madang.core.phrases import say
 from madang.core.results import Image
@@ -34,9 +35,9 @@ async def _call(settings: Settings, tool: str, arguments: dict[str, Any], *, as_
     async with open_madang(settings) as madang:
         reply = await madang.provider.execute_tool(madang.call("command"), tool, arguments)
     if as_json:
-        print(_printable_json(reply.data))
+        show_json(reply.data)
     else:
-        print("\n".join([reply.text, *map(_image_line, reply.images)]))
+        show("\n".join([reply.text, *map(_image_line, reply.images)]))
     return 1 if reply.is_error else 0
 
 
@@ -44,11 +45,11 @@ async def _listing(settings: Settings) -> int:
     async with open_madang(settings) as madang:
         tools = await madang.provider.available_tools(madang.call("command"))
     width = max((len(tool.name) for tool in tools), default=0)
-    print(f"{'TOOL':{width}}  EFFECT   FOR     TOKENS")
+    show(f"{'TOOL':{width}}  EFFECT   FOR     TOKENS")
     for tool in tools:
-        print(f"{tool.name:{width}}  {tool.effect:7}  {tool.audience:6}  {token_estimate(tool):6}")
+        show(f"{one_line(tool.name):{width}}  {tool.effect:7}  {tool.audience:6}  {token_estimate(tool):6}")
     total = sum(token_estimate(tool) for tool in tools)
-    print(f"{len(tools)} tools, about {total} tokens (an estimate: {BYTES_PER_TOKEN} bytes of schema are a token)")
+    show(f"{len(tools)} tools, about {total} tokens (an estimate: {BYTES_PER_TOKEN} bytes of schema are a token)")
     return 0
 
 
@@ -62,17 +63,6 @@ def _image_line(image: Image) -> str:
     """Return a line that says where there is an image: a terminal does not show it."""
     size_kb = max(1, round(len(image.data) / 1024))
     return one_line(f"[image: {image.alt or '-'}, {size_kb} KB, {image.mime_type}]")
-
-
-def _printable_json(data: dict[str, Any]) -> str:
-    """Return `data` as JSON that a terminal can print: controls and direction marks are JSON escapes."""
-    text = json.dumps(data, ensure_ascii=False, indent=2)
-    lines = [line if line.isprintable() else "".join(map(_escaped, line)) for line in text.split("\n")]
-    return "\n".join(lines)
-
-
-def _escaped(character: str) -> str:
-    return character if character.isprintable() else json.dumps(character)[1:-1]
 
 
 def _json_object(text: str) -> dict[str, Any]:

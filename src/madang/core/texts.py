@@ -6,7 +6,9 @@ safe; HTML has its own escaping in `rendering.pages`.
 
 from __future__ import annotations
 
+import json
 import re
+from typing import Any
 
 # What a reader may take for the end of a line. Tabs count too: a value is no table.
 _BREAKS = re.compile("[ ]*[\t-\r\x1c-\x1e\x85\u2028\u2029]+[\t-\r\x1c-\x1e\x85\u2028\u2029 ]*")
@@ -19,6 +21,7 @@ _HIDDEN = (
 )
 _CONTROLS = re.compile(f"[\x00-\x1f\x7f-\x9f{_HIDDEN}]")
 _NAME_CONTROLS = re.compile(f"[\x00-\x1f\x7f-\x9f\u00ad\u200c\u200d{_HIDDEN}]")
+_TERMINAL_CONTROLS = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f{_HIDDEN}]")
 # In the body of a file, tabs, line feeds and invisible signs are part of what was asked for; signs that reorder a line
 # are not: source code could read differently from what it does.
 _BLOCK_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -53,6 +56,24 @@ def block(text: str, margin: str) -> str:
     if not text.isprintable():
         text = _BLOCK_CONTROLS.sub(_escape, text.replace("\r\n", "\n"))
     return "\n".join(margin + line for line in text.split("\n")) if margin else text
+
+
+def terminal_text(text: str) -> str:
+    """Return a text of several lines as a terminal may get it: of controls only line feeds and tabs are left.
+
+    Tools make their values inert by themselves; this holds for what they forget, and for what other servers say.
+    """
+    if not text.isprintable():
+        text = _TERMINAL_CONTROLS.sub(_escape, text.replace("\r\n", "\n"))
+    return text
+
+
+def inert_json(value: Any, indent: int | None = None) -> str:
+    """Return JSON of exactly this value, in which controls, direction marks and invisible signs are JSON's escapes."""
+    text = json.dumps(value, ensure_ascii=False, indent=indent)
+    if text.isprintable():
+        return text
+    return "".join(sign if sign.isprintable() or sign == "\n" else json.dumps(sign)[1:-1] for sign in text)
 
 
 def _escape(sign: re.Match[str]) -> str:

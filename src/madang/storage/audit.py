@@ -21,6 +21,7 @@ from typing import Any
 from madang.core.calls import Call
 from madang.core.errors import LimitExceeded, MadangError
 from madang.core.ids import UserId
+from madang.core.texts import inert_json, visible_name
 from madang.storage.accounts import ACCOUNT_MIGRATIONS, remember_user
 from madang.storage.clock import format_timestamp, now
 from madang.storage.database import Database, MigrationSet, Row, Transaction, private_rows
@@ -202,26 +203,26 @@ def _row(at: datetime, entry: AuditEntry) -> Row:
     return (
         format_timestamp(at),
         call.user_id,
-        call.assistant_id and _storable(call.assistant_id),
-        call.session_id and _storable(call.session_id),
+        call.assistant_id and visible_name(call.assistant_id),
+        call.session_id and visible_name(call.session_id),
         call.door,
-        _storable(entry.tool),
+        visible_name(entry.tool),
         entry.effect,
-        json.dumps(_shortened(entry.arguments), ensure_ascii=False),
+        inert_json(_shortened(entry.arguments)),
         # What was refused for its size is not worth reading through once more.
         "" if entry.outcome == LimitExceeded.code else _digest(entry.arguments),
         entry.outcome,
         entry.answer_bytes,
         round(entry.took_ms, 3),
         call.actor,
-        _storable(call.run_id),
-        _storable(call.call_id),
+        visible_name(call.run_id),
+        visible_name(call.call_id),
         entry.decision,
     )
 
 
 def _storable(text: str) -> str:
-    """Return a name without what a database refuses: halves of surrogate pairs and, on a server, NUL."""
+    """Return a text without what a database refuses: halves of surrogate pairs and, on a server, NUL."""
     return text.encode(errors="replace").decode().replace("\0", "\N{REPLACEMENT CHARACTER}")
 
 
