@@ -188,13 +188,15 @@ async def test_a_write_of_this_process_holds_at_once(assistants: AssistantStore)
 
 async def test_a_text_is_told_what_was_last_known(assistants: AssistantStore, clock: Clock) -> None:
     await assistants.seed(ANN, {EDITOR: ("planning",)})
-    assert assistants.known_services(ANNS) is None
+    with pytest.raises(KeyError):
+        assistants.known_services(ANNS)
 
     await assistants.services(ANNS)
     clock.seconds += 100 * GRANT_CACHE_S
 
     assert assistants.known_services(ANNS) == frozenset({"planning"})
-    assert assistants.known_services(BOBS) is None
+    with pytest.raises(KeyError):
+        assistants.known_services(BOBS)
     assert await assistants.services(Call(user_id=ANN)) is None
 
 
