@@ -16,7 +16,16 @@ from madang.core.arguments import invalid_arguments
 from madang.core.calls import LOCALES, Locale, PageMode
 from madang.core.documents import Document
 from madang.core.errors import SetupError
-from madang.core.ids import LOCAL_USER, AssistantId, SessionId, UserId, is_name
+from madang.core.ids import (
+    LOCAL_USER,
+    AssistantId,
+    SessionId,
+    UserId,
+    hidden_character,
+    is_name,
+    is_raw_name,
+    normalised_name,
+)
 from madang.core.limits import MAX_NAME_CHARS
 from madang.core.phrases import say
 
@@ -100,6 +109,7 @@ def read_settings(
             return option
         return environment.get(f"MADANG_{name.upper()}", getattr(config, name) or default)
 
+    name = _raw_name if environment.get("MADANG_RAW_NAMES") == "1" else _name
     token = environment.get("MADANG_TOKEN", "")
     if token and (len(token) < MIN_TOKEN_CHARS or not token.isascii() or not token.isprintable() or " " in token):
         raise SetupError(
@@ -108,9 +118,9 @@ def read_settings(
         )
     return Settings(
         data_dir=folder,
-        assistant=AssistantId(_name("assistant", chosen(assistant, "assistant", DEFAULT_NAME))),
-        session=SessionId(_name("session", chosen(session, "session", DEFAULT_NAME))),
-        user=UserId(_name("user", chosen(user, "user", LOCAL_USER))),
+        assistant=AssistantId(name("assistant", chosen(assistant, "assistant", DEFAULT_NAME))),
+        session=SessionId(name("session", chosen(session, "session", DEFAULT_NAME))),
+        user=UserId(name("user", chosen(user, "user", LOCAL_USER))),
         locale=_one_of("locale", chosen(locale, "locale", "en"), LOCALES),
         ui=_one_of("ui", chosen(ui, "ui", "auto"), UI_CHOICES),
         ask=_one_of("ask", chosen(ask, "ask", "auto"), ASK_CHOICES),
@@ -119,7 +129,7 @@ def read_settings(
         database=(database if database is not None else environment.get("MADANG_DATABASE", "")).strip(),
         token=token,
         allow_folders=_allowed(_wanted_folders(allow_folders, environment, config), folder),
-        grants={name: tuple(assistant.services) for name, assistant in config.assistants.items()},
+        grants={name("assistant", id): tuple(assistant.services) for id, assistant in config.assistants.items()},
         events_days=config.retention.events_days,
         audit_days=config.retention.audit_days,
     )
@@ -237,7 +247,18 @@ def _unusable(folder: Path, reason: str) -> SetupError:
 
 
 def _name(what: str, value: str) -> str:
+    value = normalised_name(_raw_name(what, value))
     if not is_name(value):
+        raise SetupError(
+            say("The {what} holds {character}, which is not seen.", what=what, character=hidden_character(value)),
+            hint=say("Leave it out. To reach data of an earlier build under this very name, set MADANG_RAW_NAMES=1."),
+        )
+    return value
+
+
+def _raw_name(what: str, value: str) -> str:
+    """Return a name as it is. Earlier builds took hidden characters; what they kept under such names is reached so."""
+    if not is_raw_name(value):
         raise SetupError(say("The {what} must have 1 to {max} printable characters.", what=what, max=MAX_NAME_CHARS))
     return value
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import unicodedata
 from pathlib import Path
 
 import pytest
@@ -76,6 +77,32 @@ def test_wrong_use_is_one_line_and_exit_code_two(
     assert captured.err.startswith(error)
     assert captured.err.count("\n") == 1
     assert captured.out == ""
+
+
+def test_data_under_a_name_that_is_no_longer_taken_can_be_reached(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = ["--session", "monday\u200b", "--data-dir", str(tmp_path)]
+    monkeypatch.setenv("MADANG_RAW_NAMES", "1")
+    assert main(["call", "create_goal", '{"goal": "Kept"}', *old]) == 0
+    monkeypatch.delenv("MADANG_RAW_NAMES")
+    capsys.readouterr()
+
+    assert main(["call", "get_current_state", *old]) == 2
+    assert "The session holds U+200B, which is not seen." in (error := capsys.readouterr().err)
+    assert "MADANG_RAW_NAMES=1" in error
+    monkeypatch.setenv("MADANG_RAW_NAMES", "1")
+    assert main(["call", "get_current_state", *old]) == 0
+    assert "Kept" in capsys.readouterr().out
+
+
+def test_names_of_settings_have_one_spelling(tmp_path: Path) -> None:
+    (tmp_path / "config.toml").write_text(f'[assistants."{unicodedata.normalize("NFD", "검토")}"]\nservices = []\n')
+    decomposed = unicodedata.normalize("NFD", "배포")
+
+    settings = read_settings({"MADANG_USER": decomposed}, data_dir=str(tmp_path), session=decomposed)
+
+    assert (settings.session, settings.user, dict(settings.grants)) == ("배포", "배포", {"검토": ()})
 
 
 def test_a_data_folder_that_is_a_file_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from pathlib import Path
 
 import pytest
@@ -121,11 +123,31 @@ async def test_a_request_can_name_its_own_assistant_and_session(mcp_doors: Doors
     assert their_plan.data["goal"] == "Goal of b"
 
 
-@pytest.mark.parametrize("name", ["", " padded", "two\nlines", "x" * 201])
+@pytest.mark.parametrize("name", ["", " padded", "x" * 201])
 async def test_a_request_that_names_no_possible_assistant_is_a_protocol_error(memory_doors: Doors, name: str) -> None:
     async with memory_doors.open() as door:
         with pytest.raises(MCPError, match="madang/assistantId must have 1 to 200 printable characters"):
             await door.send("list_playbooks", {}, {"madang/assistantId": name})
+
+
+@pytest.mark.parametrize(
+    ("name", "code"), [("two\nlines", "U+000A"), ("reviewer\u200b", "U+200B"), ("a\x9bb", "U+009B")]
+)
+async def test_a_name_with_a_character_that_is_not_seen_is_refused_by_that_character(
+    memory_doors: Doors, name: str, code: str
+) -> None:
+    async with memory_doors.open() as door:
+        with pytest.raises(MCPError, match=rf"madang/sessionId holds {re.escape(code)}, which is not seen"):
+            await door.send("list_playbooks", {}, {"madang/sessionId": name})
+
+
+async def test_a_name_in_single_letters_is_the_same_name(memory_doors: Doors) -> None:
+    async with memory_doors.open() as door:
+        for form in ("NFC", "NFD"):
+            await door.send("add_todo", {"name": form}, {"madang/sessionId": unicodedata.normalize(form, "배포 회의")})
+        plan = await door.send("get_current_state", {}, {"madang/sessionId": "배포 회의"})
+
+    assert [todo["name"] for todo in plan.data["todos"]] == ["NFC", "NFD"]
 
 
 async def test_an_unknown_tool_is_a_protocol_error_and_the_qualified_name_is_taken(memory_doors: Doors) -> None:

@@ -3,9 +3,11 @@
 import os
 import re
 import time
+import unicodedata
 from typing import NewType
 
 from madang.core.limits import MAX_NAME_CHARS
+from madang.core.texts import find_hidden
 
 UserId = NewType("UserId", str)
 AssistantId = NewType("AssistantId", str)
@@ -13,8 +15,10 @@ SessionId = NewType("SessionId", str)
 
 LOCAL_USER = UserId("local")
 
-# Names come from command lines and request metadata and end up in texts and logs: printable, bounded, no padding.
+# Names come from command lines and request metadata and end up in texts, logs and other people's lists: printable,
+# bounded, no padding.
 _NAME = re.compile(rf"[^\s\x00-\x1f\x7f](?:[^\x00-\x1f\x7f]{{0,{MAX_NAME_CHARS - 2}}}[^\s\x00-\x1f\x7f])?")
+_HALF_PAIR = re.compile("[\ud800-\udfff]")
 
 
 def new_id() -> str:
@@ -29,7 +33,24 @@ def new_id() -> str:
 
 
 def is_name(text: object) -> bool:
-    """Tell whether `text` can name an assistant or a session."""
-    if not isinstance(text, str) or not _NAME.fullmatch(text):
-        return False
-    return not any("\ud800" <= character <= "\udfff" for character in text)
+    """Tell whether `text` can name an assistant, a session or a user."""
+    return is_raw_name(text) and not hidden_character(str(text))
+
+
+def is_raw_name(text: object) -> bool:
+    """Tell whether `text` could be a name in data that was written before hidden characters were refused."""
+    return isinstance(text, str) and bool(_NAME.fullmatch(text)) and not _HALF_PAIR.search(text)
+
+
+def hidden_character(text: str) -> str:
+    """Return the first character that no name may have because it is not seen, as `U+200B`; empty if there is none.
+
+    With one of these two names look the same, and a name turns the text around it: another assistant, another session.
+    """
+    hidden = find_hidden(text)
+    return f"U+{ord(hidden):04X}" if hidden else ""
+
+
+def normalised_name(text: str) -> str:
+    """Return a name in the one spelling that is kept (NFC): a Korean name from macOS may come as single letters."""
+    return unicodedata.normalize("NFC", text)

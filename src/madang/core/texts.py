@@ -21,6 +21,8 @@ _HIDDEN = (
 )
 _CONTROLS = re.compile(f"[\x00-\x1f\x7f-\x9f{_HIDDEN}]")
 _NAME_CONTROLS = re.compile(f"[\x00-\x1f\x7f-\x9f\u00ad\u200c\u200d{_HIDDEN}]")
+# Letters and marks that are drawn as nothing: the fillers of Hangul, the grapheme joiner and others.
+_UNSEEN = re.compile(f"{_NAME_CONTROLS.pattern[:-1]}\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0]")
 _TERMINAL_CONTROLS = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f{_HIDDEN}]")
 # In the body of a file, tabs, line feeds and invisible signs are part of what was asked for; signs that reorder a line
 # are not: source code could read differently from what it does.
@@ -49,6 +51,12 @@ def visible_name(name: str, max_chars: int = 300) -> str:
     if len(name) > max_chars:
         return f"{name[: max_chars // 2]}…{name[-max_chars // 2 :]}"
     return name
+
+
+def find_hidden(name: str) -> str:
+    """Return the first character of a name that is not seen, or changes how others are; empty if there is none."""
+    hidden = _UNSEEN.search(name)
+    return hidden[0] if hidden else ""
 
 
 def block(text: str, margin: str) -> str:

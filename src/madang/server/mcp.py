@@ -16,7 +16,7 @@ from mcp.shared.exceptions import MCPError
 from madang import __version__
 from madang.core.calls import Call, PageMode
 from madang.core.errors import RequestError, ToolError
-from madang.core.ids import AssistantId, SessionId, is_name
+from madang.core.ids import AssistantId, SessionId, hidden_character, is_name, normalised_name
 from madang.core.limits import MAX_NAME_CHARS
 from madang.core.resources import Resource, ResourceList
 from madang.core.results import Reply
@@ -281,10 +281,10 @@ def _instructions(services: str) -> str:
 
 def _name(meta: Mapping[str, Any], key: str) -> str:
     value = meta[key]
-    if not is_name(value):
-        raise MCPError(
-            code=types.INVALID_PARAMS,
-            message=f"_meta {key} must have 1 to {MAX_NAME_CHARS} printable characters",
-            data={"key": key},
-        )
-    return str(value)
+    name = normalised_name(value) if isinstance(value, str) else ""
+    if not is_name(name):
+        hidden = hidden_character(name)
+        reason = f"holds {hidden}, which is not seen" if hidden else ""
+        message = f"_meta {key} {reason or f'must have 1 to {MAX_NAME_CHARS} printable characters'}"
+        raise MCPError(code=types.INVALID_PARAMS, message=message, data={"key": key})
+    return name
