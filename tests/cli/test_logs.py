@@ -112,6 +112,14 @@ def test_the_doctor_and_the_start_tell_of_a_data_folder_inertly(
     assert is_inert(how_to_connect(Settings(folder), "127.0.0.1", 8321, "t" * 32))
 
 
+def test_the_token_is_told_once_and_stands_in_nothing_to_be_pasted() -> None:
+    told = how_to_connect(Settings(Path("/data")), "127.0.0.1", 8321, token := "t" * 32)
+
+    assert [line for line in told.splitlines() if token in line] == [
+        f"Token (new at each start; set MADANG_TOKEN to keep one): {token}"
+    ]
+
+
 QUOTING: dict[str, tuple[str, dict[str, Any]]] = {
     "goal": ("create_goal", {"goal": HOSTILE}),
     "todo": ("add_todo", {"name": HOSTILE}),

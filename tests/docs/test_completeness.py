@@ -147,3 +147,11 @@ def _signature(name: str, schema: dict[str, object]) -> str:
         default = default.lower() if isinstance(part.get("default"), bool) else default
         shown.append(f"{argument}*" if argument in required else f"{argument}={default}" if default else argument)
     return f"{name}({', '.join(shown)})"
+
+
+def test_no_command_line_in_the_docs_holds_a_token() -> None:
+    """Every account of a machine can see the command lines of all others."""
+    shown = [block.body for page in PAGES for block in blocks(page) if block.language in ("sh", "console", "bash", "")]
+
+    assert len(shown) > 10
+    assert [text for text in shown if re.search(r"Authorization:|Bearer |--token|TOKEN=[A-Za-z0-9]", text)] == []

@@ -130,21 +130,23 @@ def own_command() -> str:
 
 
 def how_to_connect(settings: Settings, host: str, port: int, token: str) -> str:
-    """Return how to connect clients to the server, for the person who started it."""
+    """Return how to connect clients to the server, for the person who started it.
+
+    The token stands in no command line, which every account of the machine can see, and in no file of a project.
+    """
     url = f"{base_url(host, port)}/mcp"
-    authorization = f"Bearer {token}"
-    entry = {"type": "http", "url": url, "headers": {"Authorization": authorization}}
+    entry = {"type": "http", "url": url, "headers": {"Authorization": "Bearer ${input:madang-token}"}}
+    asked = {"type": "promptString", "id": "madang-token", "description": "Token of Madang", "password": True}
     token_note = "" if settings.token else " (new at each start; set MADANG_TOKEN to keep one)"
     return f"""\
 Madang serves MCP at {url}
 Data folder: {one_line(str(settings.data_dir))}
 Token{token_note}: {token}
 
-Clients that connect over HTTP, for example VS Code (.vscode/mcp.json):
-{json.dumps({"servers": {"madang": entry}}, indent=2)}
+Clients that connect over HTTP, for example VS Code (.vscode/mcp.json), which asks for the token:
+{json.dumps({"servers": {"madang": entry}, "inputs": [asked]}, indent=2)}
 
-The MCP Inspector:
-npx @modelcontextprotocol/inspector --transport http --server-url {url} --header 'Authorization: {authorization}'
-
-Clients that start their servers themselves (Claude Desktop, Goose) run: {one_line(own_command())} mcp
+Keep the token out of command lines: other users of this machine can see them.
+Clients that start their servers themselves (Claude Desktop, Goose) need none. They run: {one_line(own_command())} mcp
+The MCP Inspector: npx @modelcontextprotocol/inspector {one_line(own_command())} mcp
 Stop with Ctrl-C."""
