@@ -14,16 +14,24 @@ from pydantic import Field, ValidationError
 
 from madang.core.arguments import check_shape, invalid_arguments
 from madang.core.documents import Document
-from madang.core.errors import InvalidArguments
-from madang.core.limits import MAX_ARGUMENT_DEPTH
+from madang.core.errors import InvalidArguments, Unavailable
+from madang.core.executor import StopSignal
+from madang.core.limits import MAX_ARGUMENT_DEPTH, MAX_ARGUMENT_VALUES
 from madang.core.paging import MAX_PAGE_ITEMS
 from madang.core.phrases import Phrase, say
 from madang.core.texts import one_line
 from madang.services.playbook.domain import PlaybookContent
+from madang.storage.child_process import ChildFailed, ask_child
 
 Format = Literal["yaml", "json"]
 MAX_IMPORT_CHARS = 2 * 1024 * 1024
 MAX_PARSER_MESSAGE_CHARS = 300
+INLINE_YAML_MAX_CHARS = 32 * 1024
+"""Longer documents are parsed in a child process, whose start would cost more than parsing these."""
+MAX_PARSE_S = 10.0
+MAX_PARSE_BYTES = 512 << 20
+MAX_ANSWER_BYTES = 8 * MAX_IMPORT_CHARS
+"""Of what a parser says, as JSON: every character may be an escape."""
 
 
 class PortableDocument(Document):
@@ -60,23 +68,27 @@ def write_document(contents: Sequence[PlaybookContent], format: Format) -> str:
     return text
 
 
-def write_importable(contents: Sequence[PlaybookContent], format: Format) -> tuple[str, int]:
+def write_importable(
+    contents: Sequence[PlaybookContent], format: Format, stop: StopSignal | None = None
+) -> tuple[str, int]:
     """Return the document of as many playbooks as `read_document` takes, and how many these are."""
     count = len(contents)
     document = write_document(contents, format)
     while len(document) > MAX_IMPORT_CHARS and count > 1:
+        if stop is not None:
+            stop.check()
         count = max(1, min(count - 1, count * MAX_IMPORT_CHARS // len(document)))
         document = write_document(contents[:count], format)
     return document, count
 
 
-def read_document(document: str) -> list[PlaybookContent]:
+def read_document(document: str, stop: StopSignal | None = None) -> list[PlaybookContent]:
     """Return the playbooks of a document.
 
     Raises:
         InvalidArguments: it is not such a document; the message says where it stops being one.
     """
-    plain = _parse(document)
+    plain = _parse(document, stop)
     if not isinstance(plain, dict):
         raise _unreadable(say("it is not an object with 'madangPlaybooks' and 'playbooks'"))
     check_shape(plain)
@@ -90,31 +102,59 @@ def read_document(document: str) -> list[PlaybookContent]:
         raise invalid_arguments(error, hint=hint) from None
 
 
-def _parse(document: str) -> Any:
+def _parse(document: str, stop: StopSignal | None) -> Any:
     if document.lstrip("\ufeff \t\r\n").startswith("{"):
         try:
             return json.loads(document.lstrip("\ufeff"))
         except (ValueError, RecursionError) as error:
             raise _unreadable(one_line(str(error), MAX_PARSER_MESSAGE_CHARS)) from None
-    import yaml
+    from madang.storage.files.plain_yaml import YamlRefused, parse_plain_yaml
 
-    loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    depth = 0
     try:
-        # Aliases of aliases expand to more data than there is memory (a "billion laughs"), so the events are checked
-        # before anything is built. The fast loader composes in C, where no method of ours would see them.
-        for event in yaml.parse(document, Loader=loader):
-            if isinstance(event, yaml.AliasEvent):
-                raise _unreadable(say("aliases are not allowed"))
-            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-            if depth > MAX_ARGUMENT_DEPTH:
-                raise _unreadable(say("it is nested deeper than {max} levels", max=MAX_ARGUMENT_DEPTH))
-        return yaml.load(document, loader)
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise _unreadable(one_line(str(error), MAX_PARSER_MESSAGE_CHARS)) from None
-    except (LookupError, AttributeError, TypeError) as error:
-        # What PyYAML raises for a tag that does not fit its value, such as `!!bool maybe`.
-        raise _unreadable(say("a tagged value does not fit its tag ({error})", error=type(error).__name__)) from None
+        if len(document) > INLINE_YAML_MAX_CHARS:
+            return _parse_in_child(document, stop)
+        return parse_plain_yaml(document, stop.check if stop else lambda: None)
+    except YamlRefused as refused:
+        raise _refusal(refused.reason, refused.detail) from None
+
+
+def _parse_in_child(document: str, stop: StopSignal | None) -> Any:
+    """Parse a long document where the parser can be killed: it is C code that looks at no clock."""
+    try:
+        answer = ask_child(
+            "madang.storage.files.plain_yaml",
+            document.encode(errors="replace"),
+            limit_s=MAX_PARSE_S,
+            memory_bytes=MAX_PARSE_BYTES,
+            max_answer_bytes=MAX_ANSWER_BYTES,
+            stop=stop,
+        )
+    except ChildFailed as error:
+        if error.is_late:
+            raise _unreadable(say("it takes longer than {limit:g} s to read", limit=MAX_PARSE_S)) from None
+        raise _unreadable(say("its parser gave up")) from error
+    except OSError as error:
+        raise Unavailable(
+            say("No process can be started to read the document: {reason}.", reason=error.strerror or str(error)),
+            hint=say("Call again in a few seconds, or import fewer playbooks at a time."),
+        ) from error
+    reply = json.loads(answer)
+    if "refused" in reply:
+        raise _refusal(reply["refused"], reply["detail"])
+    return reply["value"]
+
+
+def _refusal(reason: str, detail: str) -> InvalidArguments:
+    reasons = {
+        "aliases": say("aliases are not allowed"),
+        "directives": say("directives (lines that begin with %) are not allowed"),
+        "depth": say("it is nested deeper than {max} levels", max=MAX_ARGUMENT_DEPTH),
+        "values": say("it holds more than {max} values", max=MAX_ARGUMENT_VALUES),
+        "keys": say("a key of an object is no text"),
+        "tag": say("the tag '{tag}' is not allowed, or does not fit its value", tag=detail),
+        "documents": say("there is more than one document"),
+    }
+    return _unreadable(reasons.get(reason) or one_line(detail, MAX_PARSER_MESSAGE_CHARS))
 
 
 def _unreadable(reason: Phrase | str) -> InvalidArguments:
