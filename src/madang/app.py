@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from madang.core.background import Background
 from madang.core.calls import Actor, Call, Door, PageMode
 from madang.core.errors import SetupError
+from madang.core.executor import Executor
 from madang.core.phrases import say
 from madang.core.service import Service
 from madang.provider.grants import AssistantGrants
@@ -77,8 +78,10 @@ async def open_madang(settings: Settings, base_url: str = "") -> AsyncIterator[M
     database = _database(settings)
     sessions, assistants = SessionStore(database), AssistantStore(database)
     audit = AuditLog(database)
+    executor = Executor()
     provider = Provider(
         audit,
+        executor=executor,
         grants=AssistantGrants(assistants, settings.grants),
         sessions=sessions,
         schemas=prebuilt_schemas(),
@@ -86,7 +89,7 @@ async def open_madang(settings: Settings, base_url: str = "") -> AsyncIterator[M
     background = Background()
     folders = Folders(settings.data_dir / "workspaces", settings.allow_folders)
     downloads = Downloads(folders, base_url) if base_url else None
-    services = builtin_services(database, folders, downloads, index_dir=settings.data_dir / "index")
+    services = builtin_services(database, folders, downloads, executor, index_dir=settings.data_dir / "index")
     _check_names(services, [*settings.services, *(name for names in settings.grants.values() for name in names)])
     for service in services:
         if not settings.services or not set(settings.services).isdisjoint(service.metadata.names):
@@ -96,8 +99,10 @@ async def open_madang(settings: Settings, base_url: str = "") -> AsyncIterator[M
     try:
         yield Madang(settings, database, provider, sessions, assistants, background, downloads)
     finally:
+        executor.stop()
         await background.close()
         await provider.close()
+        executor.close()
         await database.close()
 
 

@@ -18,6 +18,7 @@ from typing import Any
 
 from madang.core.calls import Call, assistant_missing
 from madang.core.errors import InvalidCursor, MadangError, NotGranted, TimedOut, ToolError, Unavailable, UnknownTool
+from madang.core.executor import Executor
 from madang.core.pauses import PauseRecord
 from madang.core.phrases import Phrase, layout, say
 from madang.core.resources import Resource, ResourceList, ResourceTemplate
@@ -61,6 +62,7 @@ class Provider:
         sessions: SessionStore | None = None,
         policy: Policy | None = None,
         schemas: Mapping[str, ToolSchemas] | None = None,
+        executor: Executor | None = None,
         time_limit_s: float = DEFAULT_TIME_LIMIT_S,
         hook_limit_s: float = HOOK_LIMIT_S,
     ) -> None:
@@ -72,6 +74,7 @@ class Provider:
         self._grants = grants or FixedGrants({})
         self._sessions = sessions
         self._policy = policy or AllowAll()
+        self._executor = executor or Executor()
         self._time_limit_s = time_limit_s
         self._hook_limit_s = hook_limit_s
         self._registry = Registry(schemas or {})
@@ -315,7 +318,7 @@ class Provider:
                 result = replace(result, next=[*result.next, *await self._summaries(call, besides=service)])
             if result.page is not None and call.pages != "off":
                 # In a thread: a page with thousands of points would hold the event loop while it is drawn.
-                return await asyncio.to_thread(reply, service.metadata.name, tool.name, call, result)
+                return await self._executor.slow.run(call, reply, service.metadata.name, tool.name, call, result)
             return reply(service.metadata.name, tool.name, call, result)
         except ToolError as error:
             return error_reply(service.metadata.name, tool.name, call, error)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from madang.core.executor import Executor
 from madang.core.service import Service
 from madang.core.tools import ToolSchemas
 from madang.services.chart.service import ChartService
@@ -28,18 +29,25 @@ def prebuilt_schemas() -> dict[str, ToolSchemas]:
 
 
 def builtin_services(
-    database: Database, folders: Folders, downloads: Downloads | None = None, *, index_dir: Path | None = None
+    database: Database,
+    folders: Folders,
+    downloads: Downloads | None = None,
+    executor: Executor | None = None,
+    *,
+    index_dir: Path | None = None,
 ) -> list[Service]:
     """Return the built-in services, in the order in which their tools are listed.
 
-    `folders` hold the files of sessions; `downloads` gives addresses to exports where there is HTTP. `index_dir` is
-    where search indexes are kept beside an embedded database; without it they are in memory.
+    `folders` hold the files of sessions; `downloads` gives addresses to exports where there is HTTP. `executor` has
+    the threads for all of them. `index_dir` is where search indexes are kept beside an embedded database; without it
+    they are in memory.
     """
+    executor = executor or Executor()
     return [
-        PlaybookService(database),
+        PlaybookService(database, executor),
         PlanningService(database),
         UiService(database),
         ChartService(),
-        ContentService(database, index_dir, folders),
-        WorkspaceService(database, folders, downloads),
+        ContentService(database, index_dir, folders, executor=executor),
+        WorkspaceService(database, folders, downloads, executor),
     ]

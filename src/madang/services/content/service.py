@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 from madang.core.calls import Call
+from madang.core.executor import Executor
 from madang.core.phrases import say
 from madang.core.service import Service, ServiceContext, ServiceMetadata
 from madang.core.tools import tools_of
@@ -42,23 +43,31 @@ class ContentService(Service):
     state_type = ContentState
 
     def __init__(
-        self, database: Database, index_dir: Path | None, folders: Folders | None = None, limits: Limits | None = None
+        self,
+        database: Database,
+        index_dir: Path | None,
+        folders: Folders | None = None,
+        limits: Limits | None = None,
+        executor: Executor | None = None,
     ) -> None:
         limits = limits or Limits()
+        executor = executor or Executor()
         tokenizer = Tokenizer()
         self._database = database
         self._contents = ContentStore(database, limits)
-        self._parser = Parser()
+        self._parser = Parser(executor)
         self._ranking: Ranking = (
-            ServerRanking(database) if database.ranks_text else IndexRanking(index_dir, IndexQueue(database), tokenizer)
+            ServerRanking(database)
+            if database.ranks_text
+            else IndexRanking(index_dir, IndexQueue(database), tokenizer, executor)
         )
-        sources = SourceReader(folders, limits.file_bytes)
+        sources = SourceReader(folders, limits.file_bytes, executor)
         self.tools = tools_of(
             ContentTools(
                 self._contents,
-                ContentWriter(self._contents, self._ranking, sources, self._parser, tokenizer),
+                ContentWriter(self._contents, self._ranking, sources, self._parser, tokenizer, executor),
                 ContentReader(self._contents),
-                PassageSearch(self._contents, self._ranking, tokenizer),
+                PassageSearch(self._contents, self._ranking, tokenizer, executor),
             )
         )
 

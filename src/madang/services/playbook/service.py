@@ -9,6 +9,7 @@ from typing import Any
 
 from madang.core.calls import Call
 from madang.core.errors import NotFound
+from madang.core.executor import Executor
 from madang.core.pauses import PauseRecord
 from madang.core.phrases import say
 from madang.core.resources import Resource, ResourceList
@@ -41,10 +42,10 @@ class PlaybookService(Service):
     resource_templates = PlaybookResources.templates
     state_type = PlaybookState
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, executor: Executor | None = None) -> None:
         self._store = PlaybookStore(database)
         self._resources = PlaybookResources(self._store)
-        self.tools = tools_of(PlaybookTools(self._store))
+        self.tools = tools_of(PlaybookTools(self._store, executor))
 
     async def load(self) -> None:
         await self._store.open()

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from typing import Annotated
 
 from pydantic import Field
 
 from madang.core.calls import Call
+from madang.core.executor import Executor
 from madang.core.paging import ALL, MAX_PAGE_ITEMS, Page, PageNumber, PageSize, check_page
 from madang.core.results import ToolResult
 from madang.core.tools import tool
@@ -40,8 +40,9 @@ EXPORT_BATCH_PLAYBOOKS = 50
 class PlaybookTools:
     """The tools of the playbook service."""
 
-    def __init__(self, store: PlaybookStore) -> None:
+    def __init__(self, store: PlaybookStore, executor: Executor | None = None) -> None:
         self._store = store
+        self._executor = executor or Executor()
 
     @tool(effect="write")
     async def create_playbook(
@@ -154,7 +155,9 @@ class PlaybookTools:
         total = await self._store.total(call) if ids is None else len(ids)
         contents = await self._exportable(call, ids or await self._store.all_ids(call, MAX_PAGE_ITEMS))
         # A large document takes a while to write, and would block the event loop.
-        document, count = await asyncio.to_thread(engine.write_importable, contents, format)
+        document, count = await self._executor.slow.run_stoppable(
+            call, lambda stop: engine.write_importable(contents, format, stop)
+        )
         return playbooks.playbooks_exported(document, format, count, total - count)
 
     @tool(effect="write")
@@ -162,7 +165,7 @@ class PlaybookTools:
         self, call: Call, document: Annotated[str, Field(min_length=1, max_length=engine.MAX_IMPORT_CHARS)]
     ) -> ToolResult[playbooks.PlaybooksImported]:
         """Add the playbooks of a YAML or JSON document made by export_playbooks, all or none."""
-        contents = await asyncio.to_thread(engine.read_document, document)
+        contents = await self._executor.slow.run_stoppable(call, lambda stop: engine.read_document(document, stop))
         return playbooks.playbooks_imported(await self._store.add(call, contents))
 
     async def _screen(self, call: Call, listed: Page[PlaybookSummary]) -> Page[PlaybookSummary]:

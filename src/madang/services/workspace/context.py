@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
-
 from madang.core.calls import Call
 from madang.core.documents import Document
+from madang.core.executor import Executor
 from madang.core.phrases import Line, Phrase, Rows, layout, say
 from madang.core.service import ServiceContext
 from madang.core.texts import visible_name
@@ -40,7 +39,9 @@ class WorkspaceState(Document):
     exports: list[ExportInState]
 
 
-async def workspace_context(files: FileEngine, exports: Exports, call: Call) -> ServiceContext:
+async def workspace_context(
+    files: FileEngine, exports: Exports, call: Call, executor: Executor | None = None
+) -> ServiceContext:
     """Return the folders that changed last, and the last exports.
 
     No times: the same state must give the same text, in few words.
@@ -50,7 +51,7 @@ async def workspace_context(files: FileEngine, exports: Exports, call: Call) -> 
         recent = files.recent(call, MAX_NEWEST_FILES, MAX_NAMED_FOLDERS, MAX_NAMED_FILES)
         return recent, *exports.newest(call, MAX_NAMED_EXPORTS)
 
-    recent, exported, export_count = await asyncio.to_thread(look)
+    recent, exported, export_count = await (executor or Executor()).reads.run(call, look)
     state = WorkspaceState(
         files=recent.files,
         newest=[entry_row(entry) for entry in recent.newest],

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 
 from madang.core.calls import Call
+from madang.core.executor import Executor
 from madang.core.phrases import say
 from madang.core.resources import Resource, ResourceList
 from madang.core.service import Service, ServiceContext, ServiceMetadata
@@ -40,14 +41,22 @@ class WorkspaceService(Service):
     resource_templates = ExportResources.templates
     state_type = WorkspaceState
 
-    def __init__(self, database: Database, folders: Folders, downloads: Downloads | None = None) -> None:
+    def __init__(
+        self,
+        database: Database,
+        folders: Folders,
+        downloads: Downloads | None = None,
+        executor: Executor | None = None,
+    ) -> None:
+        executor = executor or Executor()
         self._database = database
+        self._executor = executor
         self._notices = Notices(database)
         self._files = FileEngine(folders)
-        self._exports = Exports(folders, downloads)
+        self._exports = Exports(folders, downloads, executor)
         self._resources = ExportResources(self._exports, self._notices)
         self.tools = (
-            *tools_of(FileTools(self._files, Searcher(folders), self._notices)),
+            *tools_of(FileTools(self._files, Searcher(folders), self._notices, executor)),
             *tools_of(ExportTools(self._exports, self._notices)),
         )
 
@@ -55,7 +64,7 @@ class WorkspaceService(Service):
         await self._notices.open()
 
     async def get_service_context(self, call: Call) -> ServiceContext:
-        return await workspace_context(self._files, self._exports, call)
+        return await workspace_context(self._files, self._exports, call, self._executor)
 
     async def changes(self, call: Call) -> AsyncIterator[object]:
         async for topics in self._database.changes(files_topic(call), exports_topic(call)):

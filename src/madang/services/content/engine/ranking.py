@@ -9,13 +9,15 @@ from __future__ import annotations
 import asyncio
 import logging
 import shutil
-from collections.abc import AsyncIterator, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, ParamSpec, TypeVar
 
 from madang.core.errors import Unavailable
+from madang.core.executor import Executor, WorkOwner
+from madang.core.ids import LOCAL_USER
 from madang.core.phrases import say
 from madang.services.content.domain import IndexedRows, RankedChunk, StoreKey
 from madang.services.content.engine.index import IndexUnusable, StoreIndex
@@ -28,6 +30,12 @@ IDLE_RELEASE_S = 2.0
 WAITER_POLL_S = 0.05
 MAX_OPEN_INDEXES = 64
 MAX_CHUNKS_PER_READ = 500
+
+Rest = ParamSpec("Rest")
+ResultT = TypeVar("ResultT")
+
+_INDEX_WORK = WorkOwner(LOCAL_USER, "index")
+"""Owns what belongs to no call: the sweep at the start, and closing."""
 
 logger = logging.getLogger(__name__)
 
@@ -52,10 +60,13 @@ class IndexRanking:
 
     needs_stored_tokens: ClassVar[bool] = False
 
-    def __init__(self, folder: Path | None, rows: IndexedRows, tokenizer: Tokenizer) -> None:
+    def __init__(
+        self, folder: Path | None, rows: IndexedRows, tokenizer: Tokenizer, executor: Executor | None = None
+    ) -> None:
         self._folder = folder
         self._rows = rows
         self._tokenizer = tokenizer
+        self._executor = executor or Executor()
         self._open_indexes: dict[StoreKey, _OpenIndex] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
 
@@ -63,10 +74,10 @@ class IndexRanking:
         """Remove the folders of deleted stores; a new store has its row before its folder."""
         if self._folder is None:
             return
-        names = await asyncio.to_thread(_names, self._folder)
+        names = await self._in_thread(_INDEX_WORK, _names, self._folder)
         if names:
             for name in names - set(await self._rows.all_store_ids()):
-                await asyncio.to_thread(shutil.rmtree, self._folder / name, ignore_errors=True)
+                await self._in_thread(_INDEX_WORK, shutil.rmtree, self._folder / name, ignore_errors=True)
 
     async def update(self, store: StoreKey) -> None:
         await self._run_shielded(self._update(store))
@@ -76,7 +87,11 @@ class IndexRanking:
             opened = self._get(store)
             try:
                 ranked = opened.index.search_inline(terms, limit)
-                return await asyncio.to_thread(opened.index.search, terms, limit) if ranked is None else ranked
+                return (
+                    await self._executor.slow.run(_owner(store), opened.index.search, terms, limit)
+                    if ranked is None
+                    else ranked
+                )
             except IndexUnusable as error:
                 if error.args:
                     logger.warning("The search index of store %s is recreated: %s", store.id, error)
@@ -93,6 +108,11 @@ class IndexRanking:
         for opened in list(self._open_indexes.values()):
             await self._close_index(opened)
         self._open_indexes.clear()
+
+    async def _in_thread(
+        self, owner: WorkOwner, work: Callable[Rest, ResultT], *args: Rest.args, **kwargs: Rest.kwargs
+    ) -> ResultT:
+        return await self._executor.slow.run_accepted(owner, work, *args, **kwargs)
 
     async def _run_shielded(self, work: Coroutine[Any, Any, None]) -> None:
         """Run `work` to its end even if the caller is cancelled: half of it would leave a lock or a writer open."""
@@ -111,7 +131,7 @@ class IndexRanking:
                 except IndexUnusable as error:
                     # tantivy reports a full disk and a damaged file alike; recreating the index tells them apart.
                     logger.warning("The search index of store %s cannot be written: %s", store.id, error)
-                    await asyncio.to_thread(opened.index.discard_writer)
+                    await self._in_thread(_owner(store), opened.index.discard_writer)
                     if is_last:
                         raise _index_unavailable() from error
                     await self._recreate(store, opened)
@@ -119,7 +139,7 @@ class IndexRanking:
     async def _repair(self, store: StoreKey) -> None:
         async with self._locked(store) as opened:
             # Another process may have recreated it already; then it only has to be opened again.
-            await asyncio.to_thread(opened.index.close)
+            await self._in_thread(_owner(store), opened.index.close)
             await self._ensure_open(store, opened)
         await self._update(store)
 
@@ -127,16 +147,16 @@ class IndexRanking:
         if opened.index.is_open:
             return
         try:
-            await asyncio.to_thread(opened.index.open)
+            await self._in_thread(_owner(store), opened.index.open)
         except IndexUnusable:
             await self._recreate(store, opened)
 
     async def _recreate(self, store: StoreKey, opened: _OpenIndex) -> None:
         """Replace the index by an empty one; every content is queued before it may be used."""
         try:
-            await asyncio.to_thread(opened.index.create)
+            await self._in_thread(_owner(store), opened.index.create)
             await self._rows.queue_all(store)
-            await asyncio.to_thread(opened.index.write_version)
+            await self._in_thread(_owner(store), opened.index.write_version)
         except IndexUnusable as error:
             raise _index_unavailable() from error
 
@@ -149,11 +169,11 @@ class IndexRanking:
             while True:
                 chunks = await self._rows.indexed_chunks(content_no, after, MAX_CHUNKS_PER_READ)
                 texts = [(no, text) for _, no, text in chunks]
-                await asyncio.to_thread(index.add, content_no, texts, replaces=is_first)
+                await self._in_thread(_owner(store), index.add, content_no, texts, replaces=is_first)
                 if len(chunks) < MAX_CHUNKS_PER_READ:
                     break
                 is_first, after = False, chunks[-1][0]
-        await asyncio.to_thread(index.commit)
+        await self._in_thread(_owner(store), index.commit)
         await self._rows.remove_changes(changes)
 
     @asynccontextmanager
@@ -186,7 +206,7 @@ class IndexRanking:
 
     async def _release(self, opened: _OpenIndex) -> None:
         try:
-            await asyncio.to_thread(opened.index.close_writer)
+            await self._in_thread(_INDEX_WORK, opened.index.close_writer)
         except IndexUnusable as error:
             logger.warning("A merge of a search index failed: %s", error)
         finally:
@@ -197,9 +217,9 @@ class IndexRanking:
         opened = self._get(store)
         async with self._locked(store):
             self._open_indexes.pop(store, None)
-            await asyncio.to_thread(opened.index.close)
+            await self._in_thread(_owner(store), opened.index.close)
             if self._folder is not None:
-                await asyncio.to_thread(shutil.rmtree, self._folder / store.id, ignore_errors=True)
+                await self._in_thread(_owner(store), shutil.rmtree, self._folder / store.id, ignore_errors=True)
         await self._close_index(opened)
 
     async def _close_index(self, opened: _OpenIndex) -> None:
@@ -208,7 +228,7 @@ class IndexRanking:
             await opened.release_task
         async with opened.write_lock:
             await self._release(opened)
-            await asyncio.to_thread(opened.index.close)
+            await self._in_thread(_INDEX_WORK, opened.index.close)
 
     def _get(self, store: StoreKey) -> _OpenIndex:
         opened = self._open_indexes.pop(store, None)
@@ -227,6 +247,10 @@ class IndexRanking:
             if not opened.write_lock.locked() and opened.release_task is None:
                 del self._open_indexes[store]
                 return
+
+
+def _owner(store: StoreKey) -> WorkOwner:
+    return WorkOwner(store.user_id, store.id)
 
 
 def _names(folder: Path) -> set[str]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from typing import Protocol
 
 from madang.core.calls import Call
+from madang.core.executor import Executor
 from madang.services.content.domain import Passage, RankedChunk, Ranking, SearchMatch, SearchOptions, StoreKey
 from madang.services.content.engine.snippets import snippet
 from madang.storage.search.tokens import Tokenizer, highlight_terms
@@ -26,10 +26,13 @@ class SearchableContents(Protocol):
 class PassageSearch:
     """Finds the passages of a store that match a query."""
 
-    def __init__(self, contents: SearchableContents, ranking: Ranking, tokenizer: Tokenizer) -> None:
+    def __init__(
+        self, contents: SearchableContents, ranking: Ranking, tokenizer: Tokenizer, executor: Executor
+    ) -> None:
         self._contents = contents
         self._ranking = ranking
         self._tokenizer = tokenizer
+        self._executor = executor
 
     async def search(self, call: Call, store_id: str, query: str, options: SearchOptions) -> list[SearchMatch]:
         """Return the best passages of a store, best first.
@@ -38,7 +41,7 @@ class PassageSearch:
             NotFound: the session has no such store.
         """
         store, index_lags = await self._contents.find_store_and_lag(call, store_id)
-        terms = await self._terms(query)
+        terms = await self._terms(call, query)
         # A Korean query of particles alone has no terms: every text has particles, so no index does.
         if store is None or not terms:
             return []
@@ -46,11 +49,11 @@ class PassageSearch:
         highlights = highlight_terms(terms, query)
         return [SearchMatch(passage, snippet(passage.chunk.text, highlights)) for passage in passages]
 
-    async def _terms(self, query: str) -> list[str]:
+    async def _terms(self, call: Call, query: str) -> list[str]:
         # The first Hangul loads the dictionary, and a long query takes a while: both would hold up the event loop.
         if len(query) < TOKENIZE_INLINE_MAX_CHARS and query.isascii():
             return self._tokenizer.terms(query)
-        return await asyncio.to_thread(self._tokenizer.terms, query)
+        return await self._executor.slow.run(call, self._tokenizer.terms, query)
 
     async def _passages(
         self, store: StoreKey, terms: list[str], options: SearchOptions, index_lags: bool

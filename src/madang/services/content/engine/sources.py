@@ -5,7 +5,6 @@ The one place where the size of what is added is checked; how long a data: URL m
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import binascii
 import re
@@ -14,6 +13,7 @@ from urllib.parse import unquote_to_bytes
 
 from madang.core.calls import Call
 from madang.core.errors import InvalidArguments, Unavailable
+from madang.core.executor import Executor
 from madang.core.phrases import say
 from madang.services.content.domain import content_too_large
 from madang.storage.folders import Folders
@@ -36,9 +36,10 @@ class Source(NamedTuple):
 class SourceReader:
     """Reads what is added, up to `max_bytes`. Without folders there are no files."""
 
-    def __init__(self, folders: Folders | None, max_bytes: int) -> None:
+    def __init__(self, folders: Folders | None, max_bytes: int, executor: Executor | None = None) -> None:
         self._folders = folders
         self._max_bytes = max_bytes
+        self._executor = executor or Executor()
 
     def from_text(self, text: str) -> Source:
         """Return a text that the caller sent.
@@ -62,7 +63,7 @@ class SourceReader:
         kind = scheme.group().lower() if scheme else ""
         if kind == "data:":
             # Decoding a large one would hold up the event loop.
-            return self._checked(await asyncio.to_thread(_from_data_url, url))
+            return self._checked(await self._executor.slow.run(call, _from_data_url, url))
         # An allow-list: any other scheme (http, ftp, smb, jar) would let a text that the model has read send data away.
         if (kind and kind != "file:") or url.startswith("//"):
             raise InvalidArguments(
@@ -80,7 +81,7 @@ class SourceReader:
                 hint=say("Pass the text itself as 'content' to 'add_content', or the file as a data: URL."),
             )
         # One byte more than allowed tells a larger file, of any size, without reading it all.
-        data, filename = await asyncio.to_thread(self._folders.read, call, url, self._max_bytes + 1)
+        data, filename = await self._executor.reads.run(call, self._folders.read, call, url, self._max_bytes + 1)
         return self._checked(Source(data, filename))
 
     def _checked(self, source: Source) -> Source:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import mimetypes
 from typing import Protocol
 
 from madang.core.calls import Call
+from madang.core.executor import Executor, StopSignal
 from madang.services.content.domain import (
     UNTITLED_CONTENT,
     AddedContent,
+    Chunk,
     Content,
     ContentMetadata,
     NewContent,
@@ -46,13 +47,20 @@ class ContentWriter:
     """Adds and deletes contents. When a method returns, a search sees its change."""
 
     def __init__(
-        self, contents: WritableContents, ranking: Ranking, sources: SourceReader, parser: Parser, tokenizer: Tokenizer
+        self,
+        contents: WritableContents,
+        ranking: Ranking,
+        sources: SourceReader,
+        parser: Parser,
+        tokenizer: Tokenizer,
+        executor: Executor,
     ) -> None:
         self._contents = contents
         self._ranking = ranking
         self._sources = sources
         self._parser = parser
         self._tokenizer = tokenizer
+        self._executor = executor
 
     async def add_text(self, call: Call, text: str, store_id: str, metadata: ContentMetadata) -> AddedContent:
         """Add a text that the caller sent.
@@ -91,17 +99,24 @@ class ContentWriter:
         return store
 
     async def _add(self, call: Call, source: Source, store_id: str, metadata: ContentMetadata) -> AddedContent:
-        sha256 = await _sha256(source.data)
+        sha256 = await self._sha256(call, source.data)
         added = await self._duplicate(call, store_id, sha256)
         if added is None:
             filename = normalized_name(metadata.filename or source.filename, UNTITLED_CONTENT)
-            parsed = await self._parsed(source, filename, normalized_name(metadata.mime_type, source.mime_type))
+            parsed = await self._parsed(call, source, filename, normalized_name(metadata.mime_type, source.mime_type))
             # Cutting and tokenizing a large text takes seconds, which the event loop does not have.
-            new = await asyncio.to_thread(self._new_content, parsed, filename, sha256, len(source.data))
+            new = await self._executor.slow.run_stoppable(
+                call, lambda stop: self._new_content(parsed, filename, sha256, len(source.data), stop)
+            )
             added = await self._contents.add(call, store_id, new)
         # Also for a duplicate: the process that added it may have been killed before it updated the ranking.
         await self._ranking.update(added.store)
         return added
+
+    async def _sha256(self, call: Call, data: bytes) -> str:
+        if len(data) < HASH_INLINE_MAX_BYTES:
+            return hashlib.sha256(data).hexdigest()
+        return (await self._executor.slow.run(call, hashlib.sha256, data)).hexdigest()
 
     async def _duplicate(self, call: Call, store_id: str, sha256: str) -> AddedContent | None:
         """Return the content with this hash, so that a file is not parsed only to be dropped by `add`."""
@@ -109,12 +124,12 @@ class ContentWriter:
         duplicate = await self._contents.find_duplicate(store, sha256) if store else None
         return AddedContent(store, duplicate, is_duplicate=True) if store and duplicate else None
 
-    async def _parsed(self, source: Source, filename: str, mime_type: str) -> Parsed:
+    async def _parsed(self, call: Call, source: Source, filename: str, mime_type: str) -> Parsed:
         if source.text is None:
-            return await self._parser.parse(source.data, filename=filename, mime_type=mime_type)
+            return await self._parser.parse(source.data, filename=filename, mime_type=mime_type, owner=call)
         return Parsed(source.text, mime_type or mimetypes.guess_type(filename)[0] or "text/plain", "utf-8")
 
-    def _new_content(self, parsed: Parsed, filename: str, sha256: str, size: int) -> NewContent:
+    def _new_content(self, parsed: Parsed, filename: str, sha256: str, size: int, stop: StopSignal) -> NewContent:
         check_text(parsed.text)
         pieces = chunks.split(parsed.text)
         tokenized = pieces if self._ranking.needs_stored_tokens else ()
@@ -127,11 +142,9 @@ class ContentWriter:
             preview=preview(parsed.text),
             page_lines=parsed.page_lines,
             chunks=pieces,
-            tokens=[self._tokenizer.tokens(searched_text(filename, piece.number, piece.text)) for piece in tokenized],
+            tokens=[self._tokens(filename, piece, stop) for piece in tokenized],
         )
 
-
-async def _sha256(data: bytes) -> str:
-    if len(data) < HASH_INLINE_MAX_BYTES:
-        return hashlib.sha256(data).hexdigest()
-    return (await asyncio.to_thread(hashlib.sha256, data)).hexdigest()
+    def _tokens(self, filename: str, piece: Chunk, stop: StopSignal) -> list[str]:
+        stop.check()
+        return self._tokenizer.tokens(searched_text(filename, piece.number, piece.text))

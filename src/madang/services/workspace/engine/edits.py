@@ -5,23 +5,28 @@ from __future__ import annotations
 import difflib
 import re
 import time
-from array import array
-from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
-from io import StringIO
 from itertools import islice
 
 from madang.core.errors import NotFound
+from madang.core.executor import StopSignal
 from madang.services.workspace.domain.files import MAX_EDITED_BYTES, Edit
 from madang.services.workspace.engine.errors import (
     edit_changes_nothing,
     edit_is_ambiguous,
     edit_nearly_found,
     edit_not_found,
+    edits_take_too_long,
     file_too_large,
 )
 
+MAX_EDIT_S = 5.0
+CLOCK_EVERY = 1_000
+LINE_BLOCK = 4_096
+LINE_END_BLOCK = 1 << 18
+CRLF = "c"
+"""Stands for `\\r\\n` in a list of line ends."""
 MAX_NEAREST_S = 0.5
 MAX_COMPARED_LINES = 20_000
 MAX_COMPARED_CHARS = 400
@@ -40,73 +45,107 @@ class EditOutcome:
     replacements: tuple[tuple[int, int], ...]
 
 
-def apply(path: str, text: str, edits: list[Edit]) -> EditOutcome:
+def apply(path: str, text: str, edits: list[Edit], stop: StopSignal | None = None) -> EditOutcome:
     """Apply edits in order, each to what the one before it left.
 
     Raises:
         NotFound, Conflict, InvalidArguments: one does not fit; nothing is changed then.
+        LimitExceeded: together they take too long.
     """
+    clock = _Clock(path, stop)
+    edited = _EditedText(text, clock)
     replacements = []
     for number, edit in enumerate(edits, start=1):
-        text, line, count = _apply(path, text, edit, (number, len(edits)))
-        replacements.append((line, count))
-    return EditOutcome(text, tuple(replacements))
+        clock.check()
+        replacements.append(_apply(path, edited, edit, (number, len(edits))))
+    return EditOutcome(edited.with_line_ends(), tuple(replacements))
 
 
-def _apply(path: str, text: str, edit: Edit, number: tuple[int, int]) -> tuple[str, int, int]:
+def _apply(path: str, edited: _EditedText, edit: Edit, number: tuple[int, int]) -> tuple[int, int]:
     old, new = _with_lf(edit.old_text), _with_lf(edit.new_text)
     if old == new:
         raise edit_changes_nothing(number)
-    plain = _PlainText(text)
-    count = plain.text.count(old)
+    count = edited.text.count(old)
     if not count:
-        raise _not_found(path, plain.text, old, number)
+        raise _not_found(path, edited.text, old, number)
     if count > 1 and not edit.replace_all:
-        positions = islice(_positions(plain.text, old), MAX_NAMED_LINES)
-        lines = [plain.text.count("\n", 0, position) + 1 for position in positions]
+        positions = islice(_positions(edited.text, old), MAX_NAMED_LINES)
+        lines = [edited.text.count("\n", 0, position) + 1 for position in positions]
         raise edit_is_ambiguous(path, number, count, lines)
     # Before anything is built: a letter replaced by a page, a million times, would exhaust the memory.
-    if len(text) + count * (len(new) - len(old)) > MAX_EDITED_BYTES:
+    if edited.size + count * (len(new) - len(old)) > MAX_EDITED_BYTES:
         raise file_too_large(path, MAX_EDITED_BYTES)
-    line = plain.text.count("\n", 0, plain.text.find(old)) + 1
-    return plain.replace(old, new), line, count
+    line = edited.text.count("\n", 0, edited.text.find(old)) + 1
+    edited.replace(old, new)
+    return line, count
 
 
-class _PlainText:
-    """A text with `\\n` alone, and how its positions map to those of the original."""
+class _Clock:
+    """Ends edits that take too long, or whose call was cancelled."""
 
-    def __init__(self, original: str) -> None:
+    def __init__(self, path: str, stop: StopSignal | None) -> None:
+        self._path = path
+        self._stop = stop
+        self._until = time.monotonic() + MAX_EDIT_S
+
+    def check(self) -> None:
+        if self._stop is not None:
+            self._stop.check()
+        if time.monotonic() > self._until:
+            raise edits_take_too_long(self._path, MAX_EDIT_S)
+
+
+class _EditedText:
+    """A text with `\\n` alone, and the line ends of the original beside it: listed once, whatever edits follow."""
+
+    def __init__(self, original: str, clock: _Clock) -> None:
         self.text = _with_lf(original)
-        self._original = original
+        self._clock = clock
+        crlf_count = len(original) - len(self.text)
+        self._only_end = "\n" if crlf_count == 0 else "\r\n" if crlf_count == self.text.count("\n") else ""
+        self._line_ends = "" if self._only_end else _line_ends(original)
+        """Of a text with both kinds: one character for each, `\\n` or CRLF."""
 
-    def replace(self, old: str, new: str) -> str:
-        """Return the original with every `old` replaced; each new line ends like those around it."""
-        pairs = len(self._original) - len(self.text)
-        if pairs == 0:
-            return self.text.replace(old, new)
-        if pairs == self.text.count("\n"):
-            return self.text.replace(old, new).replace("\n", "\r\n")
-        return self._replace_mixed(old, new)
+    @property
+    def size(self) -> int:
+        """How many characters it has with its line ends, at most."""
+        return len(self.text) + (0 if self._only_end == "\n" else self.text.count("\n"))
 
-    def _replace_mixed(self, old: str, new: str) -> str:
-        original, result = self._original, StringIO(newline="")
-        # The position in the plain text of each `\r\n` of the original.
-        crlf = array("Q", (match.start() - n for n, match in enumerate(re.finditer("\r\n", original))))
-        done = following = 0
-        last = original.rfind("\n")
-        for position in _positions(self.text, old):
-            start = position + bisect_left(crlf, position)
-            end = position + len(old) + bisect_left(crlf, position + len(old))
-            near = original.find("\n", start, end)
-            if near < 0 and following < end <= last:
-                following = original.find("\n", end)  # reused: each line end is searched once, not per replacement
-            if near < 0:
-                near = following if end <= last else last
-            result.write(original[done:start])
-            result.write(new.replace("\n", "\r\n") if near > 0 and original[near - 1] == "\r" else new)
-            done = end
-        result.write(original[done:])
-        return result.getvalue()
+    def replace(self, old: str, new: str) -> None:
+        """Replace every `old`; each new line ends like the next one in the text."""
+        if self._line_ends and ("\n" in old or "\n" in new):
+            self._line_ends = self._line_ends_after(old, new)
+        self.text = self.text.replace(old, new)
+
+    def _line_ends_after(self, old: str, new: str) -> str:
+        line_ends, removed, added = self._line_ends, old.count("\n"), new.count("\n")
+        pieces: list[str] = []
+        done = at = 0
+        for number, position in enumerate(_positions(self.text, old)):
+            if number % CLOCK_EVERY == 0:
+                self._clock.check()
+            following = done + self.text.count("\n", at, position)
+            pieces += line_ends[done:following], line_ends[min(following, len(line_ends) - 1)] * added
+            done, at = following + removed, position + len(old)
+        return "".join(pieces) + line_ends[done:]
+
+    def with_line_ends(self) -> str:
+        """Return the text with the line ends of the original."""
+        if self._only_end:
+            return self.text if self._only_end == "\n" else self.text.replace("\n", "\r\n")
+        finished, rest = [], self.text
+        for at in range(0, len(self._line_ends), LINE_END_BLOCK):
+            self._clock.check()
+            block = self._line_ends[at : at + LINE_END_BLOCK]
+            *lines, rest = rest.split("\n", len(block))
+            pieces = [""] * (2 * len(block))
+            pieces[0::2], pieces[1::2] = lines, ["\r\n" if end == CRLF else "\n" for end in block]
+            finished.append("".join(pieces))
+        return "".join(finished) + rest
+
+
+def _line_ends(text: str) -> str:
+    return re.sub("[^\r\n]+", "", text).replace("\r\n", CRLF).replace("\r", "")
 
 
 def _with_lf(text: str) -> str:
@@ -171,12 +210,8 @@ def diff(before: str, after: str) -> str:
     if before.endswith("\n") and after.endswith("\n"):
         before, after = before[:-1], after[:-1]
     old, new = before.split("\n"), after.split("\n")
-    head = 0
-    while head < min(len(old), len(new)) and old[head] == new[head]:
-        head += 1
-    tail = 0
-    while tail < min(len(old), len(new)) - head and old[-1 - tail] == new[-1 - tail]:
-        tail += 1
+    head = _equal_lines(old, new)
+    tail = _equal_lines(old[head:][::-1], new[head:][::-1])
     start = max(head - CONTEXT_LINES, 0)
     end = max(tail - CONTEXT_LINES, 0)
     old_part, new_part = old[start : len(old) - end], new[start : len(new) - end]
@@ -194,6 +229,16 @@ def diff(before: str, after: str) -> str:
             break
         diff_lines.append(line)
     return "\n".join(diff_lines)
+
+
+def _equal_lines(old: list[str], new: list[str]) -> int:
+    """Return how many lines are equal from the first one on. Blocks are compared at once: there may be millions."""
+    head, most = 0, min(len(old), len(new))
+    while head < most and old[head : head + LINE_BLOCK] == new[head : head + LINE_BLOCK]:
+        head += LINE_BLOCK
+    while head < most and old[head] == new[head]:
+        head += 1
+    return min(head, most)
 
 
 def _shift(header: str, by: int) -> str:

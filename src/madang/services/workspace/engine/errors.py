@@ -281,6 +281,13 @@ def bad_set(set: str, reason: str) -> InvalidArguments:
     )
 
 
+def edits_take_too_long(path: str, limit_s: float) -> LimitExceeded:
+    return LimitExceeded(
+        say("Editing '{path}' takes longer than {limit:g} s. Nothing was changed.", path=path, limit=limit_s),
+        hint=say("Send fewer edits in one call, or write the file anew."),
+    )
+
+
 def too_many_alternatives(max_alternatives: int) -> InvalidArguments:
     return InvalidArguments(
         say("pattern: its braces stand for more than {most} patterns.", most=max_alternatives),

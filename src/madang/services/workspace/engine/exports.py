@@ -9,13 +9,13 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import os
-import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from typing import IO
 
 from madang.core.calls import Call
 from madang.core.errors import NotFound, ToolError
+from madang.core.executor import Executor, StopSignal
 from madang.core.ids import new_id
 from madang.core.phrases import say
 from madang.services.workspace.domain.exports import (
@@ -33,29 +33,22 @@ from madang.services.workspace.engine.suggestions import suggest_path
 from madang.storage.downloads import Downloads
 from madang.storage.folders import Folders, parse_path
 
-MAX_RUNNING_EXPORTS = 2
-"""How many exports are made at a time: each keeps a thread and a processor busy."""
-
 REPORT_S = 0.2
 """How often the progress of a package is looked at while a thread packs it."""
-
-
-class ExportCancelled(Exception):
-    """The call that asked for this export was cancelled."""
 
 
 class Exports:
     """Makes, lists and reads the exports of sessions. Without `downloads` they have no address for browsers."""
 
-    def __init__(self, folders: Folders, downloads: Downloads | None = None) -> None:
+    def __init__(self, folders: Folders, downloads: Downloads | None = None, executor: Executor | None = None) -> None:
         self._folders = folders
         self._downloads = downloads
-        self._slots = asyncio.Semaphore(MAX_RUNNING_EXPORTS)
+        self._executor = executor or Executor()
 
     async def export_file(self, call: Call, path: str, name: str) -> Export:
         """Copy a file of the workspace."""
 
-        def make(cancelled: threading.Event) -> Export:
+        def make(stop: StopSignal) -> Export:
             source = "/".join(parse_path(path))
             with (
                 self._folders.of(call) as session,
@@ -64,7 +57,7 @@ class Exports:
             ):
                 check_export_size(os.fstat(file.fileno()).st_size)
                 id, export_name = new_id(), file_name(name, source)
-                hasher = _Hasher(cancelled)
+                hasher = _Hasher(stop)
                 target = stored_name(id, export_name)
                 entry = session.exports.write(target, hasher.pass_through(_chunks(file)), mode="create")
                 return Export(
@@ -89,12 +82,12 @@ class Exports:
 
         manifest = Manifest()
 
-        def make(cancelled: threading.Event) -> Export:
+        def make(stop: StopSignal) -> Export:
             with self._folders.of(call) as session:
                 id, export_name = new_id(), package_name(name)
-                hasher = _Hasher(cancelled)
+                hasher = _Hasher(stop)
                 target = stored_name(id, export_name)
-                chunks = pack(session.files, paths, manifest, hasher.check_cancelled)
+                chunks = pack(session.files, paths, manifest, stop.check)
                 entry = session.exports.write(target, hasher.pass_through(chunks), mode="create")
                 return Export(
                     id=id,
@@ -117,7 +110,7 @@ class Exports:
 
     async def list_stored(self, call: Call) -> list[StoredExport]:
         """Return the exports of a session, the newest first."""
-        return await asyncio.to_thread(self._list, call)
+        return await self._executor.reads.run(call, self._list, call)
 
     def newest(self, call: Call, most: int) -> tuple[list[StoredExport], int]:
         """Return the newest exports of a session, at most `most`, and how many there are. It blocks, as folders do."""
@@ -140,7 +133,7 @@ class Exports:
             with self._folders.of(call) as session, session.exports.open_file(export.stored_name) as file:
                 return b"".join(_chunks(file))
 
-        return await asyncio.to_thread(read)
+        return await self._executor.slow.run(call, read)
 
     async def find(self, call: Call, id: str) -> StoredExport:
         """Return one export of a session.
@@ -162,29 +155,26 @@ class Exports:
                     exports.append(StoredExport(*id_and_name, entry.size))
             return exports[::-1]
 
-    async def _run(
-        self, call: Call, make: Callable[[threading.Event], Export], manifest: Manifest | None = None
-    ) -> Export:
+    async def _run(self, call: Call, make: Callable[[StopSignal], Export], manifest: Manifest | None = None) -> Export:
         """Run `make` in a thread. When the caller is cancelled, it is told to stop, and nothing is left of it.
 
         What it writes into `manifest` meanwhile is reported as progress.
         """
-        async with self._slots:
-            cancelled = threading.Event()
-            making = asyncio.ensure_future(asyncio.to_thread(make, cancelled))
-            # Marks its exception as retrieved: asyncio would log one that only the thread saw.
-            making.add_done_callback(lambda future: future.cancelled() or future.exception())
-            try:
-                if manifest is not None:
-                    await _report(call, manifest, making)
-                return await asyncio.shield(making)
-            except asyncio.CancelledError:
-                cancelled.set()
-                await asyncio.wait([making])
-                if not making.cancelled() and making.exception() is None:
+        lane = self._executor.slow
+        stop = lane.stop_signal()
+        job = lane.submit(call, make, stop)
+        try:
+            if manifest is not None:
+                await _report(call, manifest, job.future)
+            return await asyncio.shield(job.future)
+        except asyncio.CancelledError:
+            stop.set()
+            if not job.drop():
+                await asyncio.wait([job.future])
+                if job.future.exception() is None:
                     # It was finished at the same moment, and no answer will ever name it.
-                    await asyncio.to_thread(self._remove, call, making.result())
-                raise
+                    await lane.run_accepted(call, self._remove, call, job.future.result())
+            raise
 
     def _remove(self, call: Call, export: Export) -> None:
         with self._folders.of(call) as session, suppress(NotFound):
@@ -204,20 +194,16 @@ async def _report(call: Call, manifest: Manifest, making: asyncio.Future[Export]
 class _Hasher:
     """Hashes the chunks of an export on their way to the disk, until the call is cancelled."""
 
-    def __init__(self, cancelled: threading.Event) -> None:
+    def __init__(self, stop: StopSignal) -> None:
         self._hash = hashlib.sha256()
-        self._cancelled = cancelled
+        self._stop = stop
 
     def pass_through(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
         for chunk in chunks:
-            self.check_cancelled()
+            self._stop.check()
             self._hash.update(chunk)
             yield chunk
-        self.check_cancelled()
-
-    def check_cancelled(self) -> None:
-        if self._cancelled.is_set():
-            raise ExportCancelled
+        self._stop.check()
 
     @property
     def sha256(self) -> str:

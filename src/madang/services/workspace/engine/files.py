@@ -12,6 +12,7 @@ from typing import IO
 
 from madang.core.calls import Call
 from madang.core.errors import Conflict, NotFound, ToolError
+from madang.core.executor import StopSignal
 from madang.core.limits import MAX_EXCERPT_BYTES
 from madang.core.texts import visible_name
 from madang.services.workspace.domain.files import (
@@ -49,7 +50,7 @@ from madang.services.workspace.engine.errors import (
     not_outside,
     offset_out_of_range,
 )
-from madang.services.workspace.engine.globs import Glob
+from madang.services.workspace.engine.globs import Glob, OutOfTime
 from madang.services.workspace.engine.lines import MAX_COUNT_S, LineIndexes, read_lines
 from madang.services.workspace.engine.snapshots import Snapshots
 from madang.services.workspace.engine.suggestions import suggest_path
@@ -135,7 +136,7 @@ class FileEngine:
         lines = content.count("\n") + (not content.endswith("\n") and content != "")
         return WrittenFile(entry.path, entry.size, text_format, lines, existing is None, fallback)
 
-    def edit(self, call: Call, path: str, edits: list[Edit]) -> EditedFile:
+    def edit(self, call: Call, path: str, edits: list[Edit], stop: StopSignal | None = None) -> EditedFile:
         """Apply edits to a text, all of them or none."""
         with self._changing(call) as folder:
             with suggest_path(folder, path), folder.open_file(path) as file, file_errors(path):
@@ -144,7 +145,7 @@ class FileEngine:
             if text_format.encoding == "binary":
                 raise cannot_edit_binary(path)
             before = encodings.decode(data, text_format.encoding)
-            outcome = editing.apply(path, before, edits)
+            outcome = editing.apply(path, before, edits, stop)
             try:
                 after = encodings.encode(outcome.text, text_format.encoding)
             except UnicodeEncodeError as error:
@@ -157,7 +158,9 @@ class FileEngine:
         ending = texts.line_ending(after, text_format.encoding)
         return EditedFile(entry.path, entry.size, replace(text_format, line_ending=ending), outcome.replacements, diff)
 
-    def list(self, call: Call, path: str, depth: int, offset: int, limit: int) -> DirectoryListing:
+    def list(
+        self, call: Call, path: str, depth: int, offset: int, limit: int, stop: StopSignal | None = None
+    ) -> DirectoryListing:
         """List a page of what is in a folder, and count all of it within MAX_WALK_S."""
         until = time.monotonic() + MAX_WALK_S
         page: list[DirectoryEntry] = []
@@ -173,18 +176,30 @@ class FileEngine:
                 if counted in places:
                     page.append(directory_entry(entry))
                 counted += 1
-                if counted % 1000 == 0 and counted >= offset + limit and time.monotonic() > until:
-                    is_complete = False
-                    break
+                if counted % 1000 == 0:
+                    if stop is not None:
+                        stop.check()
+                    if counted >= offset + limit and time.monotonic() > until:
+                        is_complete = False
+                        break
         top = "/".join(parse_path(path, may_be_root=True))
         if offset and offset >= counted:
             raise offset_out_of_range(top, counted)
         return DirectoryListing(top, depth, offset, tuple(page), counted if is_complete else None, counted)
 
-    def search(self, call: Call, pattern: str, path: str, offset: int = 0) -> FileMatches:
+    def search(
+        self, call: Call, pattern: str, path: str, offset: int = 0, stop: StopSignal | None = None
+    ) -> FileMatches:
         """Find files whose path below `path` matches a glob pattern; the first `offset` of them are only counted."""
-        glob = Glob(pattern)
         until = time.monotonic() + MAX_WALK_S
+
+        def check_time() -> None:
+            if stop is not None:
+                stop.check()
+            if time.monotonic() > until:
+                raise OutOfTime
+
+        glob = Glob(pattern, check_time)
         top = parse_path(path, may_be_root=True)
         matches: list[Entry] = []
         searched = too_deep = total = 0
@@ -193,18 +208,19 @@ class FileEngine:
         with self._folders.of(call) as session:
             walk = session.files.walk(path, depth=MAX_TREE_DEPTH, leave_out=GIT, with_status=range(0))
             with suggest_path(session.files, path), closing(walk) as entries:
-                for entry in entries:
-                    searched += 1
-                    inside = entry.path[prefix:]
-                    if entry.kind == "folder":
-                        too_deep += inside.count("/") == MAX_TREE_DEPTH - 1
-                    elif glob.fits(inside):
-                        if total >= offset and len(matches) < MAX_FOUND_FILES:
-                            matches.append(entry)
-                        total += 1
-                    if time.monotonic() > until:  # at each entry: a long pattern takes its time
-                        is_complete = False
-                        break
+                try:
+                    for entry in entries:
+                        inside = entry.path[prefix:]
+                        if entry.kind == "folder":
+                            too_deep += inside.count("/") == MAX_TREE_DEPTH - 1
+                        elif glob.fits(inside):  # it looks at the clock: one match of a long pattern takes its time
+                            if total >= offset and len(matches) < MAX_FOUND_FILES:
+                                matches.append(entry)
+                            total += 1
+                        searched += 1
+                        check_time()
+                except OutOfTime:
+                    is_complete = False
             files = tuple(_entry_with_status(session.files, entry) for entry in matches)
         if offset and offset >= total and is_complete:
             raise match_out_of_range(pattern, total)

@@ -1,36 +1,92 @@
 """Glob patterns for paths: `*`, `?`, `[abc]`, `{a,b}` and `**` for any number of folders.
 
-Matching is linear in the path: a pattern comes from a model, and a regular expression made of many stars could
-backtrack for minutes (ReDoS).
+A pattern comes from a model, and a regular expression made of many stars could backtrack for minutes (ReDoS). Here a
+match takes time by the product of the two lengths at most, and looks at the clock meanwhile.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Callable
 from functools import lru_cache
 
 from madang.services.workspace.engine.errors import bad_set, too_many_alternatives
 
 MAX_ALTERNATIVES = 64
+MAX_BRACES = 64
 _ANY_FOLDERS = None
 """The part `**`."""
 
 
-class Glob:
-    """A compiled pattern. One without a slash fits a name at any depth."""
+Parts = list[re.Pattern[str] | None]
 
-    def __init__(self, pattern: str) -> None:
-        self._alternatives: list[list[re.Pattern[str] | None]] = []
+
+class OutOfTime(Exception):
+    """The time for matching is over."""
+
+
+class Glob:
+    """A compiled pattern. One without a slash fits a name at any depth.
+
+    `check_time` is called while a path is matched, and raises `OutOfTime` to end it.
+    """
+
+    def __init__(self, pattern: str, check_time: Callable[[], None] = lambda: None) -> None:
+        self._check_time = check_time
+        # Once for all alternatives: they share most of their parts.
+        compiled: dict[str, re.Pattern[str] | None] = {"**": _ANY_FOLDERS}
+        alternatives: dict[tuple[str, ...], Parts] = {}
         for alternative in _expand_braces(unicodedata.normalize("NFC", pattern)):
-            parts = [part for part in alternative.removeprefix("./").split("/") if part]
+            names = [part for part in alternative.removeprefix("./").split("/") if part]
             if "/" not in alternative:
-                parts = ["**", *parts]
-            self._alternatives.append([_ANY_FOLDERS if part == "**" else _name_pattern(part) for part in parts])
+                names = ["**", *names]
+            # Neighbouring `**` mean the same as one.
+            names = [name for at, name in enumerate(names) if name != "**" or names[at - 1 : at] != ["**"]]
+            for name in names:
+                if name not in compiled:
+                    compiled[name] = _name_pattern(name)
+            alternatives[tuple(names)] = [compiled[name] for name in names]
+        self._alternatives = list(alternatives.values())
 
     def fits(self, path: str) -> bool:
+        """Tell whether a path matches.
+
+        Raises:
+            OutOfTime: there was no time to find out.
+        """
         names = (path if path.isascii() else unicodedata.normalize("NFC", path)).split("/")
-        return any(_fits(parts, names) for parts in self._alternatives)
+        return any(self._fits(parts, names) for parts in self._alternatives)
+
+    def _fits(self, parts: Parts, names: list[str]) -> bool:
+        """Simulate a nondeterministic automaton: its states are the positions in the pattern that are possible so far.
+
+        A `**` may stand for no folder, so the state behind one is possible as soon as it is.
+        """
+        states = _closure(parts, {0})
+        for name in names:
+            self._check_time()
+            next_states = set()
+            fits_by_part: dict[re.Pattern[str], bool] = {}
+            for state in states:
+                if state == len(parts):
+                    continue
+                part = parts[state]
+                if part is _ANY_FOLDERS:
+                    next_states.add(state)
+                    continue
+                if part not in fits_by_part:
+                    fits_by_part[part] = part.fullmatch(name) is not None
+                if fits_by_part[part]:
+                    next_states.add(state + 1)
+            if not next_states:
+                return False
+            states = _closure(parts, next_states)
+        return len(parts) in states
+
+
+def _closure(parts: Parts, states: set[int]) -> set[int]:
+    return states | {state + 1 for state in states if state < len(parts) and parts[state] is _ANY_FOLDERS}
 
 
 @lru_cache(maxsize=128)
@@ -54,39 +110,6 @@ def _between_stars(tokens: list[str]) -> list[str]:
         else:
             pieces[-1] += _as_regex(token)
     return pieces
-
-
-def _fits(parts: list[re.Pattern[str] | None], names: list[str]) -> bool:
-    """Simulate a nondeterministic automaton: its states are the positions in the pattern that are possible so far."""
-    states = _skip_any_folders(parts, {0})
-    for name in names:
-        next_states = set()
-        fits_by_part: dict[re.Pattern[str], bool] = {}
-        for state in states:
-            if state == len(parts):
-                continue
-            part = parts[state]
-            if part is _ANY_FOLDERS:
-                next_states.add(state)
-                continue
-            if part not in fits_by_part:
-                fits_by_part[part] = part.fullmatch(name) is not None
-            if fits_by_part[part]:
-                next_states.add(state + 1)
-        if not next_states:
-            return False
-        states = _skip_any_folders(parts, next_states)
-    return len(parts) in states
-
-
-def _skip_any_folders(parts: list[re.Pattern[str] | None], states: set[int]) -> set[int]:
-    """Add the states behind a `**`, which may also stand for no folder."""
-    closure = set(states)
-    for state in states:
-        while state < len(parts) and parts[state] is _ANY_FOLDERS:
-            state += 1
-            closure.add(state)
-    return closure
 
 
 def _tokens(pattern: str) -> list[str]:
@@ -128,6 +151,8 @@ def _set(token: str) -> re.Pattern[str]:
 
 
 def _expand_braces(pattern: str) -> list[str]:
+    if pattern.count("{") > MAX_BRACES:
+        raise too_many_alternatives(MAX_ALTERNATIVES)
     expanded, pending = [], [pattern]
     while pending:
         alternative = pending.pop(0)

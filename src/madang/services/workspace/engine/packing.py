@@ -62,10 +62,8 @@ class Manifest:
             self.skipped[path] = SkippedFile(path=path, reason=reason)
 
 
-def pack(
-    folder: Folder, paths: Iterable[str], manifest: Manifest, check_cancelled: Callable[[], None]
-) -> Iterator[bytes]:
-    """Yield the chunks of the archive. `check_cancelled` is called regularly and raises once the call is cancelled.
+def pack(folder: Folder, paths: Iterable[str], manifest: Manifest, check_stop: Callable[[], None]) -> Iterator[bytes]:
+    """Yield the chunks of the archive. `check_stop` is called regularly and raises once the call is cancelled.
 
     Raises:
         InvalidPath: a text is no path.
@@ -80,11 +78,11 @@ def pack(
     # An unseekable stream: sizes then follow the data, so a file may shrink while it is read.
     with zipfile.ZipFile(sink, "w", zipfile.ZIP_DEFLATED) as archive:
         for path in _files(folder, sources, manifest):
-            check_cancelled()
+            check_stop()
             try:
                 with folder.open_file(path) as file:
                     check_export_size(manifest.bytes + os.fstat(file.fileno()).st_size)
-                    size = yield from _pack_file(archive, sink, path, file, check_cancelled)
+                    size = yield from _pack_file(archive, sink, path, file, check_stop)
             except LimitExceeded:
                 raise
             except ToolError as error:
@@ -193,7 +191,7 @@ def _check_folder(folder: Folder, top: str, entry: Entry, manifest: Manifest) ->
 
 
 def _pack_file(
-    archive: zipfile.ZipFile, sink: _Sink, path: str, file: IO[bytes], check_cancelled: Callable[[], None]
+    archive: zipfile.ZipFile, sink: _Sink, path: str, file: IO[bytes], check_stop: Callable[[], None]
 ) -> Generator[bytes, None, int]:
     """Pack one file, yield the chunks that are ready, and return how many bytes of the file were read.
 
@@ -212,7 +210,7 @@ def _pack_file(
         while done < status.st_size and (chunk := file.read(min(EXPORT_CHUNK_BYTES, status.st_size - done))):
             entry.write(chunk)
             done += len(chunk)
-            check_cancelled()
+            check_stop()
             if sink.is_full:
                 yield sink.take()
     return done

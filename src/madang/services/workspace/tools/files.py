@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections.abc import Callable
 from typing import Annotated, Concatenate, ParamSpec, TypeVar
 from weakref import WeakValueDictionary
@@ -11,6 +10,8 @@ from weakref import WeakValueDictionary
 from pydantic import Field
 
 from madang.core.calls import Call
+from madang.core.errors import ToolError
+from madang.core.executor import Executor
 from madang.core.results import ToolResult
 from madang.core.tools import DEFAULT_TIME_LIMIT_S, tool
 from madang.services.workspace.domain.files import (
@@ -44,9 +45,6 @@ ContextLines = Annotated[int, Field(ge=0, le=10)]
 Rest = ParamSpec("Rest")
 ChangeT = TypeVar("ChangeT")
 
-MAX_RUNNING_SEARCHES = 3
-"""Searches at a time: each may take seconds, and reading a file must still find a free thread."""
-
 MIN_CHANGE_S = 1.0
 """Time that is left for the change itself, after it has waited."""
 MAX_QUEUE_WAIT_S = DEFAULT_TIME_LIMIT_S - MAX_LOCK_WAIT_S - MIN_CHANGE_S
@@ -57,11 +55,11 @@ still gets its own error, and not the time limit of the call."""
 class FileTools:
     """The tools for files. Paths are relative to the session's folder, and nothing leads out of it."""
 
-    def __init__(self, engine: FileEngine, searcher: Searcher, notices: Notices) -> None:
+    def __init__(self, engine: FileEngine, searcher: Searcher, notices: Notices, executor: Executor) -> None:
         self._engine = engine
         self._searcher = searcher
         self._notices = notices
-        self._search_slots = asyncio.Semaphore(MAX_RUNNING_SEARCHES)
+        self._executor = executor
         self._session_locks: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
 
     @tool(effect="read")
@@ -71,7 +69,7 @@ class FileTools:
         """Read a text of the workspace as numbered lines, about 8 KB at a time; it says how to go on."""
         if end_line is not None and end_line < start_line:
             raise end_before_start(start_line)
-        return views.read(await asyncio.to_thread(self._engine.read, call, path, start_line, end_line))
+        return views.read(await self._executor.reads.run(call, self._engine.read, call, path, start_line, end_line))
 
     @tool(effect="write")
     async def write_file(
@@ -90,7 +88,11 @@ class FileTools:
         edits: Annotated[list[Edit], Field(min_length=1, max_length=MAX_EDITS)],
     ) -> ToolResult[views.FileEdited]:
         """Replace pieces of a text: each oldText exactly as it is there, once, or with replaceAll. All or nothing."""
-        result = await self._change(call, self._engine.edit, path, edits)
+        stop = self._executor.writes.stop_signal()
+        try:
+            result = await self._change(call, self._engine.edit, path, edits, stop)
+        finally:
+            stop.set()
         await self._publish(call, result.path)
         return views.edited(result)
 
@@ -99,14 +101,20 @@ class FileTools:
         self, call: Call, path: PathText = "", depth: Depth = 1, offset: Offset = 0, limit: Limit = 50
     ) -> ToolResult[views.DirectoryListed]:
         """List a folder of the workspace, with sizes and times; depth goes into the folders in it."""
-        return views.listed(await asyncio.to_thread(self._engine.list, call, path, depth, offset, limit))
+        lane = self._executor.reads if depth == 1 else self._executor.slow
+        return views.listed(
+            await lane.run_stoppable(call, lambda stop: self._engine.list(call, path, depth, offset, limit, stop))
+        )
 
     @tool(effect="read")
     async def search_files(
         self, call: Call, pattern: Pattern, path: PathText = "", offset: Offset = 0
     ) -> ToolResult[searches.FilesFound]:
         """Find files by name: '*.md' at any depth, or 'src/**/*.py' below path."""
-        return searches.files_found(await asyncio.to_thread(self._engine.search, call, pattern, path, offset))
+        matches = await self._executor.slow.run_stoppable(
+            call, lambda stop: self._engine.search(call, pattern, path, offset, stop)
+        )
+        return searches.files_found(matches)
 
     @tool(effect="read")
     async def grep(
@@ -120,13 +128,9 @@ class FileTools:
         limit: MatchLimit = 50,
     ) -> ToolResult[searches.GrepResult]:
         """Find lines in the texts of the workspace by a regular expression (Rust syntax: no look-around)."""
-        stop = threading.Event()
         query = GrepQuery(pattern, path, glob, ignore_case, context, limit)
-        try:
-            async with self._search_slots:
-                return searches.grepped(await asyncio.to_thread(self._searcher.grep, call, query, stop))
-        finally:
-            stop.set()  # also when this call is cancelled: the thread then kills ripgrep
+        matches = await self._executor.slow.run_stoppable(call, lambda stop: self._searcher.grep(call, query, stop))
+        return searches.grepped(matches)
 
     @tool(effect="write")
     async def move_file(self, call: Call, source: PathText, target: PathText) -> ToolResult[views.FileMoved]:
@@ -155,8 +159,8 @@ class FileTools:
         """Run a change in a thread, one at a time in each session.
 
         The queue is here and not at the folder's lock, which another process may hold: a thread that waits for the
-        lock is lost to all sessions, and threads are few. A change whose caller was cancelled still runs to its end,
-        and the next one waits for it.
+        lock is lost to all sessions, and threads are few. A change that has begun runs to its end even if its
+        caller was cancelled, and the next one waits for it.
         """
         lock = self._session_locks.setdefault((call.user_id, call.session), asyncio.Lock())
         try:
@@ -164,15 +168,17 @@ class FileTools:
                 await lock.acquire()
         except TimeoutError:
             raise workspace_busy() from None
-        work = asyncio.ensure_future(asyncio.to_thread(change, call, *args, **kwargs))
-
-        def release(done: asyncio.Future[ChangeT]) -> None:
+        try:
+            job = self._executor.writes.submit(call, change, call, *args, **kwargs)
+        except ToolError:
             lock.release()
-            if not done.cancelled():
-                done.exception()  # marks it as retrieved, or asyncio logs it after a cancelled call
-
-        work.add_done_callback(release)
-        return await asyncio.shield(work)
+            raise
+        job.future.add_done_callback(lambda _: lock.release())
+        try:
+            return await asyncio.shield(job.future)
+        except asyncio.CancelledError:
+            job.drop()
+            raise
 
     async def _publish(self, call: Call, *paths: str) -> None:
         await self._notices.publish(files_topic(call, *paths), user_id=call.user_id)

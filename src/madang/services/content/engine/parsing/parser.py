@@ -8,6 +8,8 @@ from contextlib import suppress
 from math import ceil
 
 from madang.core.errors import Unavailable
+from madang.core.executor import Executor, HasOwner, WorkOwner
+from madang.core.ids import LOCAL_USER
 from madang.services.content.engine.parsing.children import Child
 from madang.services.content.engine.parsing.detection import DocumentKind, document_kind
 from madang.services.content.engine.parsing.parsed import Parsed
@@ -25,6 +27,9 @@ DECODE_INLINE_MAX_BYTES = 1 << 18
 """Smaller texts are decoded on the event loop: a thread hop would cost more."""
 
 
+_NOBODY = WorkOwner(LOCAL_USER, None)
+
+
 class Parser:
     """Reads files; documents in child processes, at most two at a time.
 
@@ -32,7 +37,8 @@ class Parser:
     one event loop, and `close` it there: that kills the children that are still reading.
     """
 
-    def __init__(self, *, deadline_s: float = 30.0, spare_s: float = SPARE_S) -> None:
+    def __init__(self, executor: Executor | None = None, *, deadline_s: float = 30.0, spare_s: float = SPARE_S) -> None:
+        self._executor = executor or Executor()
         self._deadline_s = deadline_s
         self._cpu_s = ceil(deadline_s)
         self._spare_s = spare_s
@@ -43,7 +49,7 @@ class Parser:
         self._spare_timer: asyncio.TimerHandle | None = None
         self._is_closed = False
 
-    async def parse(self, data: bytes, *, filename: str, mime_type: str = "") -> Parsed:
+    async def parse(self, data: bytes, *, filename: str, mime_type: str = "", owner: HasOwner = _NOBODY) -> Parsed:
         """Return the text of a file. What it is shows in its bytes; name and type only tell kinds of text apart.
 
         Raises:
@@ -56,7 +62,7 @@ class Parser:
         if len(data) <= DECODE_INLINE_MAX_BYTES:
             parsed = read_text(data, filename, mime_type)
         else:
-            parsed = await asyncio.to_thread(read_text, data, filename, mime_type)
+            parsed = await self._executor.slow.run(owner, read_text, data, filename, mime_type)
         if parsed.mime_type != HTML:
             return parsed
         page = await self._read("html", parsed.text.encode(), filename)
@@ -68,7 +74,7 @@ class Parser:
         self._drop_spare()
         for child in self._busy:
             child.kill()
-        await asyncio.to_thread(self._threads.shutdown)
+        await self._executor.slow.run_accepted(_NOBODY, self._threads.shutdown)
 
     async def _read(self, kind: DocumentKind, data: bytes, filename: str) -> Parsed:
         async with self._slots:
