@@ -22,8 +22,8 @@ from tests.provider.services import Echo
 GUEST = replace(CALL, assistant_id=AssistantId("guest"))
 
 
-def metadata(**marks: bool) -> ServiceMetadata:
-    return ServiceMetadata("shell", say("Shell"), say("Runs."), "1", **marks)
+def metadata(*, runs_code: bool = False, reaches_out: bool = False) -> ServiceMetadata:
+    return ServiceMetadata("shell", say("Shell"), say("Runs."), "1", runs_code=runs_code, reaches_out=reaches_out)
 
 
 def test_the_default_grant_leaves_out_what_runs_code_or_reaches_out() -> None:
