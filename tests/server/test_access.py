@@ -17,7 +17,8 @@ from starlette.types import Message, Receive, Scope, Send
 from madang.core.arguments import check_shape
 from madang.core.errors import SetupError
 from madang.core.limits import MAX_ARGUMENT_DEPTH, MAX_BODY_BYTES, MAX_BODY_DEPTH, MAX_BODY_VALUES
-from madang.server.http import AccessMiddleware, listening_socket, local_policy
+from madang.server.gate import MCP, Gate, PolicyRoute
+from madang.server.http import listening_socket, local_policy
 
 TOKEN = "t" * 32
 POLICY = local_policy(TOKEN, "127.0.0.1", 8321)
@@ -56,7 +57,7 @@ async def send_body(
         sent.append(message)
 
     with anyio.fail_after(60):
-        await AccessMiddleware(inside, POLICY)(scope, receive, send)
+        await Gate(inside, POLICY, [PolicyRoute("/mcp", inside, policy=MCP)])(scope, receive, send)
     return (sent[0]["status"] if sent else 0), inside.bodies
 
 

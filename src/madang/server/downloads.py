@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 import anyio.to_thread
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
 from madang.core.errors import ToolError
 from madang.storage.downloads import PREFIX, Downloads
@@ -31,23 +31,15 @@ HEADERS = {
 _UNSAFE_IN_HEADER = re.compile(r"[^ !#$&\'()+,\-.0-9;=@A-Z\[\]^_`a-z{}~]")
 
 
-def is_download(scope: Scope) -> bool:
-    """Tell whether a request is for a download, whose URL is a capability and needs no token."""
-    return scope["method"] in ("GET", "HEAD") and scope["path"].startswith(PREFIX)
+class DownloadEndpoint:
+    """The ASGI app that serves downloads."""
 
-
-class DownloadRoute:
-    """Middleware that serves downloads and passes every other request on."""
-
-    def __init__(self, app: ASGIApp, downloads: Downloads) -> None:
-        self._app = app
+    def __init__(self, downloads: Downloads) -> None:
         self._downloads = downloads
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or not is_download(scope):
-            return await self._app(scope, receive, send)
         response = await self._response(scope)
-        return await response(scope, receive, send)
+        await response(scope, receive, send)
 
     async def _response(self, scope: Scope) -> Response:
         # The name in the URL is for people; the file is saved under the one stored with the key.

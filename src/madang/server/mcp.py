@@ -67,7 +67,7 @@ class McpServer:
         self._listed_tools: dict[tuple[Delivery, tuple[str, ...]], tuple[list[Tool], list[dict[str, Any]]]] = {}
         self._has_one_connection = False
         self._settled: Delivery | None = None
-        self.server: Server[Any] = SdkServer(
+        self.server = SdkServer(
             "madang",
             version=__version__,
             title="Madang",
@@ -78,6 +78,7 @@ class McpServer:
             on_unsubscribe_resource=self._changes.unsubscribe,
             on_subscriptions_listen=self._listen,
         )
+        self.server.on_read = self._changes.reading
         # Added rather than passed above: these return the dicts of the wire, which cost less than the SDK's models.
         add = self.server.add_request_handler
         add("tools/list", types.PaginatedRequestParams, self._list_tools)

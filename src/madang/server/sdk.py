@@ -6,8 +6,13 @@ says what to change here when the SDK moves on.
 
 from __future__ import annotations
 
+import json
+import math
 from collections import deque
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from functools import cached_property
+from http import HTTPStatus
 from importlib.util import find_spec
 from typing import Any, Self
 
@@ -17,7 +22,16 @@ from mcp.server.connection import Connection
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import NotificationOptions, Server
 from mcp.server.models import InitializationOptions
+from mcp.server.streamable_http import MCP_SESSION_ID_HEADER, StreamableHTTPServerTransport
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp.server.transport_security import TransportSecuritySettings
+from mcp.shared.exceptions import MCPError
 from mcp.shared.message import SessionMessage
+from starlette.datastructures import Headers
+from starlette.types import Message, Receive, Scope, Send
+
+OnRead = Callable[[str], AbstractAsyncContextManager[None]]
+"""Entered with the id of a session while a client of the older era reads its stream of notifications over HTTP."""
 
 RequestContext = ServerRequestContext[Any, Any]
 """What the SDK hands to each handler: the client's session, the protocol version, the request's id and `_meta`."""
@@ -28,6 +42,11 @@ TRACING_MIDDLEWARE = "OpenTelemetryMiddleware"
 PROBE = "server/discover"
 """The request by which a client of both protocol eras finds out which of them is served."""
 
+MAX_HTTP_SESSIONS = 256
+HTTP_SESSION_IDLE_S = 30 * 60.0
+
+MAX_HANDSHAKE_CHARS = 64 * 1024
+
 MAX_EARLY_MESSAGES = 8
 """So many messages before the first request are kept; the SDK keeps as many."""
 
@@ -37,9 +56,11 @@ class SdkServer(Server[Any]):
 
     def __init__(self, name: str, **options: Any) -> None:
         super().__init__(name, **options)
+        self.on_read: OnRead | None = None
         if find_spec("opentelemetry.sdk") is None:
             # Without OpenTelemetry's SDK the spans are not received, and making one takes a tenth of a small call.
             self.middleware = [one for one in self.middleware if type(one).__name__ != TRACING_MIDDLEWARE]
+        self.middleware.append(_bound_handshake)
 
     async def run(
         self,
@@ -92,6 +113,67 @@ class SdkServer(Server[Any]):
         return self.server_info.model_dump(by_alias=True, mode="json", exclude_none=True)
 
 
+class HttpSessions(StreamableHTTPSessionManager):
+    """The sessions of older clients over HTTP. Most clients leave without ending theirs, so they end when idle.
+
+    Where there are too many, the one that was idle for longest makes room for a new one; its client, should it come
+    back, is told that the session is over (404) and begins another. A session is idle while no request of it is served,
+    an open stream included.
+    """
+
+    def __init__(
+        self,
+        server: SdkServer,
+        security: TransportSecuritySettings,
+        max_body_bytes: int,
+        *,
+        max_sessions: int = MAX_HTTP_SESSIONS,
+        idle_s: float = HTTP_SESSION_IDLE_S,
+    ) -> None:
+        super().__init__(
+            server,
+            security_settings=security,
+            max_request_body_size=max_body_bytes,
+            max_sessions=max_sessions,
+            session_idle_timeout=idle_s,
+        )
+        self._on_read = server.on_read
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request; the server is told for how long a session's stream of notifications is read."""
+        session_id = Headers(scope=scope).get(MCP_SESSION_ID_HEADER)
+        on_read = self._on_read
+        if scope["method"] != "GET" or session_id is None or on_read is None:
+            return await self.asgi_app(scope, receive, send)
+
+        async with AsyncExitStack() as reading:
+
+            async def send_to_reader(message: Message) -> None:
+                if message["type"] == "http.response.start" and message["status"] == HTTPStatus.OK:
+                    await reading.enter_async_context(on_read(session_id))
+                await send(message)
+
+            return await self.asgi_app(scope, receive, send_to_reader)
+
+    def _admit_session(self, requestor: Any) -> StreamableHTTPServerTransport | None:
+        if self.max_sessions is not None and len(self._server_instances) >= self.max_sessions:
+            self._end_longest_idle()
+        return super()._admit_session(requestor)
+
+    def _end_longest_idle(self) -> None:
+        idle = {
+            id: transport.idle_scope
+            for id, transport in self._server_instances.items()
+            # The deadline counts from the end of the last request; while one is served it is infinite.
+            if transport.idle_scope is not None and transport.idle_scope.deadline < math.inf
+        }
+        if idle:
+            id = min(idle, key=lambda id: idle[id].deadline)
+            # Forgotten at once, as the SDK does; the session's own task cleans up after it.
+            del self._server_instances[id]
+            idle[id].cancel()
+
+
 class MessageStream:
     """The asynchronous context manager that the SDK expects of a stream in either direction."""
 
@@ -103,6 +185,13 @@ class MessageStream:
 
     async def __aexit__(self, *_: object) -> None:
         await self.aclose()
+
+
+async def _bound_handshake(ctx: RequestContext, call_next: Any) -> Any:
+    """Refuse a handshake that says too much: what a client says of itself is kept for as long as its session."""
+    if ctx.method == "initialize" and len(json.dumps(ctx.params)) > MAX_HANDSHAKE_CHARS:
+        raise MCPError(code=types.INVALID_PARAMS, message=f"initialize takes {MAX_HANDSHAKE_CHARS} characters at most")
+    return await call_next(ctx)
 
 
 class _Incoming(MessageStream):
