@@ -14,7 +14,6 @@ from typing import Any, Literal
 
 import httpx2
 import mcp_types as types
-import uvicorn
 from mcp import Client, StdioServerParameters
 from mcp.client import advertise
 from mcp.client.streamable_http import streamable_http_client
@@ -25,6 +24,7 @@ from madang.core.calls import Locale, PageMode
 from madang.core.ids import AssistantId, SessionId
 from madang.core.results import PAUSE_KEY
 from madang.server.http import http_app, listening_socket, local_policy
+from madang.server.http_server import HttpServer
 from madang.server.mapping import APP_MIME_TYPE, FRAGMENT_KEY, UI_EXTENSION
 from madang.server.mcp import McpServer
 from madang.settings import Settings, UiChoice
@@ -241,10 +241,10 @@ async def serving_http(settings: Settings) -> AsyncIterator[str]:
         async with open_madang(settings, f"http://127.0.0.1:{port}") as madang:
             server = McpServer(madang.provider, madang.call("mcp-http"), settings.page_override)
             app = http_app(server.server, local_policy(settings.token, "127.0.0.1", port), madang.downloads)
-            uvicorn_server = uvicorn.Server(uvicorn.Config(app, log_level="error", access_log=False, ws="none"))
-            serving = asyncio.create_task(uvicorn_server.serve(sockets=[socket]))
+            web = HttpServer(app)
+            serving = asyncio.create_task(web.serve(sockets=[socket]))
             try:
                 yield f"http://127.0.0.1:{port}/mcp"
             finally:
-                uvicorn_server.should_exit = True
+                web.should_exit = True
                 await serving

@@ -13,12 +13,12 @@ from typing import Any
 
 import anyio
 import pytest
-import uvicorn
 import yaml
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from madang.app import open_madang
 from madang.server.http import http_app, listening_socket, local_policy
+from madang.server.http_server import HttpServer
 from madang.server.mcp import McpServer
 from madang.settings import Settings
 from tests.conformance.fixture import add_fixture
@@ -91,7 +91,7 @@ async def url(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[str]:
             server = McpServer(madang.provider, madang.call("mcp-http")).server
             add_fixture(server)
             app = WithToken(http_app(server, local_policy(TOKEN, "127.0.0.1", port)))
-            web = uvicorn.Server(uvicorn.Config(app, log_level="warning", ws="none"))
+            web = HttpServer(app)
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(web.serve, [socket])
                 yield f"http://127.0.0.1:{port}/mcp"

@@ -138,10 +138,22 @@ def read_answer(connection: socket.socket) -> Answer:
 
 
 @contextmanager
-def serve(folder: Path) -> Iterator[Served]:
-    """Start a server on a free port; it is stopped at the end, and has to stop in time."""
+def serve(folder: Path, descriptors: int | None = None) -> Iterator[Served]:
+    """Start a server on a free port, which may open so many descriptors; it has to stop in time at the end."""
     log = folder / "stderr.txt"
-    command = [sys.executable, "-m", "madang", "mcp", "--http", "127.0.0.1:0", "--verbose", "--data-dir", str(folder)]
+    limited = [] if descriptors is None else ["sh", "-c", f'ulimit -n {descriptors} && exec "$0" "$@"']
+    command = [
+        *limited,
+        sys.executable,
+        "-m",
+        "madang",
+        "mcp",
+        "--http",
+        "127.0.0.1:0",
+        "--verbose",
+        "--data-dir",
+        str(folder),
+    ]
     environment = {**os.environ, "MADANG_TOKEN": TOKEN}
     with (
         log.open("w") as errors,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -18,9 +19,12 @@ from madang.core.schema_tools import SchemaHandler, SchemaTool
 from madang.core.service import Service, ServiceMetadata
 from madang.core.tools import Tool
 from madang.provider.provider import Provider
+from madang.server.http import http_app, listening_socket, local_policy
+from madang.server.http_server import HttpServer
 from madang.server.mcp import McpServer
 from madang.storage.audit import AuditLog
 from madang.storage.sqlite import SqliteDatabase
+from tests.doors import TOKEN
 
 CALL = Call(AssistantId("default"), SessionId("default"), actor="foreign", door="mcp-stdio")
 
@@ -58,6 +62,20 @@ async def serving(service: Service, call: Call = CALL, **options: Any) -> AsyncI
     finally:
         await provider.close()
         await database.close()
+
+
+@asynccontextmanager
+async def serving_http(server: McpServer) -> AsyncIterator[str]:
+    """Serve over HTTP on a free port; the address to which the token gives access."""
+    with listening_socket("127.0.0.1", 0) as socket:
+        port = socket.getsockname()[1]
+        web = HttpServer(http_app(server.server, local_policy(TOKEN, "127.0.0.1", port)))
+        running = asyncio.create_task(web.serve(sockets=[socket]))
+        try:
+            yield f"http://127.0.0.1:{port}/mcp"
+        finally:
+            web.should_exit = True
+            await running
 
 
 def answering(result: ToolResult[Any]) -> SchemaHandler:

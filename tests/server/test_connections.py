@@ -13,7 +13,6 @@ import anyio
 import httpx2
 import mcp_types as types
 import pytest
-import uvicorn
 from mcp import Client
 from mcp.client import advertise
 from mcp.client.streamable_http import streamable_http_client
@@ -25,11 +24,10 @@ from madang.core.results import ToolResult
 from madang.core.service import ActiveSession, Service, ServiceMetadata
 from madang.provider.provider import Provider
 from madang.server.connections import client_name
-from madang.server.http import http_app, listening_socket, local_policy
 from madang.server.mapping import APP_MIME_TYPE, UI_EXTENSION
 from madang.server.mcp import SESSION_KEY, McpServer
 from tests.doors import TOKEN
-from tests.server.serving import CALL, Served, schema_tool, serving
+from tests.server.serving import CALL, Served, schema_tool, serving, serving_http
 from tests.wires import Wire, envelope, open_wire
 
 DEFAULT = ActiveSession(CALL.assistant_id, CALL.session_id)
@@ -93,18 +91,12 @@ def client(server: Any, era: Any, **options: Any) -> Client:
 @asynccontextmanager
 async def http(server: McpServer) -> AsyncIterator[Callable[[], Any]]:
     """The server over HTTP; what it gives makes a transport to it."""
-    with listening_socket("127.0.0.1", 0) as socket:
-        port = socket.getsockname()[1]
-        app = http_app(server.server, local_policy(TOKEN, "127.0.0.1", port))
-        uvicorn_server = uvicorn.Server(uvicorn.Config(app, log_level="error", access_log=False, ws="none"))
-        serving = asyncio.create_task(uvicorn_server.serve(sockets=[socket]))
-        headers = {"Authorization": f"Bearer {TOKEN}"}
-        try:
-            async with httpx2.AsyncClient(headers=headers, timeout=60, verify=False) as http_client:
-                yield lambda: streamable_http_client(f"http://127.0.0.1:{port}/mcp", http_client=http_client)
-        finally:
-            uvicorn_server.should_exit = True
-            await serving
+    headers = {"Authorization": f"Bearer {TOKEN}"}
+    async with (
+        serving_http(server) as url,
+        httpx2.AsyncClient(headers=headers, timeout=60, verify=False) as http_client,
+    ):
+        yield lambda: streamable_http_client(url, http_client=http_client)
 
 
 async def moved(observer: Observer, count: int) -> None:

@@ -91,10 +91,9 @@ async def _serve_stdio(settings: Settings) -> None:
 
 async def _serve_http(settings: Settings, host: str, port: int) -> None:
     with _gc_paused():
-        import uvicorn
-
         from madang.app import open_madang
         from madang.server.http import http_app, local_policy, loopback_sockets
+        from madang.server.http_server import HttpServer
         from madang.server.mcp import McpServer
 
     with ExitStack() as opened:
@@ -107,17 +106,7 @@ async def _serve_http(settings: Settings, host: str, port: int) -> None:
             )
             app = http_app(server.server, local_policy(token, host, port), madang.downloads)
             show(how_to_connect(settings, host, port, token))
-            # h11 by name: another parser, if one is installed, normalises the target before access control sees it.
-            config = uvicorn.Config(
-                app,
-                http="h11",
-                ws="none",
-                log_config=None,  # ours: uvicorn's own writes what clients send as it is
-                log_level="warning",
-                access_log=False,
-                server_header=False,
-            )
-            await uvicorn.Server(config).serve(sockets=sockets)
+            await HttpServer(app).serve(sockets=sockets)
 
 
 def base_url(host: str, port: int) -> str:
