@@ -17,6 +17,7 @@ import anyio.to_thread
 from starlette.types import Message, Receive
 
 from madang.core.limits import MAX_BODY_DEPTH, MAX_BODY_VALUES
+from madang.server.malformed import BAD_ID, has_bad_id
 
 INLINE_PARSE_MAX_BYTES = 64 * 1024
 
@@ -128,10 +129,10 @@ def _check_json(body: bytes) -> Refusal | None:
         if _is_too_deep(outside_strings):
             return Refusal(400, f"The body is nested deeper than {MAX_BODY_DEPTH} levels.")
     try:
-        json.loads(body, object_pairs_hook=_unique_keys, parse_constant=_refuse_constant)
+        message = json.loads(body, object_pairs_hook=_unique_keys, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
         return Refusal(400, f"The body is not acceptable JSON: {str(error)[:100]}.")
-    return None
+    return Refusal(400, BAD_ID) if has_bad_id(message) else None
 
 
 def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

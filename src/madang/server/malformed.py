@@ -18,6 +18,8 @@ from madang.core.limits import MAX_LINE_BYTES
 ID_SCAN_BYTES = 1024
 """So much of either end of a line is looked through for its id."""
 
+BAD_ID = "The id of a request must be a string or an integer."
+
 # Members whose values hold neither braces nor escapes. Clients write the id among the first (Python) or as the last
 # (TypeScript); what stands right before the last brace of an object is its own member and no deeper one.
 _MEMBER = rb'"(\w+)"\s*:\s*("[^"\\{}\[\]]*"|-?\d{1,19})\s*'
@@ -43,10 +45,14 @@ def malformed_answer(line: bytes, error: ValidationError) -> JSONRPCError:
 
 
 def unanswerable(line: bytes) -> JSONRPCError | None:
-    """Return the answer to what was read as a notification, although it has an id: of a kind that no request has."""
-    if "id" in from_json(line):
-        return _error(INVALID_REQUEST, "The id of a request must be a string or an integer.", None)
-    return None
+    """Return the answer to what was read as a notification, if it has an id."""
+    return _error(INVALID_REQUEST, BAD_ID, None) if has_bad_id(from_json(line)) else None
+
+
+def has_bad_id(message: Any) -> bool:
+    """Tell whether a request has an id of a type that no answer can carry: the SDK takes it for a notification."""
+    is_request = isinstance(message, dict) and "method" in message and "id" in message
+    return is_request and type(message["id"]) not in (int, str)
 
 
 def _json_reason(line: bytes, reason: str) -> str:
