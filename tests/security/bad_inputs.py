@@ -93,8 +93,10 @@ READING: tuple[tuple[str, dict[str, Any]], ...] = (
 class BadInputs:
     """Makes bad requests about these tools. Ids are counted up, so that each answer can be told from all others."""
 
-    def __init__(self, tools: Iterable[str], seed: int) -> None:
+    def __init__(self, tools: Iterable[str], seed: int, meta: Mapping[str, Any] | None = None) -> None:
+        """`meta` is what each request says of its client, where there is no handshake."""
         self._tools = sorted(tools)
+        self._meta = meta or {}
         self._random = Random(seed)
         self._id = 1_000_000
         self._kinds: list[Callable[[], BadInput]] = [
@@ -133,6 +135,9 @@ class BadInputs:
 
     def _request(self, kind: str, method: Any, params: Any, id: Any = None, *, may_be_null: bool = False) -> BadInput:
         id = self._next_id() if id is None else id
+        if self._meta and self._random.random() < 0.9:
+            own = params.get("_meta", {})
+            params = {**params, "_meta": {**self._meta, **own} if isinstance(own, dict) else own}
         line = json.dumps({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
         return BadInput(kind, line.encode(), id, may_be_null)
 

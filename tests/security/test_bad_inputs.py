@@ -10,18 +10,21 @@ import sqlite3
 import threading
 from collections import Counter
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from tests.security.bad_inputs import BadInput, BadInputs, check_answers
 from tests.security.served import TIMEOUT_S, Answer, Served, serve
 from tests.security.stdio_client import StdioClient
+from tests.wires import envelope
 
 INPUTS = int(os.environ.get("MADANG_TEST_BAD_INPUTS", "100000"))
 SEED = int(os.environ.get("MADANG_TEST_SEED", "20261115"))
 WINDOW = 500
 THREADS = 4
 CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u200b\u2028-\u202e\u2066-\u2069]")
+SENDABLE = re.compile("[!-~]{1,200}")
 BOOKKEEPING = {"audit", "notice", "migration", "sqlite_sequence"}
 
 
@@ -163,6 +166,38 @@ def test_t37_bad_bodies_are_each_answered_and_leave_nothing(tmp_path: Path) -> N
         assert state["result"]["structuredContent"]["goal"] == "Stay whole"
     assert filled(row_counts(tmp_path)) == before
     check_trail(tmp_path)
+    _check_log(served.log)
+
+
+def modern_headers(line: bytes) -> dict[str, str | None]:
+    """Return the headers that a client of 2026-07-28 sends with a request, as far as there is one."""
+    headers: dict[str, str | None] = {"mcp_session_id": None, "mcp_protocol_version": "2026-07-28"}
+    try:
+        message = json.loads(line)
+        method, name = message["method"], message["params"].get("name")
+    except (ValueError, RecursionError, LookupError, TypeError, AttributeError):
+        return headers
+    named = {"mcp_method": method, "mcp_name": name}
+    return headers | {
+        key: value for key, value in named.items() if isinstance(value, str) and SENDABLE.fullmatch(value)
+    }
+
+
+def test_t37_bad_requests_that_stand_alone_are_each_answered(tmp_path: Path) -> None:
+    with serve(tmp_path) as served:
+        client = HttpClient(served, "")
+        statuses: Counter[int] = Counter()
+        for one in BadInputs(["add_todo", "get_playbook", "write_file"], SEED, envelope("test")).take(INPUTS // 20):
+            answer = client.post(one.line, **modern_headers(one.line))
+            statuses[answer.status] += 1
+            if answer.status == 202:
+                assert not one.is_answered, one
+            else:
+                assert answer.status in (200, 400, 404, 413), (one, answer)
+                check_answers([replace(one, may_be_null=answer.status != 200, is_answered=True)], [answer.message()])
+        client.close()
+    assert statuses[200]
+    assert statuses[400]
     _check_log(served.log)
 
 

@@ -18,12 +18,23 @@ from madang.server.stdio import PendingRequests, StdinReader, StdoutWriter
 from madang.settings import Settings
 from tests.security.bad_inputs import BadInputs, check_answers
 from tests.security.served import INITIALIZE
+from tests.wires import envelope
 
 WINDOW = 250
 
 
-@pytest.mark.parametrize("seed", range(4))
-async def test_t37_bad_lines_are_each_answered(tmp_path: Path, seed: int, caplog: pytest.LogCaptureFixture) -> None:
+PROBE = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": envelope("test")}}
+
+
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize(
+    ("hello", "meta"),
+    [(INITIALIZE, {}), (PROBE, envelope("test")), (None, {})],
+    ids=["legacy", "modern", "no handshake"],
+)
+async def test_t37_bad_lines_are_each_answered(
+    tmp_path: Path, hello: dict[str, Any] | None, meta: dict[str, Any], seed: int, caplog: pytest.LogCaptureFixture
+) -> None:
     (stdin, to_server), (from_server, stdout) = os.pipe(), os.pipe()
     with (
         os.fdopen(to_server, "wb") as requests,
@@ -40,9 +51,10 @@ async def test_t37_bad_lines_are_each_answered(tmp_path: Path, seed: int, caplog
                 tasks.start_soon(anyio.to_thread.run_sync, _write, requests, lines)
                 return await anyio.to_thread.run_sync(lambda: [next(_answers(answers)) for _ in range(count)])
 
-            await exchange([json.dumps(INITIALIZE).encode()], 1)
+            if hello is not None:
+                await exchange([json.dumps(hello).encode()], 1)
             tools = [tool.name for tool in await madang.provider.available_tools(madang.call("python"))]
-            bad_inputs = BadInputs(tools, seed)
+            bad_inputs = BadInputs(tools, seed, meta)
             for _ in range(4):
                 inputs = list(bad_inputs.take(WINDOW))
                 due = sum(one.is_answered for one in inputs)
