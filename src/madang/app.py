@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
@@ -12,9 +12,10 @@ from madang.core.calls import Actor, Call, Door, PageMode
 from madang.core.errors import SetupError
 from madang.core.executor import Executor
 from madang.core.phrases import say
-from madang.core.service import Service
+from madang.core.service import ServiceMetadata
 from madang.provider.grants import AssistantGrants
 from madang.provider.provider import Provider
+from madang.provider.sessions import SessionOperations
 from madang.services import builtin_services, prebuilt_schemas
 from madang.settings import Settings, prepare_data_dir
 from madang.storage.assistants import AssistantStore
@@ -45,6 +46,8 @@ class Madang:
     database: Database
     provider: Provider
     sessions: SessionStore
+    session_operations: SessionOperations
+    """For a person or a program that deletes, copies, exports or imports whole sessions."""
     assistants: AssistantStore
     background: Background
     """Owns what runs beside the calls, and ends it before anything is closed."""
@@ -86,18 +89,20 @@ async def open_madang(settings: Settings, base_url: str = "") -> AsyncIterator[M
         sessions=sessions,
         schemas=prebuilt_schemas(),
     )
+    operations = SessionOperations(provider, database, sessions, audit)
     background = Background()
     folders = Folders(settings.data_dir / "workspaces", settings.allow_folders)
     downloads = Downloads(folders, base_url) if base_url else None
     services = builtin_services(database, folders, downloads, executor, index_dir=settings.data_dir / "index")
-    _check_names(services, [*settings.services, *(name for names in settings.grants.values() for name in names)])
+    granted = (name for names in settings.grants.values() for name in names)
+    check_service_names([service.metadata for service in services], [*settings.services, *granted])
     for service in services:
         if not settings.services or not set(settings.services).isdisjoint(service.metadata.names):
             provider.register(service)
     retention = Retention(database, audit, events_days=settings.events_days, audit_days=settings.audit_days)
     background.start(retention.run(), "retention")
     try:
-        yield Madang(settings, database, provider, sessions, assistants, background, downloads)
+        yield Madang(settings, database, provider, sessions, operations, assistants, background, downloads)
     finally:
         executor.stop()
         await background.close()
@@ -126,11 +131,16 @@ def _database(settings: Settings) -> Database:
     return PostgresDatabase(address)
 
 
-def _check_names(services: list[Service], names: list[str]) -> None:
-    known = {name for service in services for name in service.metadata.names}
+def check_service_names(services: Sequence[ServiceMetadata], names: Iterable[str]) -> None:
+    """Check that each name is that of a service, present or former.
+
+    Raises:
+        SetupError: with the names there are.
+    """
+    known = {name for service in services for name in service.names}
     for name in names:
         if name not in known:
             raise SetupError(
                 say("There is no service '{name}'.", name=name),
-                hint=say("The services are: {names}.", names=", ".join(service.metadata.name for service in services)),
+                hint=say("The services are: {names}.", names=", ".join(service.name for service in services)),
             )

@@ -317,3 +317,19 @@ async def test_rows_of_before_are_kept_and_say_nothing_of_who_acted(each_databas
     assert old == ("2026-01-02T03:04:05.678Z", "old", "", "", "", "")
     assert new[1:] == ("add_todo", "model", "run 1", "call 1", "")
     assert parse_timestamp(new[0]) > parse_timestamp(old[0])
+
+
+async def test_a_session_is_stripped_by_whatever_name_its_rows_have(each_database: Database) -> None:
+    log = AuditLog(each_database)
+    call = replace(CALL, session_id=SessionId("one\u200btwo"))
+    for one in (call, CALL):
+        log.record(replace(ENTRY, call=one, decision="allow"))
+
+    await log.strip_session(call)
+
+    columns = "session_id, actor, tool, outcome, decision, arguments, arguments_sha256, run_id, call_id"
+    stripped, other = await rows(each_database, columns)
+    assert stripped == (None, "model", "add_todo", "ok", "allow", "", "", "", "")
+    assert other[:6] == ("monday", "model", "add_todo", "ok", "allow", '{"name": "x"}')
+    assert (len(other[6]), *other[7:]) == (64, "run 1", "call 1")
+    await log.close()

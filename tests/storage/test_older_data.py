@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import tarfile
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ import apsw
 import pytest
 
 from madang.app import Madang, open_madang
+from madang.core.ids import SessionId
 from madang.core.results import Reply
 from madang.settings import Settings
 from madang.storage import clock
@@ -213,3 +214,24 @@ def _rows(data_dir: Path, sql: str) -> list[tuple[Any, ...]]:
         return connection.execute(sql).fetchall()
     finally:
         connection.close()
+
+
+async def test_a_session_from_before_sessions_had_rows_can_be_copied_exported_and_deleted(
+    older: OlderData, tmp_path: Path
+) -> None:
+    madang, call = older.madang, older.madang.call("python")
+    copy = replace(call, session_id=SessionId("copy"))
+    before = [await older.data(tool) for tool in ("get_current_state", "list_stores", "list_directory")]
+
+    await madang.session_operations.copy(call, copy.session)
+    await madang.session_operations.export(call, tmp_path / "older.zip")
+    await madang.session_operations.forget(call)
+    await madang.session_operations.import_(call, tmp_path / "older.zip")
+
+    after = [await older.data(tool) for tool in ("get_current_state", "list_stores", "list_directory")]
+    assert after[0] == before[0]
+    assert [store["name"] for store in after[1]["stores"]] == [store["name"] for store in before[1]["stores"]]
+    files = [[(entry["path"], entry["size"]) for entry in listing["entries"]] for listing in (before[2], after[2])]
+    assert files[0] == files[1]
+    reply = await madang.provider.execute_tool(copy, "get_current_state", {})
+    assert reply.data == before[0]

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import cast
 
@@ -17,11 +18,15 @@ from madang.core.errors import Conflict, InvalidArguments, InvalidCursor, NotFou
 from madang.core.ids import AssistantId, SessionId, UserId
 from madang.storage.clock import format_timestamp, now
 from madang.storage.database import Database, Transaction
+from madang.storage.forgetting import begin_removal
+from madang.storage.pauses import PauseStore
 from madang.storage.sessions import (
     MAX_TITLE_CHARS,
+    SILENT_AFTER,
     TOUCH_EVERY,
     SessionRecord,
     SessionStore,
+    ensure_ready_session,
     ensure_session,
     session_topic,
 )
@@ -184,3 +189,63 @@ async def test_changes_are_told_to_their_user_alone(sessions: SessionStore) -> N
             await sessions.ensure(BOB)
             await sessions.ensure(ANN)
             assert await anext(changes) == {session_topic(ANN)}
+
+
+async def test_a_session_that_is_filled_or_deleted_is_left_alone_by_tools(
+    database: Database, sessions: SessionStore
+) -> None:
+    await PauseStore(database).open()
+    filling, deleting = named("filling"), named("deleting")
+    await sessions.create(filling, state="filling")
+    await sessions.ensure(deleting)
+    await database.write(lambda tx: begin_removal(tx, deleting), user_id=ANN.user_id)
+
+    for call in (filling, deleting):
+        with pytest.raises(Conflict):
+            await sessions.ensure(call)
+        with pytest.raises(Conflict):
+            await database.write(partial(_ensure_ready, call), user_id=ANN.user_id)
+
+    assert [(one.id, one.state) for one in (await sessions.list_page(ANN.user_id)).items] == [("deleting", "deleting")]
+
+
+async def _ensure_ready(call: Call, tx: Transaction) -> int:
+    return await ensure_ready_session(tx, call)
+
+
+async def test_a_filled_session_takes_over_times_and_marks_once(sessions: SessionStore) -> None:
+    like = SessionRecord(
+        SessionId("x"),
+        AssistantId("editor"),
+        "",
+        "ko",
+        SessionId(""),
+        0,
+        True,
+        7,
+        "2020-01-01T00:00:00.000Z",
+        "2021-01-01T00:00:00.000Z",
+    )
+    await sessions.create(ANN, title="Title", state="filling")
+
+    filled = await sessions.finish_filling(ANN, like)
+
+    assert (filled.title, filled.locale, filled.is_tainted, filled.last_seq) == ("Title", "ko", True, 7)
+    assert (filled.created_at, filled.last_at, filled.state) == (like.created_at, like.last_at, "ready")
+    with pytest.raises(Conflict):
+        await sessions.finish_filling(ANN, like)
+
+
+async def test_unfinished_sessions_are_found_once_they_are_silent(database: Database, sessions: SessionStore) -> None:
+    await PauseStore(database).open()
+    for name in ("deleting", "silent", "busy", "ready"):
+        await sessions.create(named(name), state="ready" if name in ("ready", "deleting") else "filling")
+    await database.write(lambda tx: begin_removal(tx, named("deleting")), user_id=ANN.user_id)
+    for name in ("silent", "busy", "ready"):
+        await used_at(database, named(name), format_timestamp(now() - 2 * SILENT_AFTER))
+
+    await sessions.touch(named("busy"))
+    await sessions.touch(named("ready"))
+
+    assert await sessions.list_unfinished(ANN.user_id) == ["deleting", "silent"]
+    assert await sessions.list_unfinished(BOB.user_id) == []

@@ -32,6 +32,11 @@ def new_id() -> str:
     return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
 
+def new_ids(count: int) -> list[str]:
+    """Return new ids in their order: of two that are made in the same millisecond, either may be the lower."""
+    return sorted(new_id() for _ in range(count))
+
+
 def is_name(text: object) -> bool:
     """Tell whether `text` can name an assistant, a session or a user."""
     return is_raw_name(text) and not hidden_character(str(text))

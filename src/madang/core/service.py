@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from madang.core.archives import ArchiveReader, ArchiveWriter
 from madang.core.calls import Call
 from madang.core.documents import Document
 from madang.core.ids import AssistantId, SessionId
@@ -142,8 +143,27 @@ class Service:
         """
         raise NotImplementedError(f"{self.metadata.name} opens no pauses")
 
+    # A service that keeps something of a session has all of the next four. No tool leads to them. A process calls one
+    # at a time, and tools do not change a session that is deleted or filled meanwhile.
+
     async def forget_session(self, call: Call) -> None:
-        """Delete all that is kept of the call's session. Doing it again changes nothing."""
+        """Delete all that is kept of the call's session. Doing it again changes nothing.
+
+        What one unit of work or one rename cannot delete is out of sight first: half of it must not look whole.
+        """
 
     async def copy_session(self, call: Call, target: SessionId) -> None:
-        """Copy what is kept of the call's session to `target`, another session of the same user."""
+        """Copy what is kept of the call's session to `target`, a new session of the same user, under new ids.
+
+        What is open in it is withdrawn in the copy: the one who asked waits in the original.
+        """
+
+    async def export_session(self, call: Call, archive: ArchiveWriter) -> None:
+        """Write what is kept of the call's session, without secrets. What is open is written as withdrawn."""
+
+    async def import_session(self, call: Call, archive: ArchiveReader) -> None:
+        """Take what `export_session` wrote into the call's session, which is new, under new ids; times stay.
+
+        Raises:
+            InvalidArguments: it is not what `export_session` writes.
+        """

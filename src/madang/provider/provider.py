@@ -98,6 +98,12 @@ class Provider:
         """Open every service, as far as it can be done within the limit: for those who want to see their status."""
         await asyncio.gather(*(self._lifecycle.open_soon(service) for service in self._registry))
 
+    async def open_services(self) -> list[Service]:
+        """Open and return all services that this platform supports, whoever may use them, or raise Unavailable."""
+        services = [service for service in self._registry if service.metadata.is_supported]
+        await asyncio.gather(*(self._lifecycle.open(service) for service in services))
+        return services
+
     async def close(self) -> None:
         """Close all services in reverse order, then the audit trail."""
         await self._lifecycle.close()

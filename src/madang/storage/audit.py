@@ -167,6 +167,25 @@ class AuditLog:
             middle = len(entries) // 2
             return await self._write(user_id, entries[:middle]) + await self._write(user_id, entries[middle:])
 
+    async def strip_session(self, call: Call) -> None:
+        """Take the session's name, the arguments and the run out of the rows of its calls, queued ones included.
+
+        What was called when, by whom, and what was decided and came of it stays.
+        """
+        await self._flush()
+        await self._prepare()
+
+        async def work(tx: Transaction) -> None:
+            await tx.run(
+                "UPDATE audit SET session_id = NULL, arguments = '', arguments_sha256 = '', run_id = '', call_id = '' "
+                "WHERE user_id = ?1 AND session_id IN (?2, ?3)",
+                call.user_id,
+                visible_name(call.session),
+                _storable(call.session),  # as earlier versions wrote it
+            )
+
+        await self._database.write(work, user_id=call.user_id)
+
     async def expire(self, user_id: UserId, before: str) -> int:
         """Delete the user's rows of calls before a moment, a batch at a time, and return how many."""
         await self._prepare()

@@ -6,6 +6,9 @@ Rows of earlier versions have other spellings of UTC, which `parse_timestamp` re
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import Annotated
+
+from pydantic import AfterValidator
 
 SQLITE_NOW = "strftime('%Y-%m-%dT%H:%M:%fZ', 'now')"
 POSTGRESQL_NOW = "date_trunc('milliseconds', clock_timestamp())"
@@ -30,3 +33,16 @@ def format_timestamp(moment: datetime) -> str:
 def parse_timestamp(text: str) -> datetime:
     """Return the moment of a timestamp."""
     return datetime.fromisoformat(text)
+
+
+def _normalized(text: str) -> str:
+    if not text:
+        return ""
+    moment = parse_timestamp(text)
+    if moment.tzinfo is None:
+        raise ValueError("a timestamp without a zone")
+    return format_timestamp(moment)
+
+
+Timestamp = Annotated[str, AfterValidator(_normalized)]
+"""A timestamp in a document that leaves or comes: in the one spelling, or empty for none."""

@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Literal
 
 from madang.core.calls import LOCALES, Call, Locale
 from madang.core.errors import Conflict, InvalidArguments, InvalidCursor, NotFound
 from madang.core.ids import AssistantId, SessionId, UserId
 from madang.core.phrases import say
 from madang.storage.accounts import ACCOUNT_MIGRATIONS, remember_user
-from madang.storage.clock import POSTGRESQL_NOW, SQLITE_NOW, format_timestamp, now, parse_timestamp
+from madang.storage.clock import POSTGRESQL_NOW, SQLITE_NOW, format_timestamp, now, parse_timestamp, timestamp
 from madang.storage.database import Database, MigrationSet, Row, Transaction, private_rows
 from madang.storage.subscriptions import topic
 
@@ -22,6 +23,18 @@ MAX_TITLE_CHARS = 200
 MAX_SESSIONS_LISTED = 200
 TOUCH_EVERY = timedelta(minutes=1)
 """How old `last_at` may be while a session is in use: it costs a write, and only orders a list."""
+
+SILENT_AFTER = timedelta(minutes=1)
+"""After which a session that is being filled counts as abandoned: it is touched far more often while that goes on."""
+
+SessionState = Literal["ready", "filling", "deleting"]
+"""`filling`: a copy or an import is under way, or was when its process died; `deleting` likewise."""
+
+_STATES = """
+        ALTER TABLE session ADD state TEXT NOT NULL DEFAULT 'ready';
+        CREATE INDEX session_unfinished ON session (user_id, id) WHERE state <> 'ready';
+        CREATE INDEX session_by_parent ON session (user_id, parent_id) WHERE parent_id <> '';
+        """
 
 SESSION_MIGRATIONS = MigrationSet(
     "sessions",
@@ -37,6 +50,7 @@ SESSION_MIGRATIONS = MigrationSet(
         );
         CREATE INDEX session_by_last_at ON session (user_id, last_at, id)
         """,
+        _STATES,
     ),
     postgresql=(
         f"""
@@ -52,10 +66,11 @@ SESSION_MIGRATIONS = MigrationSet(
         CREATE INDEX session_by_last_at ON session (user_id, last_at, id);
         {private_rows("session")}
         """,
+        _STATES,
     ),
 )
 
-_COLUMNS = "id, assistant_id, title, locale, parent_id, parent_seq, tainted, last_seq, created_at, last_at"
+_COLUMNS = "id, assistant_id, title, locale, parent_id, parent_seq, tainted, last_seq, created_at, last_at, state"
 _BY_ID = f"SELECT {_COLUMNS} FROM session WHERE user_id = ?1 AND id = ?2"
 
 
@@ -69,7 +84,8 @@ class SessionRecord:
     locale: Locale | None
     """The language that the person chose for it, if they did."""
     parent_id: SessionId
-    """The session that it is a copy or a fork of, else empty; `parent_seq` is the parent's last event in it."""
+    """The session that it is a copy or a fork of, else empty. A fork shows its parent's events up to `parent_seq`, and
+    its own are numbered after them; a copy has its own events, and 0 there."""
     parent_seq: int
     is_tainted: bool
     """Whether something that cannot be trusted was read in it."""
@@ -77,6 +93,7 @@ class SessionRecord:
     """The number of its last event."""
     created_at: str
     last_at: str
+    state: SessionState = "ready"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +109,19 @@ async def ensure_session(tx: Transaction, call: Call) -> int:
     """Return the number of the call's session, inside a unit of work; the row is made if there is none."""
     row = await tx.one("SELECT no FROM session WHERE user_id = ?1 AND id = ?2", call.user_id, call.session)
     number: int = row[0] if row else await _insert(tx, call)
+    return number
+
+
+async def ensure_ready_session(tx: Transaction, call: Call) -> int:
+    """Do the same for what is to go on for long.
+
+    Raises:
+        Conflict: the session is being deleted or filled.
+    """
+    number = await ensure_session(tx, call)
+    row = await tx.one("SELECT state FROM session WHERE user_id = ?1 AND no = ?2", call.user_id, number)
+    if row is not None and row[0] != "ready":
+        raise _not_ready(call.session, row[0])
     return number
 
 
@@ -117,14 +147,20 @@ class SessionStore:
             self._is_open = True
 
     async def ensure(self, call: Call) -> None:
-        """Keep that the call's session is in use, if it names one. Mostly a brief read; it opens the tables itself."""
+        """Keep that the call's session is in use, if it names one. Mostly a brief read; it opens the tables itself.
+
+        Raises:
+            Conflict: it is being deleted, or filled by a copy or an import.
+        """
         if call.session_id is None:
             return
         await self.open()
         key = (call.user_id, call.session)
         rows = await self._database.find(
-            "SELECT last_at FROM session WHERE user_id = ?1 AND id = ?2", *key, user_id=call.user_id
+            "SELECT last_at, state FROM session WHERE user_id = ?1 AND id = ?2", *key, user_id=call.user_id
         )
+        if rows and rows[0][1] != "ready":
+            raise _not_ready(call.session, rows[0][1])
         if rows and now() - parse_timestamp(rows[0][0]) < TOUCH_EVERY:
             return
 
@@ -147,6 +183,8 @@ class SessionStore:
     async def list_page(self, user_id: UserId, after: str = "", limit: int = 50) -> SessionPage:
         """Return up to `limit` sessions of a user, newest first, beginning `after` an earlier page's `next`.
 
+        One that is being filled is not there yet.
+
         Raises:
             InvalidCursor: `after` is none.
         """
@@ -154,7 +192,7 @@ class SessionStore:
         limit = max(1, min(limit, MAX_SESSIONS_LISTED))
         rows = await self._database.find(
             f"SELECT {_COLUMNS} FROM session WHERE user_id = ?1 AND (last_at, id) < (?2, ?3) "
-            "ORDER BY last_at DESC, id DESC LIMIT ?4",
+            "AND state <> 'filling' ORDER BY last_at DESC, id DESC LIMIT ?4",
             user_id,
             last_at,
             id,
@@ -165,7 +203,13 @@ class SessionStore:
         return SessionPage(items, f"{items[-1].last_at} {items[-1].id}" if len(rows) > limit else "")
 
     async def create(
-        self, call: Call, *, title: str = "", parent_id: SessionId | None = None, parent_seq: int = 0
+        self,
+        call: Call,
+        *,
+        title: str = "",
+        parent_id: SessionId | None = None,
+        parent_seq: int = 0,
+        state: SessionState = "ready",
     ) -> SessionRecord:
         """Make the call's session, a copy or a fork if it has a parent.
 
@@ -180,7 +224,7 @@ class SessionStore:
                 raise Conflict(say("There is a session '{id}' already.", id=call.session))
             if parent_id is not None and await tx.one(_BY_ID, call.user_id, parent_id) is None:
                 raise NotFound(say("There is no session '{id}'.", id=parent_id))
-            await _insert(tx, call, title, parent_id or "", parent_seq)
+            await _insert(tx, call, title, parent_id or "", parent_seq, state)
             return await _existing(tx, call)
 
         return await self._database.write(work, user_id=call.user_id)
@@ -201,6 +245,55 @@ class SessionStore:
     async def delete(self, call: Call) -> bool:
         """Delete the call's session and its events; False if there was none."""
         return await self._database.write(lambda tx: delete_session(tx, call), user_id=call.user_id)
+
+    async def touch(self, call: Call) -> None:
+        """Keep that a session is still being filled."""
+
+        async def work(tx: Transaction) -> None:
+            sql = "UPDATE session SET last_at = ?3 WHERE user_id = ?1 AND id = ?2 AND state = 'filling'"
+            await tx.run(sql, call.user_id, call.session, timestamp())
+
+        await self._database.write(work, user_id=call.user_id)
+
+    async def finish_filling(self, call: Call, like: SessionRecord) -> SessionRecord:
+        """Make a filled session one as others are, with the language, the marks and the times of `like`.
+
+        Raises:
+            Conflict: it is no longer being filled.
+        """
+
+        async def work(tx: Transaction) -> SessionRecord:
+            # No event may be older than its session: `created_at` has been moved to the oldest by then.
+            count = await tx.run(
+                "UPDATE session SET state = 'ready', locale = ?3, tainted = ?4, last_at = ?5, "
+                "created_at = CASE WHEN created_at > ?6 THEN ?6 ELSE created_at END, "
+                "last_seq = CASE WHEN last_seq < ?7 THEN ?7 ELSE last_seq END "
+                "WHERE user_id = ?1 AND id = ?2 AND state = 'filling'",
+                call.user_id,
+                call.session,
+                like.locale or "",
+                int(like.is_tainted),
+                like.last_at,
+                like.created_at,
+                like.last_seq,
+            )
+            if not count:
+                raise Conflict(say("The session '{id}' was taken away meanwhile.", id=call.session))
+            await tx.notify(session_topic(call))
+            return await _existing(tx, call)
+
+        return await self._database.write(work, user_id=call.user_id)
+
+    async def list_unfinished(self, user_id: UserId) -> list[SessionId]:
+        """Return the sessions that a process began to delete, or to fill and was not heard of since."""
+        rows = await self._database.find(
+            "SELECT id FROM session WHERE user_id = ?1 AND state <> 'ready' "
+            "AND (state = 'deleting' OR last_at < ?2) ORDER BY id",
+            user_id,
+            format_timestamp(now() - SILENT_AFTER),
+            user_id=user_id,
+        )
+        return [id for (id,) in rows]
 
     def changes(self, user_id: UserId) -> AsyncIterator[frozenset[str]]:
         """Yield an empty set once watching has begun, then the topics of the user's sessions that changed."""
@@ -228,17 +321,25 @@ def touch_times() -> tuple[str, str]:
     return format_timestamp(moment), format_timestamp(moment - TOUCH_EVERY)
 
 
-async def _insert(tx: Transaction, call: Call, title: str = "", parent_id: str = "", parent_seq: int = 0) -> int:
+async def _insert(
+    tx: Transaction,
+    call: Call,
+    title: str = "",
+    parent_id: str = "",
+    parent_seq: int = 0,
+    state: SessionState = "ready",
+) -> int:
     await remember_user(tx, call.user_id)
     row = await tx.one(
-        "INSERT INTO session (user_id, id, assistant_id, title, parent_id, parent_seq) "
-        "VALUES (?1, ?2, ?3, ?4, ?5, ?6) RETURNING no",
+        "INSERT INTO session (user_id, id, assistant_id, title, parent_id, parent_seq, last_seq, state) "
+        "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6, ?7) RETURNING no",
         call.user_id,
         call.session,
         call.assistant_id or "",
         title,
         parent_id,
         parent_seq,
+        state,
     )
     assert row is not None
     await tx.notify(session_topic(call))
@@ -253,7 +354,7 @@ async def _existing(tx: Transaction, call: Call) -> SessionRecord:
 
 
 def _record(row: Row) -> SessionRecord:
-    id, assistant_id, title, locale, parent_id, parent_seq, tainted, last_seq, created_at, last_at = row
+    id, assistant_id, title, locale, parent_id, parent_seq, tainted, last_seq, created_at, last_at, state = row
     return SessionRecord(
         id,
         assistant_id,
@@ -265,6 +366,7 @@ def _record(row: Row) -> SessionRecord:
         last_seq,
         created_at,
         last_at,
+        state,
     )
 
 
@@ -282,3 +384,15 @@ def _place(cursor: str) -> tuple[str, str]:
 def _check_title(title: str) -> None:
     if len(title) > MAX_TITLE_CHARS:
         raise InvalidArguments(say("A title has at most {max} characters.", max=MAX_TITLE_CHARS))
+
+
+def _not_ready(id: SessionId, state: SessionState) -> Conflict:
+    if state == "filling":
+        return Conflict(
+            say("The session '{id}' is not there yet: a copy or an import into it is under way.", id=id),
+            hint=say("Call again when it is done."),
+        )
+    return Conflict(
+        say("The session '{id}' is being deleted.", id=id),
+        hint=say("Use another session. If it stays so, the person has to delete it again: that finishes it."),
+    )

@@ -16,6 +16,7 @@ from madang.core.documents import NOT_BLANK, Document
 from madang.core.errors import InvalidArguments, LimitExceeded, NotFound, OutOfRange
 from madang.core.ids import UserId
 from madang.core.phrases import say
+from madang.storage.clock import Timestamp
 
 MAX_RESULTS = 50
 MAX_QUERY_CHARS = 4_000
@@ -217,6 +218,29 @@ class ContentExcerpt(NamedTuple):
             return self.content.chunk_count == 1
         excerpt = self.excerpt
         return excerpt.from_line == 1 and excerpt.to_line == self.content.line_count and not excerpt.next_chunk
+
+
+class SavedStore(Document):
+    """A store as an archive has it; contents name it by its place in the list."""
+
+    name: str
+    description: str
+    is_own: bool
+    created_at: Timestamp
+
+
+class SavedContent(Document):
+    """A content as an archive has it. What follows from the text is not in it."""
+
+    store: int = 0
+    text: str = ""
+    """The name of the file with the text."""
+    sha256: str
+    filename: str
+    mime_type: str
+    size: Annotated[int, Field(ge=0)]
+    page_lines: list[int]
+    uploaded_at: Timestamp
 
 
 class IndexChange(NamedTuple):

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
+from madang.core.archives import ArchiveReader, ArchiveWriter
 from madang.core.calls import Call
 from madang.core.executor import Executor
+from madang.core.ids import SessionId
 from madang.core.phrases import say
 from madang.core.service import Service, ServiceContext, ServiceMetadata
 from madang.core.tools import tools_of
@@ -16,9 +19,10 @@ from madang.services.content.engine.parsing import Parser
 from madang.services.content.engine.ranking import IndexRanking
 from madang.services.content.engine.reading import ContentReader
 from madang.services.content.engine.searching import PassageSearch
+from madang.services.content.engine.sessions import SessionContents
 from madang.services.content.engine.sources import SourceReader
 from madang.services.content.engine.writing import ContentWriter
-from madang.services.content.store import ContentStore, IndexQueue, ServerRanking, content_topic
+from madang.services.content.store import ContentStore, IndexQueue, ServerRanking, SessionRows, content_topic
 from madang.services.content.tools import ContentTools
 from madang.storage.database import Database
 from madang.storage.folders import Folders
@@ -62,10 +66,12 @@ class ContentService(Service):
             else IndexRanking(index_dir, IndexQueue(database), tokenizer, executor)
         )
         sources = SourceReader(folders, limits.file_bytes, executor)
+        writer = ContentWriter(self._contents, self._ranking, sources, self._parser, tokenizer, executor)
+        self._sessions = SessionContents(SessionRows(database, limits), writer, self._ranking)
         self.tools = tools_of(
             ContentTools(
                 self._contents,
-                ContentWriter(self._contents, self._ranking, sources, self._parser, tokenizer, executor),
+                writer,
                 ContentReader(self._contents),
                 PassageSearch(self._contents, self._ranking, tokenizer, executor),
             )
@@ -85,3 +91,15 @@ class ContentService(Service):
 
     def changes(self, call: Call) -> AsyncIterator[object]:
         return self._database.changes(content_topic(call))
+
+    async def forget_session(self, call: Call) -> None:
+        await self._sessions.forget(call)
+
+    async def copy_session(self, call: Call, target: SessionId) -> None:
+        await self._sessions.copy(call, replace(call, session_id=target))
+
+    async def export_session(self, call: Call, archive: ArchiveWriter) -> None:
+        await self._sessions.export(call, archive)
+
+    async def import_session(self, call: Call, archive: ArchiveReader) -> None:
+        await self._sessions.import_(call, archive)

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 
+from madang.core.archives import ArchiveReader, ArchiveWriter
 from madang.core.calls import Call
+from madang.core.ids import SessionId
 from madang.core.phrases import say
 from madang.core.service import Service, ServiceContext, ServiceMetadata
 from madang.core.tools import tools_of
 from madang.services.planning.context import planning_context
-from madang.services.planning.domain import PlanState
+from madang.services.planning.domain import Plan, PlanState
 from madang.services.planning.store import PlanStore
 from madang.services.planning.tools import PlanningTools
 from madang.storage.database import Database
+
+PLAN = "plan.json"
 
 
 class PlanningService(Service):
@@ -42,3 +48,22 @@ class PlanningService(Service):
 
     def changes(self, call: Call) -> AsyncIterator[object]:
         return self._store.changes(call)
+
+    async def forget_session(self, call: Call) -> None:
+        await self._store.delete(call)
+
+    async def copy_session(self, call: Call, target: SessionId) -> None:
+        await self._restore(replace(call, session_id=target), await self._store.get(call))
+
+    async def export_session(self, call: Call, archive: ArchiveWriter) -> None:
+        plan = await self._store.get(call)
+        if plan != Plan():
+            await asyncio.to_thread(archive.add, PLAN, plan)
+
+    async def import_session(self, call: Call, archive: ArchiveReader) -> None:
+        plan = await asyncio.to_thread(archive.read, PLAN, Plan)
+        await self._restore(call, plan or Plan())
+
+    async def _restore(self, call: Call, plan: Plan) -> None:
+        if plan != Plan():
+            await self._store.put(call, plan)

@@ -89,6 +89,20 @@ class PlanStore:
 
         return await self._database.write(work, user_id=call.user_id)
 
+    async def put(self, call: Call, plan: Plan) -> None:
+        """Replace the plan as it is."""
+        await self.change(call, lambda _: (plan, None))
+
+    async def delete(self, call: Call) -> None:
+        """Delete the plan of the call's session."""
+        key = _key(call)
+
+        async def work(tx: Transaction) -> None:
+            if await tx.run("DELETE FROM plan WHERE user_id = ?1 AND session_id = ?2", *key):
+                await tx.notify(_topic(key))
+
+        await self._database.write(work, user_id=call.user_id)
+
     def changes(self, call: Call) -> AsyncIterator[frozenset[str]]:
         """Yield the topic at each change of this plan; the first value is empty."""
         return self._database.changes(_topic(_key(call)))

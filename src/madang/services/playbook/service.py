@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
+from madang.core.archives import ArchiveReader, ArchiveWriter
 from madang.core.calls import Call
 from madang.core.errors import NotFound
 from madang.core.executor import Executor
+from madang.core.ids import SessionId
 from madang.core.pauses import PauseRecord
 from madang.core.phrases import say
 from madang.core.resources import Resource, ResourceList
@@ -19,10 +22,21 @@ from madang.core.tools import tools_of
 from madang.services.playbook.context import PlaybookState, playbook_context
 from madang.services.playbook.domain import chosen_id
 from madang.services.playbook.resources import PlaybookResources
-from madang.services.playbook.store import PlaybookStore
+from madang.services.playbook.store import (
+    PlaybookSessions,
+    PlaybookStore,
+    SavedPlaybook,
+    SavedSelection,
+    SavedSelections,
+)
 from madang.services.playbook.tools import PlaybookTools
 from madang.services.playbook.views.playbooks import choice_outcome
 from madang.storage.database import Database
+from madang.storage.saved_pauses import SavedPause
+
+PLAYBOOKS = "playbooks.jsonl"
+SELECTIONS = "selections.jsonl"
+CHOICES = "choices.jsonl"
 
 
 class PlaybookService(Service):
@@ -44,6 +58,7 @@ class PlaybookService(Service):
 
     def __init__(self, database: Database, executor: Executor | None = None) -> None:
         self._store = PlaybookStore(database)
+        self._sessions = PlaybookSessions(database)
         self._resources = PlaybookResources(self._store)
         self.tools = tools_of(PlaybookTools(self._store, executor))
 
@@ -72,3 +87,29 @@ class PlaybookService(Service):
 
     def resource_changes(self, call: Call) -> AsyncIterator[frozenset[str]]:
         return self._resources.changes(call)
+
+    async def forget_session(self, call: Call) -> None:
+        await self._sessions.forget(call)
+
+    async def copy_session(self, call: Call, target: SessionId) -> None:
+        await self._sessions.restore(replace(call, session_id=target), await self._sessions.read(call))
+
+    async def export_session(self, call: Call, archive: ArchiveWriter) -> None:
+        saved = await self._sessions.read(call)
+
+        def write() -> None:
+            archive.add_all(PLAYBOOKS, saved.playbooks)
+            archive.add_all(SELECTIONS, saved.selections)
+            archive.add_all(CHOICES, saved.choices)
+
+        await asyncio.to_thread(write)
+
+    async def import_session(self, call: Call, archive: ArchiveReader) -> None:
+        def read() -> SavedSelections:
+            return SavedSelections(
+                list(archive.read_all(PLAYBOOKS, SavedPlaybook)),
+                list(archive.read_all(SELECTIONS, SavedSelection)),
+                list(archive.read_all(CHOICES, SavedPause)),
+            )
+
+        await self._sessions.restore(call, await asyncio.to_thread(read))

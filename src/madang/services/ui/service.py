@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Any
 
+from madang.core.archives import ArchiveReader, ArchiveWriter
 from madang.core.calls import Call
+from madang.core.ids import SessionId
 from madang.core.pauses import PauseRecord
 from madang.core.phrases import say
 from madang.core.results import ToolResult
@@ -14,11 +17,13 @@ from madang.core.service import Service, ServiceContext, ServiceMetadata
 from madang.core.tools import tools_of
 from madang.services.ui.context import UiState, ui_context
 from madang.services.ui.domain import Wait
-from madang.services.ui.store import UiStore
+from madang.services.ui.store import SavedItem, UiSessions, UiStore
 from madang.services.ui.tools import UiTools
 from madang.services.ui.views.questions import question_outcome
 from madang.services.ui.views.waits import wait_outcome
 from madang.storage.database import Database
+
+ITEMS = "prompts.jsonl"
 
 
 class UiService(Service):
@@ -38,6 +43,7 @@ class UiService(Service):
 
     def __init__(self, database: Database) -> None:
         self._store = UiStore(database)
+        self._sessions = UiSessions(database)
         self.tools = tools_of(UiTools(self._store))
 
     async def load(self) -> None:
@@ -52,3 +58,16 @@ class UiService(Service):
 
     def changes(self, call: Call) -> AsyncIterator[object]:
         return self._store.changes(call)
+
+    async def forget_session(self, call: Call) -> None:
+        await self._sessions.forget(call)
+
+    async def copy_session(self, call: Call, target: SessionId) -> None:
+        await self._sessions.restore(replace(call, session_id=target), await self._sessions.read(call))
+
+    async def export_session(self, call: Call, archive: ArchiveWriter) -> None:
+        await asyncio.to_thread(archive.add_all, ITEMS, await self._sessions.read(call))
+
+    async def import_session(self, call: Call, archive: ArchiveReader) -> None:
+        items = await asyncio.to_thread(lambda: list(archive.read_all(ITEMS, SavedItem)))
+        await self._sessions.restore(call, items)

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
 
+from madang.core.archives import ArchiveReader, ArchiveWriter
 from madang.core.calls import Call
 from madang.core.executor import Executor
+from madang.core.ids import SessionId
 from madang.core.phrases import say
 from madang.core.resources import Resource, ResourceList
 from madang.core.service import Service, ServiceContext, ServiceMetadata
@@ -15,6 +20,7 @@ from madang.services.workspace.domain.topics import exports_topic, files_topic
 from madang.services.workspace.engine.exports import Exports
 from madang.services.workspace.engine.files import FileEngine
 from madang.services.workspace.engine.searching import Searcher
+from madang.services.workspace.engine.sessions import SessionFiles
 from madang.services.workspace.resources import ExportResources
 from madang.services.workspace.tools.exports import ExportTools
 from madang.services.workspace.tools.files import FileTools
@@ -54,6 +60,7 @@ class WorkspaceService(Service):
         self._notices = Notices(database)
         self._files = FileEngine(folders)
         self._exports = Exports(folders, downloads, executor)
+        self._sessions = SessionFiles(folders)
         self._resources = ExportResources(self._exports, self._notices)
         self.tools = (
             *tools_of(FileTools(self._files, Searcher(folders), self._notices, executor)),
@@ -79,3 +86,37 @@ class WorkspaceService(Service):
 
     def resource_changes(self, call: Call) -> AsyncIterator[frozenset[str]]:
         return self._resources.changes(call)
+
+    async def forget_session(self, call: Call) -> None:
+        await asyncio.to_thread(self._sessions.forget, call)
+        self._files.forget_session(call)
+        await self._publish(call)
+
+    async def copy_session(self, call: Call, target: SessionId) -> None:
+        copied = replace(call, session_id=target)
+        await _in_thread(lambda cancelled: self._sessions.copy(call, copied, cancelled))
+        await self._publish(copied)
+
+    async def export_session(self, call: Call, archive: ArchiveWriter) -> None:
+        await _in_thread(lambda cancelled: self._sessions.export(call, archive, cancelled))
+
+    async def import_session(self, call: Call, archive: ArchiveReader) -> None:
+        await _in_thread(lambda cancelled: self._sessions.import_(call, archive, cancelled))
+        await self._publish(call)
+
+    async def _publish(self, call: Call) -> None:
+        for topic in (files_topic(call), exports_topic(call)):
+            await self._notices.publish(topic, user_id=call.user_id)
+
+
+async def _in_thread(work: Callable[[threading.Event], None]) -> None:
+    """Run `work` in a thread. When the caller is cancelled, it is told to stop, and waited for."""
+    cancelled = threading.Event()
+    task = asyncio.ensure_future(asyncio.to_thread(work, cancelled))
+    task.add_done_callback(lambda future: future.cancelled() or future.exception())
+    try:
+        await asyncio.shield(task)
+    except asyncio.CancelledError:
+        cancelled.set()
+        await asyncio.wait([task])
+        raise

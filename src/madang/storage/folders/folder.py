@@ -14,13 +14,13 @@ from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import count
-from typing import IO, Literal
+from typing import IO, Literal, NamedTuple
 
 from madang.core.errors import InvalidPath, NotRegular, Unavailable
 from madang.core.ids import new_id
 from madang.core.phrases import say
 from madang.storage.folders.failures import file_errors
-from madang.storage.folders.kernel import directory_flags, open_beneath, reading_flags, rename_new
+from madang.storage.folders.kernel import directory_flags, open_beneath, reading_flags, rename_new, sync_disk
 from madang.storage.folders.paths import MAX_NAME_BYTES, parse_path
 from madang.storage.locks import lock_within, try_lock
 
@@ -48,6 +48,13 @@ class Entry:
     @property
     def name(self) -> str:
         return self.path.rsplit("/", 1)[-1]
+
+
+class CopiedStatus(NamedTuple):
+    """What a copy of a file takes over, beside its bytes."""
+
+    modified_ns: int
+    is_executable: bool
 
 
 class Folder:
@@ -106,8 +113,12 @@ class Folder:
         with self.open_folder(path) as fd:
             yield from _walk(fd, top, min(depth, MAX_TREE_DEPTH), leave_out, with_status, count())
 
-    def write(self, path: str, parts: Iterable[bytes], mode: WriteMode = "overwrite") -> Entry:
+    def write(
+        self, path: str, parts: Iterable[bytes], mode: WriteMode = "overwrite", *, like: CopiedStatus | None = None
+    ) -> Entry:
         """Write a regular file, making the folders above it; it is there whole or not at all.
+
+        `like` is the status of the file that it is a copy of. Copies are many: `flush` makes all of them durable.
 
         Raises:
             Conflict: `create`, and something is there.
@@ -118,11 +129,22 @@ class Folder:
             self._begin_like(path, names, draft_fd, with_content=mode == "append")
             for part in parts:
                 _write_all(draft_fd, part)
-            os.fsync(draft_fd)
+            if like is not None:
+                os.fchmod(draft_fd, 0o700 if like.is_executable else 0o600)
+                os.utime(draft_fd, ns=(like.modified_ns, like.modified_ns))
+            else:
+                os.fsync(draft_fd)
             # Folders are made last: a disk that is full must not leave empty ones behind.
             with self._created_parent(names) as (parent_fd, name):
                 self._place(draft, parent_fd, name, may_replace=mode != "create")
+                if like is None:
+                    os.fsync(parent_fd)
             return _entry("/".join(names), os.fstat(draft_fd))
+
+    def flush(self) -> None:
+        """Make durable what was written as copies."""
+        with file_errors(""):
+            sync_disk(self.fd)
 
     def move(self, source: str, target: str) -> Entry:
         """Rename a file or folder inside this folder; what is at the target stays.
@@ -251,7 +273,6 @@ class Folder:
             os.rename(draft, name, src_dir_fd=self._temporary_fd, dst_dir_fd=parent_fd)
         else:
             rename_new(self._temporary_fd, draft, parent_fd, name)
-        os.fsync(parent_fd)
 
     def _begin_like(self, path: str, names: tuple[str, ...], draft_fd: int, *, with_content: bool) -> None:
         """Give a draft the permissions of the file it is to replace, and its content if wanted."""

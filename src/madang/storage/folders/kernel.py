@@ -1,4 +1,4 @@
-"""System calls that Python does not have: open beneath a directory, rename without replacing, path of a descriptor."""
+"""System calls that Python does not have: open beneath a directory, rename without replacing, sync a disk, and more."""
 
 from __future__ import annotations
 
@@ -72,6 +72,16 @@ def rename_new(from_fd: int, from_name: str, to_fd: int, to_name: str) -> None:
     # A second name for the file, then without the first: the kernel refuses the second if it is taken.
     os.link(from_name, to_name, src_dir_fd=from_fd, dst_dir_fd=to_fd, follow_symlinks=False)
     os.unlink(from_name, dir_fd=from_fd)
+
+
+def sync_disk(fd: int) -> None:
+    """Write all of a file system to its disk: for many files, far cheaper than one after the other."""
+    if sys.platform == "linux" and hasattr(_libc(), "syncfs"):
+        if _libc().syncfs(fd) != 0:
+            number = ctypes.get_errno()
+            raise OSError(number, os.strerror(number))
+    elif sys.platform != "win32":
+        os.sync()
 
 
 @cache

@@ -5,19 +5,23 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import shutil
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from madang.core.calls import Call
 from madang.core.errors import Denied, InvalidPath
+from madang.core.ids import new_id
 from madang.core.phrases import say
 from madang.storage.folders.failures import file_errors
 from madang.storage.folders.folder import Folder, sweep
 from madang.storage.folders.kernel import directory_flags, open_beneath
 
+_REMOVED = ".removed-"
+REMOVAL_ATTEMPTS = 10
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 
 
@@ -63,6 +67,21 @@ class Folders:
         finally:
             for fd in fds:
                 os.close(fd)
+
+    def remove(self, call: Call) -> None:
+        """Remove the folders of the call's session, and what an earlier call was killed over.
+
+        They are renamed first, so that half of them is never taken for all.
+        """
+        path = self._path(call)
+        with file_errors(path.name):
+            if path.is_dir():
+                # A write that is under way ends before; one that comes later finds a new folder.
+                with self.of(call) as session, session.files.locked(), suppress(FileNotFoundError):
+                    path.rename(path.with_name(f"{path.name}{_REMOVED}{new_id()}"))
+            for removed in self._root.glob(f"{path.name}{_REMOVED}*"):
+                _remove_tree(removed)
+        self._swept.discard(path.name)
 
     @contextmanager
     def source(self, call: Call, source: str) -> Iterator[tuple[Folder, str]]:
@@ -122,6 +141,23 @@ def folder_name(user_id: str, session_id: str) -> str:
     readable = _UNSAFE.sub("-", session_id).strip(".-")[:40] or "session"
     digest = hashlib.sha256(f"{user_id}\0{session_id}".encode()).hexdigest()
     return f"{readable}-{digest[:16]}"
+
+
+def _remove_tree(path: Path) -> None:
+    """Remove a folder and all in it. A writer that opened it before may add something meanwhile."""
+    for attempt in range(1, REMOVAL_ATTEMPTS + 1):
+        try:
+            shutil.rmtree(path)
+            return
+        except FileNotFoundError:
+            if not path.exists():
+                return
+        except OSError:
+            if attempt == REMOVAL_ATTEMPTS:
+                raise
+            for folder, _, _ in os.walk(path):
+                with suppress(OSError):
+                    os.chmod(folder, 0o700)  # a program may have made it read-only
 
 
 def _open_created(path: Path) -> int:

@@ -34,7 +34,7 @@ from madang.storage.runs.rows import (
     write_events,
 )
 from madang.storage.runs.tables import RUN_MIGRATIONS
-from madang.storage.sessions import ensure_session
+from madang.storage.sessions import ensure_ready_session
 from madang.storage.subscriptions import topic
 
 MAX_CANDIDATES = 64
@@ -73,12 +73,12 @@ class RunStore:
         """Start a run in the call's session, with this process as its owner.
 
         Raises:
-            Conflict: the session has one that is not over.
+            Conflict: the session has one that is not over, or is being deleted.
         """
         id, me = new_id(), self._liveness.me
 
         async def work(tx: Transaction) -> Run:
-            session_no = await ensure_session(tx, call)
+            session_no = await ensure_ready_session(tx, call)
             live = await tx.one(
                 "SELECT id FROM run WHERE user_id = ?1 AND session_no = ?2 AND state IN ('running', 'waiting')",
                 call.user_id,

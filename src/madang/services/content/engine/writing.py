@@ -16,6 +16,7 @@ from madang.services.content.domain import (
     ContentMetadata,
     NewContent,
     Ranking,
+    SavedContent,
     Store,
     StoreKey,
     check_text,
@@ -77,6 +78,19 @@ class ContentWriter:
             ToolError: it cannot be read, or its text cannot be stored.
         """
         return await self._add(call, await self._sources.from_url(call, url), store_id, metadata)
+
+    async def add_saved(self, call: Call, store: StoreKey, saved: SavedContent, text: str) -> AddedContent:
+        """Add a text that was stored in another session. The ranking is not updated.
+
+        Raises:
+            ToolError: it cannot be stored.
+        """
+        filename, mime_type = normalized_name(saved.filename, UNTITLED_CONTENT), normalized_name(saved.mime_type, "")
+        parsed = Parsed(text, mime_type or "text/plain", "utf-8", tuple(saved.page_lines))
+        new = await self._executor.slow.run_stoppable(
+            call, lambda stop: self._new_content(parsed, filename, saved.sha256, saved.size, stop)
+        )
+        return await self._contents.add(call, store.id, new)
 
     async def delete_content(self, call: Call, store_id: str, id: str) -> tuple[StoreKey, Content]:
         """Delete a content with its text, and return where and what it was.

@@ -36,9 +36,9 @@ from madang.storage.pauses import PauseStore
 from madang.storage.subscriptions import topic
 
 _STEPS = TypeAdapter(list[Step])
-_WHOLE = "goal, initial_command, workflow, success_criteria, created_at, updated_at, version"
+WHOLE_COLUMNS = "goal, initial_command, workflow, success_criteria, created_at, updated_at, version"
 _BY_ID = (
-    f"SELECT owner.assistant_id, {_WHOLE} FROM playbook "
+    f"SELECT owner.assistant_id, {WHOLE_COLUMNS} FROM playbook "
     "JOIN playbook_owner owner ON owner.user_id = playbook.user_id AND owner.no = playbook.owner_no "
     "WHERE playbook.user_id = ?1 AND playbook.id = ?2"
 )
@@ -60,23 +60,13 @@ class PlaybookStore:
         for content in contents:
             check_playbook_size(content)
         # Built before the transaction: while it runs, the other writers wait.
-        added = [_new(call, content) for content in contents]
-        columns = [_columns(*pair) for pair in zip(added, contents, strict=True)]
+        added = [new_playbook(call, content) for content in contents]
+        columns = [columns_of(*pair) for pair in zip(added, contents, strict=True)]
 
         async def work(tx: Transaction) -> list[Playbook]:
-            owner_no = await _owner(tx, call)
+            owner_no = await ensure_owner(tx, call)
             for playbook, values in zip(added, columns, strict=True):
-                await tx.run(
-                    "INSERT INTO playbook (id, user_id, owner_no, version, created_at, updated_at, goal, "
-                    "initial_command, steps, sort_key, search_text, workflow, success_criteria) "
-                    "VALUES (?1, ?2, ?3, 1, ?4, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
-                    playbook.id,
-                    call.user_id,
-                    owner_no,
-                    playbook.created_at,
-                    *values,
-                )
-                await tx.notify(playbook_topic(call, playbook.id))
+                await insert_playbook(tx, call, owner_no, playbook, values)
             return added
 
         return await self._database.write(work, user_id=call.user_id)
@@ -125,14 +115,14 @@ class PlaybookStore:
         async def work(tx: Transaction) -> list[tuple[int, Playbook]]:
             owner_no, _ = await _known_owner(tx, call)
             rows = await tx.all(
-                f"SELECT seq, id, {_WHOLE} FROM playbook WHERE user_id = ?1 AND owner_no = ?2 AND seq > ?3 "
+                f"SELECT seq, id, {WHOLE_COLUMNS} FROM playbook WHERE user_id = ?1 AND owner_no = ?2 AND seq > ?3 "
                 "ORDER BY seq LIMIT ?4",
                 call.user_id,
                 owner_no,
                 after,
                 limit,
             )
-            return [(row[0], _playbook(row[1], call.assistant, row[2:])) for row in rows]
+            return [(row[0], parse_playbook(row[1], call.assistant, row[2:])) for row in rows]
 
         return await self._database.read(work, user_id=call.user_id)
 
@@ -196,7 +186,7 @@ class PlaybookStore:
                 id,
                 updated.version,
                 updated.updated_at,
-                *_columns(updated, content),
+                *columns_of(updated, content),
             )
             await tx.notify(playbook_topic(call, id))
             return updated
@@ -249,7 +239,7 @@ class PlaybookStore:
                 "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
                 new_id(),
                 call.user_id,
-                await _owner(tx, call),
+                await ensure_owner(tx, call),
                 id,
                 playbook.goal,
                 playbook.version,
@@ -297,12 +287,29 @@ class PlaybookStore:
 _SELECTION_FIELDS = ("id", "playbook_id", "goal", "version", "session_id", "selected_at")
 
 
+async def insert_playbook(
+    tx: Transaction, call: Call, owner_no: int, playbook: Playbook, columns: Sequence[str | int]
+) -> None:
+    """Write a new playbook with the columns that `columns_of` made of it."""
+    await tx.run(
+        "INSERT INTO playbook (id, user_id, owner_no, version, created_at, updated_at, goal, "
+        "initial_command, steps, sort_key, search_text, workflow, success_criteria) "
+        "VALUES (?1, ?2, ?3, 1, ?4, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+        playbook.id,
+        call.user_id,
+        owner_no,
+        playbook.created_at,
+        *columns,
+    )
+    await tx.notify(playbook_topic(call, playbook.id))
+
+
 def playbook_topic(call: Call, *id: str) -> str:
     """Return the topic of one playbook, or the topic above all of this owner's."""
     return topic("playbook", call.user_id, call.assistant, *id)
 
 
-async def _owner(tx: Transaction, call: Call) -> int:
+async def ensure_owner(tx: Transaction, call: Call) -> int:
     """Return the owner's number; a first one is assigned."""
     key = call.user_id, call.assistant
     row = await tx.one(_OWNER, *key)
@@ -341,10 +348,10 @@ def _checked(call: Call, id: str, row: Row | None) -> Playbook:
             ),
             hint=say("Call 'list_playbooks' to see the playbooks of this assistant."),
         )
-    return _playbook(id, row[0], row[1:])
+    return parse_playbook(id, row[0], row[1:])
 
 
-def _playbook(id: str, agent_id: str, row: Row) -> Playbook:
+def parse_playbook(id: str, agent_id: str, row: Row) -> Playbook:
     goal, initial_command, workflow, success_criteria, created_at, updated_at, version = row
     return Playbook.model_construct(
         id=id,
@@ -359,7 +366,7 @@ def _playbook(id: str, agent_id: str, row: Row) -> Playbook:
     )
 
 
-def _new(call: Call, content: PlaybookContent) -> Playbook:
+def new_playbook(call: Call, content: PlaybookContent) -> Playbook:
     id, now = new_id(), timestamp()
     return Playbook(
         id=id,
@@ -374,7 +381,7 @@ def _new(call: Call, content: PlaybookContent) -> Playbook:
     )
 
 
-def _columns(playbook: Playbook, content: PlaybookContent) -> tuple[str | int, ...]:
+def columns_of(playbook: Playbook, content: PlaybookContent) -> tuple[str | int, ...]:
     return (
         playbook.goal,
         playbook.initial_command,

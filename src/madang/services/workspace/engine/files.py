@@ -277,6 +277,10 @@ class FileEngine:
             if paths is not None:
                 self._report(call, *paths)
 
+    def forget_session(self, call: Call) -> None:
+        """Forget what is known of a session's files: they are deleted."""
+        self._snapshots.drop(call)
+
     def _report(self, call: Call, *paths: str) -> None:
         snapshot = self._snapshots.find(call)
         if snapshot is not None:

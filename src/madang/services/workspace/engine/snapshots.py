@@ -373,6 +373,11 @@ class Snapshots:
                 files -= self._snapshots.popitem(last=False)[1].count
         return snapshot
 
+    def drop(self, call: Call) -> None:
+        """Forget the snapshot of the call's session."""
+        with self._lock:
+            self._snapshots.pop((call.user_id, call.session), None)
+
     def find(self, call: Call) -> FileSnapshot | None:
         """Return the snapshot of the call's session if there is one."""
         with self._lock:

@@ -1,0 +1,329 @@
+"""Whole sessions, over every registered service: deleting, copying, exporting and importing them.
+
+Services come first and the session's row last, marked meanwhile: what a crash left half done is not taken for whole,
+tools leave it alone, and the next of these calls finishes it (a deletion) or deletes it (a copy or an import).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Coroutine, Iterator, Sequence
+from contextlib import AbstractContextManager, asynccontextmanager, suppress
+from dataclasses import asdict, replace
+from itertools import islice
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from madang.core.calls import Call
+from madang.core.errors import Conflict, Denied, InvalidArguments, MadangError, NotFound, Unavailable
+from madang.core.ids import SessionId, is_name, new_id
+from madang.core.limits import MAX_NAME_CHARS
+from madang.core.phrases import say
+from madang.core.texts import one_line
+from madang.provider.hooks import bounded
+from madang.provider.provider import Provider
+from madang.provider.saved_sessions import EVENTS, EVENTS_PER_BATCH, SESSION, SavedEvent, SavedSession, check_format
+from madang.storage.audit import FLUSH_S, AuditLog
+from madang.storage.clock import timestamp
+from madang.storage.database import Database
+from madang.storage.events import Event, EventLog, restore_events
+from madang.storage.forgetting import begin_removal, remove_notices, remove_session
+from madang.storage.pauses import PauseStore
+from madang.storage.sessions import SessionRecord, SessionStore
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from madang.core.documents import Document
+    from madang.storage.archives import ArchiveLimits, ArchiveSize, ZipArchiveReader, ZipArchiveWriter
+
+SESSION_HOOK_LIMIT_S = 1800.0
+"""For one service: a workspace may have gigabytes."""
+HEARTBEAT_S = 10.0
+AUDIT_SETTLE_S = 2 * FLUSH_S
+"""How late an audit row of another process can be."""
+
+logger = logging.getLogger(__name__)
+
+
+class SessionOperations:
+    """Deletes, copies, exports and imports sessions, for a person or a program, never for a model."""
+
+    def __init__(
+        self,
+        provider: Provider,
+        database: Database,
+        sessions: SessionStore,
+        audit: AuditLog,
+        *,
+        hook_limit_s: float = SESSION_HOOK_LIMIT_S,
+    ) -> None:
+        self._provider = provider
+        self._database = database
+        self._sessions = sessions
+        self._events = EventLog(database)
+        self._audit = audit
+        self._hook_limit_s = hook_limit_s
+        self._lock = asyncio.Lock()
+
+    async def forget(self, call: Call) -> None:
+        """Delete the call's session: nothing stays but its audit rows, without its name and arguments.
+
+        Doing it again finishes what was interrupted, and otherwise changes nothing.
+
+        Raises:
+            Conflict: a run of it is not over.
+            Unavailable: a service failed. The session stays marked as being deleted.
+        """
+        async with self._working(call):
+            await self._finish_earlier(call, besides=call.session)
+            await self._forget(call)
+
+    async def copy(self, call: Call, target: SessionId, title: str | None = None) -> SessionRecord:
+        """Copy the call's session to a new one of the same user; from then on, neither knows of the other.
+
+        What is open in it is withdrawn in the copy. Its audit rows and runs are not copied.
+
+        Raises:
+            NotFound: there is no such session.
+            Conflict: the target is there already.
+        """
+        async with self._working(call):
+            await self._finish_earlier(call, besides=call.session)
+            source = await self._existing(call)
+            copy = replace(call, session_id=target, assistant_id=source.assistant_id or call.assistant_id)
+            like = replace(source, title=source.title if title is None else title, last_at=timestamp())
+            async with self._filling(copy, like, parent_id=source.id):
+                await self._copy_events(call, copy)
+                for service in await self._provider.open_services():
+                    await self._hook(service.metadata.name, service.copy_session(call, target))
+                return await self._sessions.finish_filling(copy, like)
+
+    async def export(self, call: Call, path: Path) -> ArchiveSize:
+        """Write the call's session to a new ZIP file, whole or not at all.
+
+        Raises:
+            NotFound: there is no such session.
+            Conflict: there is something at the path.
+            Unavailable: nothing can be written there, or a service failed.
+        """
+        from madang.storage.archives import NewArchive  # on use: it would slow every start down
+
+        async with self._working(call):
+            session = await self._existing(call)
+            archive = await asyncio.to_thread(NewArchive, path)
+            try:
+                await self._write(call, session, archive.writer)
+                return await asyncio.to_thread(archive.finish)
+            except BaseException:
+                await asyncio.shield(asyncio.to_thread(archive.discard))
+                raise
+
+    async def import_(self, call: Call, path: Path, limits: ArchiveLimits | None = None) -> SessionRecord:
+        """Make a new session of an archive: the call's, or one with a new id if it names none. Nothing half remains.
+
+        Parts of services that are not there are left out.
+
+        Raises:
+            InvalidArguments, LimitExceeded: it is no archive of a session, or too large.
+            Conflict: the session is there already.
+        """
+        from madang.storage.archives import ArchiveLimits, open_archive
+
+        call = replace(call, session_id=call.session_id or SessionId(new_id()))
+        async with self._working(call), _entered(open_archive(path, limits or ArchiveLimits())) as archive:
+            await self._finish_earlier(call)
+            saved = await asyncio.to_thread(check_format, archive)
+            like = saved.record(call.session)
+            filled = replace(call, assistant_id=like.assistant_id or call.assistant_id)
+            async with self._filling(filled, like):
+                await self._restore_events(filled, archive)
+                # Playbooks are the assistant's, and would stay when a later part is refused: they come last.
+                for service in reversed(await self._provider.open_services()):
+                    name = service.metadata.name
+                    await self._hook(name, service.import_session(filled, archive.below(name)))
+                return await self._sessions.finish_filling(filled, like)
+
+    # Deleting
+
+    async def _finish_earlier(self, call: Call, besides: SessionId | None = None) -> None:
+        """Delete what earlier calls were killed over; a failure stops nobody, the next call tries again."""
+        for id in await self._sessions.list_unfinished(call.user_id):
+            if id != besides:
+                try:
+                    await self._forget(replace(call, session_id=id))
+                except MadangError as error:
+                    logger.warning("An unfinished session could not be deleted: %s", one_line(str(error)))
+
+    async def _forget(self, call: Call) -> None:
+        await self._database.write(lambda tx: begin_removal(tx, call), user_id=call.user_id)
+        marked_s = asyncio.get_running_loop().time()
+        failed: list[str] = []
+        for service in await self._provider.open_services():
+            try:
+                await self._hook(service.metadata.name, service.forget_session(call))
+            except MadangError as error:
+                logger.error("A session could not be deleted: %s", one_line(str(error)))
+                failed.append(service.metadata.name)
+        if failed:
+            raise Unavailable(
+                say(
+                    "The session '{id}' is not wholly deleted: {services} failed.",
+                    id=call.session,
+                    services=", ".join(failed),
+                ),
+                hint=say("Delete it again: that goes on where it stopped. The log has the reason."),
+            )
+        await asyncio.sleep(max(0.0, marked_s + AUDIT_SETTLE_S - asyncio.get_running_loop().time()))
+        await self._audit.strip_session(call)
+        await self._database.write(lambda tx: remove_session(tx, call), user_id=call.user_id)
+        await remove_notices(self._database, call.user_id, call.session)
+
+    # Filling
+
+    @asynccontextmanager
+    async def _filling(
+        self, call: Call, like: SessionRecord, parent_id: SessionId | None = None
+    ) -> AsyncIterator[None]:
+        """Make a session that nobody sees, and delete it if the work fails."""
+        if not is_name(call.session):
+            raise InvalidArguments(
+                say("The {what} must have 1 to {max} printable characters.", what="session", max=MAX_NAME_CHARS)
+            )
+        if await self._has_something(call):
+            raise Conflict(say("There is a session '{id}' already.", id=call.session))
+        await self._sessions.create(call, title=like.title, parent_id=parent_id, state="filling")
+        heartbeat = asyncio.create_task(self._touch(call))
+        try:
+            yield
+        except BaseException:
+            discarding = asyncio.ensure_future(self._discard(call))
+            await asyncio.shield(discarding)
+            raise
+        finally:
+            heartbeat.cancel()
+            with suppress(asyncio.CancelledError):
+                await heartbeat
+
+    async def _touch(self, call: Call) -> None:
+        while True:
+            await asyncio.sleep(HEARTBEAT_S)
+            with suppress(MadangError):
+                await self._sessions.touch(call)
+
+    async def _discard(self, call: Call) -> None:
+        try:
+            await self._forget(call)
+        except MadangError as error:
+            logger.error("What was copied or imported could not be deleted again: %s", one_line(str(error)))
+
+    async def _copy_events(self, call: Call, copy: Call) -> None:
+        after, has_more = 0, True
+        while has_more:
+            page = await self._events.read(call, after)
+            await self._append(copy, page.events)
+            after, has_more = page.next_after, page.has_more
+
+    async def _restore_events(self, call: Call, archive: ZipArchiveReader) -> None:
+        saved = archive.read_all(EVENTS, SavedEvent)
+        while batch := await asyncio.to_thread(_batch, saved):
+            await self._append(call, [event.event() for event in batch])
+
+    async def _append(self, call: Call, events: Sequence[Event]) -> None:
+        await self._database.write(lambda tx: restore_events(tx, call, events), user_id=call.user_id)
+
+    async def _write(self, call: Call, session: SessionRecord, archive: ZipArchiveWriter) -> None:
+        await asyncio.to_thread(archive.add, SESSION, SavedSession.of(session))
+        page = await self._events.read(call)
+        if page.events:
+            with archive.create(EVENTS) as file:
+                while page.events:
+                    lines = [SavedEvent(**asdict(event)).model_dump_json() + "\n" for event in page.events]
+                    await asyncio.to_thread(file.write, "".join(lines).encode())
+                    page = await self._events.read(call, page.next_after)
+        for service in await self._provider.open_services():
+            name = service.metadata.name
+            await self._hook(name, service.export_session(call, archive.below(name)))
+
+    # Both
+
+    @asynccontextmanager
+    async def _working(self, call: Call) -> AsyncIterator[None]:
+        if call.actor in ("model", "foreign"):
+            raise Denied(say("Whole sessions are for the person to delete, copy, export or import."))
+        async with self._lock:
+            await self._sessions.open()
+            await self._events.open()
+            await PauseStore(self._database).open()
+            yield
+
+    async def _existing(self, call: Call) -> SessionRecord:
+        """Return the call's session; it may have been used before sessions had rows."""
+        session = await self._sessions.get(call)
+        if session is None:
+            if not await self._has_something(call):
+                raise NotFound(
+                    say("There is no session '{id}'.", id=call.session),
+                    hint=say("'madang sessions list' shows those there are."),
+                )
+            await self._sessions.ensure(call)
+            session = await self._sessions.get(call)
+            assert session is not None
+        if session.state != "ready":
+            raise Conflict(say("The session '{id}' is not whole: it is being deleted or filled.", id=call.session))
+        return session
+
+    async def _has_something(self, call: Call) -> bool:
+        """Tell whether any service keeps something of the call's session."""
+        for service in await self._provider.open_services():
+            try:
+                await self._hook(service.metadata.name, service.export_session(call, _Probe()))
+            except _SomethingKept:
+                return True
+        return False
+
+    async def _hook(self, name: str, work: Coroutine[Any, Any, None]) -> None:
+        try:
+            await bounded(work, self._hook_limit_s)
+        except (MadangError, _SomethingKept):
+            raise
+        except TimeoutError:
+            raise Unavailable(
+                say("The service '{name}' took longer than {limit:g} s.", name=name, limit=self._hook_limit_s)
+            ) from None
+        except Exception as error:
+            logger.exception("The service %s failed on a whole session", name)
+            raise Unavailable(say("The service '{name}' failed. The log has the reason.", name=name)) from error
+
+
+class _SomethingKept(Exception):
+    """A service wrote something into a probe."""
+
+
+class _Probe:
+    """An archive that only tells that something would be in it."""
+
+    def add(self, name: str, document: Document) -> None:
+        raise _SomethingKept
+
+    def add_all(self, name: str, documents: Iterable[Document]) -> None:
+        for _ in documents:
+            raise _SomethingKept
+
+    def create(self, name: str) -> AbstractContextManager[IO[bytes]]:
+        raise _SomethingKept
+
+
+@asynccontextmanager
+async def _entered(archive: AbstractContextManager[ZipArchiveReader]) -> AsyncIterator[ZipArchiveReader]:
+    """Enter and leave what blocks, in threads."""
+    reader = await asyncio.to_thread(archive.__enter__)
+    try:
+        yield reader
+    finally:
+        await asyncio.to_thread(archive.__exit__, None, None, None)
+
+
+def _batch(events: Iterator[SavedEvent]) -> list[SavedEvent]:
+    return list(islice(events, EVENTS_PER_BATCH))

@@ -1,0 +1,93 @@
+"""Deleting a session: its mark before the services delete their parts, and afterwards what storage itself keeps."""
+
+from __future__ import annotations
+
+from madang.core.calls import Call
+from madang.core.errors import Conflict
+from madang.core.ids import UserId
+from madang.core.phrases import say
+from madang.storage.database import Database, Transaction
+from madang.storage.saved_pauses import delete_pauses
+from madang.storage.sessions import delete_session, ensure_session, session_topic
+from madang.storage.subscriptions import topic
+
+
+async def begin_removal(tx: Transaction, call: Call) -> None:
+    """Mark the call's session as being deleted, until its row is gone; the row is made if there is none.
+
+    Raises:
+        Conflict: a run of it is not over.
+    """
+    session_no = await ensure_session(tx, call)
+    run = await tx.one(
+        "SELECT id FROM run WHERE user_id = ?1 AND session_no = ?2 AND state IN ('running', 'waiting')",
+        call.user_id,
+        session_no,
+    )
+    if run is not None:
+        raise Conflict(
+            say("The run {id} of this session is not over. Nothing was deleted.", id=run[0]),
+            hint=say("Wait until it ends, or cancel it."),
+        )
+    await tx.run("UPDATE session SET state = 'deleting' WHERE user_id = ?1 AND id = ?2", call.user_id, call.session)
+    await tx.notify(session_topic(call))
+
+
+async def remove_session(tx: Transaction, call: Call) -> None:
+    """Delete the row of the call's session with its events and pauses. Its forks get their own copy of what they show.
+
+    In one unit, so that a fork never lacks something.
+    """
+    row = await tx.one(
+        "SELECT no, parent_id, parent_seq FROM session WHERE user_id = ?1 AND id = ?2", call.user_id, call.session
+    )
+    if row is not None:
+        await _leave_to_forks(tx, call, *row)
+    await delete_pauses(tx, call)
+    await delete_session(tx, call)
+    await tx.notify(topic("event", call.user_id, call.session))
+
+
+async def _leave_to_forks(tx: Transaction, call: Call, session_no: int, parent_id: str, parent_seq: int) -> None:
+    """Copy events to the forks of a session. What it shows of its own parent, they show of that from now on."""
+    await tx.run(
+        "INSERT INTO event (user_id, session_no, seq, run_id, at, kind, payload) "
+        "SELECT e.user_id, f.no, e.seq, e.run_id, e.at, e.kind, e.payload FROM event e "
+        "JOIN session f ON f.user_id = e.user_id AND f.parent_id = ?2 AND e.seq <= f.parent_seq "
+        "WHERE e.user_id = ?1 AND e.session_no = ?3 AND NOT EXISTS (SELECT 1 FROM event own "
+        "WHERE own.user_id = f.user_id AND own.session_no = f.no AND own.seq = e.seq)",
+        call.user_id,
+        call.session,
+        session_no,
+    )
+    # Nothing older than a session is looked for in it.
+    await tx.run(
+        "UPDATE session SET created_at = coalesce((SELECT min(e.at) FROM event e WHERE e.user_id = session.user_id "
+        "AND e.session_no = session.no AND e.at < session.created_at), created_at) "
+        "WHERE user_id = ?1 AND parent_id = ?2",
+        call.user_id,
+        call.session,
+    )
+    await tx.run(
+        "UPDATE session SET parent_id = ?3, parent_seq = CASE WHEN parent_seq < ?4 THEN parent_seq ELSE ?4 END "
+        "WHERE user_id = ?1 AND parent_id = ?2",
+        call.user_id,
+        call.session,
+        parent_id if parent_seq else "",
+        parent_seq,
+    )
+
+
+async def remove_notices(database: Database, user_id: UserId, session_id: str) -> None:
+    """Delete the notices that name a session, which an embedded database keeps for a while.
+
+    A subscription that has not seen them yet notices the gap and looks at everything.
+    """
+    if database.dialect != "sqlite":
+        return
+
+    async def work(tx: Transaction) -> None:
+        await tx.run("DELETE FROM notice WHERE instr(topic, ?1) > 0", f"/{topic(user_id, session_id)}")
+        await tx.notify(topic("session", user_id))
+
+    await database.write(work, user_id=user_id)
