@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import unicodedata
@@ -266,3 +267,113 @@ def test_a_folder_that_cannot_be_allowed_is_said_at_the_start(tmp_path: Path, fo
 
     assert reason in str(refused.value)
     assert refused.value.hint is not None
+
+
+def test_sessions_are_listed_renamed_copied_exported_imported_and_deleted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = ["--data-dir", str(tmp_path / "data")]
+    archive = str(tmp_path / "회의.zip")
+
+    def run(*words: str) -> str:
+        assert main([*words, *folder]) == 0
+        return capsys.readouterr().out
+
+    run("call", "add_todo", '{"name": "Look"}', "--session", "회의 one")
+    assert run("sessions", "rename", "회의 one", "제목") == "The session '회의 one' has its new title.\n"
+    assert run("sessions", "copy", "회의 one", "two", "--title", "Second") == (
+        "The session '회의 one' is copied to 'two'.\n"
+    )
+    assert run("sessions", "export", "회의 one", archive) == (
+        f"The session '회의 one' is in {archive}: 2 entries, 1 KiB.\n"
+    )
+    assert run("sessions", "delete", "회의 one", "--yes", "--locale", "ko") == "세션 '회의 one'을(를) 삭제했습니다.\n"
+    assert run("sessions", "import", archive, "--session", "three") == "The archive is the session 'three' now.\n"
+    assert run("sessions", "import", archive).startswith("The archive is the session '0")
+    heading, *rows = run("sessions", "list").splitlines()
+    assert heading.split("  ")[0] == "LAST USED (UTC)"
+    assert [row.split()[2:] for row in rows if "three" in row or "two" in row] == [
+        ["default", "two", "Second"],
+        ["default", "three", "제목"],
+    ]
+    assert len(rows) == 3
+    assert "Look" in run("call", "get_current_state", "--session", "three")
+    assert "Look" not in run("call", "get_current_state", "--session", "회의 one")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        (["delete", "default"], "madang: Nothing was deleted: there is no terminal to ask at."),
+        (["rename", "nobody", "x"], "madang: There is no session 'nobody'. 'madang sessions list' shows"),
+        (["copy", "nobody", "x"], "madang: There is no session 'nobody'."),
+        (["copy", "default", " "], "madang: The session must have 1 to 200 printable characters."),
+        (["export", "nobody", "x.zip"], "madang: There is no session 'nobody'."),
+        (
+            ["export", "default", "/nowhere/x.zip"],
+            "madang: '/nowhere/x.zip' cannot be used: no such file or directory.",
+        ),
+        (["import", "/nowhere/x.zip"], "madang: '/nowhere/x.zip' cannot be used: no such file or directory."),
+        (["import", __file__], "madang: This is no archive of a session: it is damaged, or no ZIP file."),
+    ],
+)
+def test_what_cannot_be_done_with_a_session_is_one_line(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: list[str],
+    error: str,
+) -> None:
+    monkeypatch.setattr(os, "isatty", lambda _: False)
+    folder = ["--data-dir", str(tmp_path)]
+    assert main(["call", "add_todo", '{"name": "Look"}', *folder]) == 0
+    capsys.readouterr()
+
+    assert main(["sessions", *arguments, *folder]) == 2
+
+    captured = capsys.readouterr()
+    assert captured.err.startswith(error)
+    assert captured.err.count("\n") == 1
+    assert captured.out == ""
+
+
+@pytest.mark.parametrize(("answer", "code", "is_deleted"), [("y\n", 0, True), ("\n", 1, False), ("", 1, False)])
+def test_deleting_asks_on_a_terminal(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    answer: str,
+    code: int,
+    is_deleted: bool,
+) -> None:
+    folder = ["--data-dir", str(tmp_path)]
+    assert main(["call", "add_todo", '{"name": "Look"}', *folder]) == 0
+    monkeypatch.setattr(os, "isatty", lambda _: True)
+    monkeypatch.setattr("sys.stdin", io.StringIO(answer))
+    capsys.readouterr()
+
+    assert main(["sessions", "delete", "default", *folder]) == code
+
+    question = "Delete the session 'default' with its plan, files, contents and questions? [y/N] "
+    assert capsys.readouterr().out.startswith(question)
+    assert main(["call", "get_current_state", *folder]) == 0
+    assert ("Look" not in capsys.readouterr().out) is is_deleted
+
+
+def test_a_grant_is_changed_and_given_back(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "config.toml").write_text('[assistants.editor]\nservices = ["content"]\n')
+    folder = ["--data-dir", str(tmp_path)]
+
+    def run(*words: str) -> str:
+        assert main(["assistants", *words, *folder]) == 0
+        return capsys.readouterr().out
+
+    assert run("grant", "reviewer", "planning", "chart") == "The assistant 'reviewer' may use: planning, chart\n"
+    assert run("list").splitlines()[1:] == ["editor     content", "reviewer   planning, chart"]
+    assert main(["call", "list_stores", "--assistant", "reviewer", *folder]) == 2
+    assert "may not use the service 'content'" in capsys.readouterr().err
+    assert run("grant", "reviewer", "--default").startswith("The assistant 'reviewer' may use: playbook, planning, ui")
+    assert "It has the default grant" in run("show", "reviewer")
+    assert run("show", "nobody").startswith("Assistant: nobody\nServices: playbook")
+    assert main(["assistants", "grant", "reviewer", "cooking", *folder]) == 2
+    assert capsys.readouterr().err.startswith("madang: There is no service 'cooking'.")

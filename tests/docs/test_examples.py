@@ -36,6 +36,7 @@ def test_the_examples_of_a_page_run_in_order_and_print_what_it_shows(
     for name in [name for name in os.environ if name.startswith("MADANG_")]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("MADANG_DATA_DIR", str(tmp_path / "data"))
+    monkeypatch.chdir(tmp_path)
     ids: dict[str, str] = {}
     for example in _examples(page):
         command = _ID.sub(lambda found: ids[found[0]], example.command)

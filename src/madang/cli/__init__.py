@@ -100,6 +100,18 @@ def _check(options: argparse.Namespace, settings: Settings) -> int:
     return doctor.check(options, settings)
 
 
+def _sessions(options: argparse.Namespace, settings: Settings) -> int:
+    from madang.cli import sessions
+
+    return sessions.run(options, settings)
+
+
+def _assistants(options: argparse.Namespace, settings: Settings) -> int:
+    from madang.cli import assistants
+
+    return assistants.run(options, settings)
+
+
 def _parser() -> argparse.ArgumentParser:
     shared = _Parser(add_help=False)
     shared.add_argument("--data-dir", metavar="DIR", help="where everything is kept")
@@ -148,4 +160,48 @@ def _parser() -> argparse.ArgumentParser:
 
     check = commands.add_parser("doctor", parents=[shared], help="check what Madang needs, and say what to do")
     check.set_defaults(command=_check)
+
+    sessions = commands.add_parser("sessions", help="list, rename, delete, copy, export and import sessions")
+    _add_session_actions(sessions.add_subparsers(title="actions", metavar="ACTION", required=True), shared)
+    assistants = commands.add_parser("assistants", help="list assistants, and choose what each may use")
+    _add_assistant_actions(assistants.add_subparsers(title="actions", metavar="ACTION", required=True), shared)
     return parser
+
+
+def _add_session_actions(actions: argparse._SubParsersAction[_Parser], shared: _Parser) -> None:
+    def add(name: str, help: str) -> argparse.ArgumentParser:
+        action = actions.add_parser(name, parents=[shared], help=help)
+        action.set_defaults(command=_sessions, action=name)
+        return action
+
+    add("list", "list the sessions, newest first")
+    rename = add("rename", "give a session a title; an empty one takes it away")
+    delete = add("delete", "delete a session with everything in it")
+    copy = add("copy", "copy a session to a new one")
+    export = add("export", "write a session to a ZIP file")
+    for action in (rename, delete, copy, export):
+        action.add_argument("name", metavar="NAME", help="the session")
+    rename.add_argument("title", metavar="TITLE")
+    delete.add_argument("--yes", action="store_true", help="do not ask")
+    copy.add_argument("target", metavar="NEW", help="the name of the copy")
+    copy.add_argument("--title", metavar="TITLE", help="its title (default: that of the session)")
+    export.add_argument("file", metavar="FILE")
+    imports = add("import", "make a new session of such a file; --session names it (default: a new name)")
+    imports.add_argument("file", metavar="FILE")
+    imports.add_argument("--trust", action="store_true", help="take it however large it is: only if you made it")
+
+
+def _add_assistant_actions(actions: argparse._SubParsersAction[_Parser], shared: _Parser) -> None:
+    def add(name: str, help: str) -> argparse.ArgumentParser:
+        action = actions.add_parser(name, parents=[shared], help=help)
+        action.set_defaults(command=_assistants, action=name)
+        return action
+
+    add("list", "list the assistants that were set up")
+    show = add("show", "show one assistant")
+    grant = add("grant", "let an assistant use these services and no others")
+    for action in (show, grant):
+        action.add_argument("id", metavar="ID", help="the assistant")
+    chosen = grant.add_mutually_exclusive_group(required=True)
+    chosen.add_argument("granted", metavar="SERVICE", nargs="*", default=[])
+    chosen.add_argument("--default", action="store_true", help="all services that neither run code nor reach out")

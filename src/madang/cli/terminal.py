@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+import unicodedata
+from collections.abc import Sequence
 from typing import Any
 
 from madang.core.texts import inert_json, one_line, terminal_text
@@ -13,6 +15,20 @@ def show(text: str) -> None:
     print(terminal_text(text), flush=True)
 
 
+def show_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print columns side by side; each text stays on its line."""
+    cells = [list(headings), *([one_line(cell) for cell in row] for row in rows)]
+    widths = [max(map(_width, column)) for column in zip(*cells, strict=True)]
+    for row in cells:
+        show("  ".join(cell + " " * (width - _width(cell)) for cell, width in zip(row, widths, strict=True)).rstrip())
+
+
+def confirm(question: str) -> bool:
+    """Ask at the terminal, and wait for the answer; anything but yes is no."""
+    print(f"{one_line(question)} [y/N] ", end="", flush=True)
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
 def show_json(value: Any) -> None:
     """Print JSON of exactly this value to standard output."""
     print(inert_json(value, indent=2))
@@ -21,3 +37,10 @@ def show_json(value: Any) -> None:
 def show_error(message: str) -> None:
     """Print what is wrong, on one line of standard error."""
     print(f"madang: {one_line(message)}", file=sys.stderr)
+
+
+def _width(text: str) -> int:
+    """Return how many columns a text takes: a syllable of Hangul takes two."""
+    return sum(
+        0 if unicodedata.combining(char) else 2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in text
+    )

@@ -1,0 +1,165 @@
+"""`madang sessions`: what sessions there are; renaming, deleting, copying, exporting and importing them."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from madang.app import Madang, open_madang
+from madang.cli.terminal import confirm, show, show_table
+from madang.core.calls import Call
+from madang.core.errors import RequestError
+from madang.core.ids import SessionId, is_name, is_raw_name, normalised_name
+from madang.core.limits import MAX_NAME_CHARS
+from madang.core.phrases import Phrase, say
+from madang.core.texts import one_line
+from madang.rendering.catalogue import translator
+from madang.settings import Settings
+from madang.storage.archives import NO_LIMITS, ArchiveLimits
+from madang.storage.sessions import MAX_SESSIONS_LISTED, SessionRecord
+
+
+def run(options: argparse.Namespace, settings: Settings) -> int:
+    """Do what the options say. Every service has a part, whichever of them are offered to clients."""
+    path = _absolute(options.file) if "file" in options else Path()
+    return asyncio.run(_run(options, replace(settings, services=()), path))
+
+
+async def _run(options: argparse.Namespace, settings: Settings, path: Path) -> int:
+    async with open_madang(settings) as madang:
+        await madang.sessions.open()
+        match options.action:
+            case "export":
+                return await _export(madang, options, path)
+            case "import":
+                return await _import(madang, options, path)
+            case action:
+                return await _ACTIONS[action](madang, options)
+
+
+def _absolute(name: str) -> Path:
+    try:
+        return Path(name).expanduser().absolute()
+    except (RuntimeError, OSError) as error:  # no such user, or the current folder was deleted
+        raise RequestError(say("'{path}' cannot be used: {reason}.", path=name, reason=str(error))) from None
+
+
+async def _list(madang: Madang, _: argparse.Namespace) -> int:
+    rows = [
+        (session.last_at[:16].replace("T", " "), session.assistant_id, session.id, _remark(madang, session))
+        async for session in _all_sessions(madang)
+    ]
+    show_table([_words(madang, heading) for heading in _HEADINGS], rows)
+    return 0
+
+
+async def _rename(madang: Madang, options: argparse.Namespace) -> int:
+    call = _named(madang, options.name)
+    await _check_exists(madang, call)
+    await madang.sessions.rename(call, options.title)
+    return _say(madang, say("The session '{id}' has its new title.", id=call.session))
+
+
+async def _delete(madang: Madang, options: argparse.Namespace) -> int:
+    call = _named(madang, options.name)
+    if not options.yes and not await _confirmed(madang, call):
+        return _say(madang, say("Nothing was deleted."), code=1)
+    is_listed = await madang.sessions.get(call) is not None
+    await madang.session_operations.forget(call)
+    if not is_listed:
+        return _say(madang, say("There was no session '{id}'; whatever else was kept of it is gone.", id=call.session))
+    return _say(madang, say("The session '{id}' is deleted.", id=call.session))
+
+
+async def _copy(madang: Madang, options: argparse.Namespace) -> int:
+    target = _named(madang, options.target).session
+    await madang.session_operations.copy(_named(madang, options.name), target, options.title)
+    return _say(madang, say("The session '{id}' is copied to '{target}'.", id=options.name, target=target))
+
+
+async def _export(madang: Madang, options: argparse.Namespace, path: Path) -> int:
+    size = await madang.session_operations.export(_named(madang, options.name), path)
+    _say(
+        madang,
+        say(
+            "The session '{id}' is in {path}: {count} entries, {size} KiB.",
+            id=options.name,
+            path=options.file,
+            count=size.entries,
+            size=-(-size.file_bytes // 1024),
+        ),
+    )
+    if size.exceeds(ArchiveLimits()):
+        _say(madang, say("It is large: to import it, use --trust."))
+    return 0
+
+
+async def _import(madang: Madang, options: argparse.Namespace, path: Path) -> int:
+    call = replace(madang.call("command"), session_id=madang.settings.session if options.session else None)
+    session = await madang.session_operations.import_(call, path, NO_LIMITS if options.trust else None)
+    return _say(madang, say("The archive is the session '{id}' now.", id=session.id))
+
+
+_ACTIONS: Mapping[str, Callable[[Madang, argparse.Namespace], Awaitable[int]]] = {
+    "list": _list,
+    "rename": _rename,
+    "delete": _delete,
+    "copy": _copy,
+}
+_HEADINGS = (say("LAST USED (UTC)"), say("ASSISTANT"), say("SESSION"), say("TITLE"))
+
+
+async def _all_sessions(madang: Madang) -> AsyncIterator[SessionRecord]:
+    user, after, has_more = madang.settings.user, "", True
+    while has_more:
+        page = await madang.sessions.list_page(user, after, MAX_SESSIONS_LISTED)
+        for session in page.items:
+            yield session
+        after, has_more = page.next, bool(page.next)
+
+
+def _remark(madang: Madang, session: SessionRecord) -> str:
+    if session.state == "deleting":
+        return _words(madang, say("(is being deleted: delete it again if it stays)"))
+    return session.title
+
+
+async def _check_exists(madang: Madang, call: Call) -> None:
+    if await madang.sessions.get(call) is None:
+        raise RequestError(
+            say("There is no session '{id}'.", id=call.session),
+            hint=say("'madang sessions list' shows those there are."),
+        )
+
+
+async def _confirmed(madang: Madang, call: Call) -> bool:
+    # The descriptor: the stream may be closed, or None.
+    if not os.isatty(0):
+        raise RequestError(
+            say("Nothing was deleted: there is no terminal to ask at."), hint=say("To delete it without asking: --yes")
+        )
+    question = say("Delete the session '{id}' with its plan, files, contents and questions?", id=call.session)
+    return await asyncio.to_thread(confirm, _words(madang, question))
+
+
+def _named(madang: Madang, name: str) -> Call:
+    if not is_raw_name(name):
+        raise RequestError(
+            say("The {what} must have 1 to {max} printable characters.", what="session", max=MAX_NAME_CHARS)
+        )
+    # One from before hidden characters were refused can still be deleted or exported, by exactly that name.
+    spelling = normalised_name(name) if is_name(name) else name
+    return replace(madang.call("command"), session_id=SessionId(spelling))
+
+
+def _say(madang: Madang, phrase: Phrase, code: int = 0) -> int:
+    show(_words(madang, phrase))
+    return code
+
+
+def _words(madang: Madang, phrase: Phrase) -> str:
+    return one_line(phrase.render(translator(madang.settings.locale)))
