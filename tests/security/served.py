@@ -41,7 +41,7 @@ class Answer:
         """Return the JSON-RPC message, from plain JSON or from the first event of a stream that has one."""
         text = self.body.decode()
         if self.headers.get("content-type", "").startswith("text/event-stream"):
-            text = next(line[6:] for line in text.splitlines() if line.startswith("data: {"))
+            text = next(line[6:] for line in text.split("\n") if line.startswith("data: {"))
         message: dict[str, Any] = json.loads(text)
         return message
 
