@@ -231,6 +231,7 @@ STREAMS = {
     "cli/__init__.py": {"stdin", "stdout", "stderr"},  # their encoding, and a reader that went away
     "cli/tools.py": {"stdin"},
     "services/content/engine/parsing/child/process.py": {"stdin", "stdout"},  # pipes to the parent, not a terminal
+    "storage/child_process.py": {"stdin", "stdout"},  # as above
 }
 
 

@@ -41,7 +41,8 @@ class Answer:
         """Return the JSON-RPC message, from plain JSON or from the first event of a stream that has one."""
         text = self.body.decode()
         if self.headers.get("content-type", "").startswith("text/event-stream"):
-            text = next(line[6:] for line in text.split("\n") if line.startswith("data: {"))
+            # By hand: `splitlines` would also split at U+2028, which may stand in a value.
+            text = next(line[6:].rstrip("\r") for line in text.split("\n") if line.startswith("data: {"))
         message: dict[str, Any] = json.loads(text)
         return message
 

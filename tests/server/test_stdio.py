@@ -222,6 +222,23 @@ async def test_closing_waits_until_everything_is_written() -> None:
     os.close(stdout)
 
 
+async def test_a_message_is_one_line_however_its_reader_tells_lines_apart() -> None:
+    client, stdout = os.pipe()
+    writer = StdoutWriter(stdout, PendingRequests(timeout_s=0))
+    value = "한글\u2028a\u2029b\x85c\nd\x0be"
+    message = JSONRPCNotification(jsonrpc="2.0", method="changed", params={"value": value})
+
+    with anyio.fail_after(60):
+        await writer.send(SessionMessage(message))
+        await writer.aclose()
+
+    (line,) = os.read(client, 65536).decode().splitlines()
+    assert json.loads(line)["params"] == {"value": value}
+    assert "한글" in line
+    os.close(client)
+    os.close(stdout)
+
+
 async def test_a_client_that_does_not_read_makes_the_server_wait() -> None:
     client, stdout = os.pipe()
     writer = StdoutWriter(stdout, PendingRequests(timeout_s=0))

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import os
 import queue
+import re
 import sys
 import threading
 from collections import Counter
@@ -45,6 +46,9 @@ MAX_QUEUED_MESSAGES = 64
 
 SKIP_BYTES = 64 * 1024
 BOM = b"\xef\xbb\xbf"
+
+# JSON has these as they are, but Node's `readline` and Python's `splitlines` end a line there, and with it the message.
+_LINE_ENDS = re.compile("[\x85\u2028\u2029]")
 
 
 @contextmanager
@@ -249,7 +253,8 @@ class StdoutWriter(MessageStream):
         """Queue a message; wait only when the client is far behind with reading."""
         if self._is_closed:
             raise anyio.ClosedResourceError
-        self._lines.put(item.message.model_dump_json(by_alias=True, exclude_unset=True))
+        line = item.message.model_dump_json(by_alias=True, exclude_unset=True)
+        self._lines.put(line if line.isascii() else _LINE_ENDS.sub(_json_escape, line))
         self._pending.answered(item.message)
         if self._lines.qsize() > MAX_QUEUED_MESSAGES:
             await self._flush()
@@ -277,6 +282,10 @@ class StdoutWriter(MessageStream):
             with suppress(OSError):
                 while unwritten:
                     unwritten = unwritten[os.write(fd, unwritten) :]
+
+
+def _json_escape(sign: re.Match[str]) -> str:
+    return f"\\u{ord(sign[0]):04x}"
 
 
 def _resolve(future: asyncio.Future[None]) -> None:
