@@ -334,14 +334,14 @@ async def test_errors_of_accept_are_told_once_and_others_as_before(caplog: pytes
     assert others == [{"message": "another"}]
 
 
-async def test_what_anybody_can_make_us_log_is_logged_once(capsys: pytest.CaptureFixture[str]) -> None:
+async def test_what_anybody_can_make_us_log_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     async with serving() as served:
         for _ in range(20):
             wire = await served.connect()
             wire.write(b"no http\r\n\r\n")
             assert (await wire.closed()).startswith(b"HTTP/1.1 400 ")
 
-    assert capsys.readouterr().err.count("Invalid HTTP request") == 1
+    assert caplog.text.count("Invalid HTTP request") == 1
 
 
 async def test_a_connection_that_was_dropped_is_not_counted_when_its_request_is_let_in() -> None:
