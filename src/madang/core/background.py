@@ -7,7 +7,7 @@ import logging
 from collections.abc import Coroutine
 from typing import Any
 
-CLOSE_S = 5.0
+CLOSE_S = 1.0
 
 logger = logging.getLogger(__name__)
 

@@ -11,6 +11,9 @@ from madang.core.service import ActiveSession, Service, ServiceStatus
 from madang.core.texts import one_line
 from madang.provider.hooks import abandon, bounded
 
+CLOSE_S = 2.0
+MIN_CLOSE_S = 0.05
+
 logger = logging.getLogger(__name__)
 
 
@@ -81,16 +84,20 @@ class Lifecycle:
             abandon(self._loading.pop(name))
         if service in self._opened:
             self._opened.remove(service)
-            await self._close(service)
+            await self._close(service, CLOSE_S)
         del self._status[name]
 
     async def close(self) -> None:
-        """Close the open services, last opened first; a failure is logged and does not keep the others open."""
+        """Close the open services, last opened first; a failure is logged and does not keep the others open.
+
+        All together have `CLOSE_S`: whoever ends the process waits for it.
+        """
+        until = asyncio.get_running_loop().time() + CLOSE_S
         while self._loading:
             abandon(self._loading.popitem()[1])
         while self._opened:
             service = self._opened.pop()
-            await self._close(service)
+            await self._close(service, max(until - asyncio.get_running_loop().time(), MIN_CLOSE_S))
             self._status[service.metadata.name] = ServiceStatus("loading", "closed")
 
     def _load_task(self, service: Service) -> asyncio.Task[None]:
@@ -137,9 +144,11 @@ class Lifecycle:
         finally:
             self._loading.pop(name, None)
 
-    async def _close(self, service: Service) -> None:
+    async def _close(self, service: Service, limit_s: float) -> None:
         try:
-            await bounded(service.unload(), self._hook_limit_s)
+            await bounded(service.unload(), min(limit_s, self._hook_limit_s))
+        except TimeoutError:
+            logger.error("Service %s did not close in time", service.metadata.name)
         except Exception:
             logger.exception("Service %s failed to close", service.metadata.name)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from typing import Any
@@ -92,9 +92,12 @@ class McpServer:
         self.server.add_notification_handler("notifications/initialized", types.NotificationParams, self._initialized)
         self.server.extensions = {mapping.UI_EXTENSION: {}, mapping.SKILLS_EXTENSION: {}}
 
-    async def serve_stdio(self) -> None:
-        """Serve the client that started this process, until it closes our standard input."""
-        with stdio_streams() as (reader, writer):
+    async def serve_stdio(self, on_end: Callable[[], object] = lambda: None) -> None:
+        """Serve the client that started this process, until it closes our standard input or output.
+
+        `on_end` is called, from another thread, as soon as it does: answers may still be under way then.
+        """
+        with stdio_streams(on_end) as (reader, writer):
             await self.serve_connection(reader, writer)
 
     async def serve_connection(self, reader: Any, writer: Any) -> None:

@@ -52,12 +52,17 @@ _LINE_ENDS = re.compile("[\x85\u2028\u2029]")
 
 
 @contextmanager
-def stdio_streams() -> Iterator[tuple[StdinReader, StdoutWriter]]:
-    """Claim fd 0 and 1 and yield the two streams that `Server.run` takes; it closes them."""
+def stdio_streams(on_end: Callable[[], object] = lambda: None) -> Iterator[tuple[StdinReader, StdoutWriter]]:
+    """Claim fd 0 and 1 and yield the two streams that `Server.run` takes; it closes them.
+
+    `on_end` is called from a thread when the client closes either.
+    """
     with _claimed(0, os.open(os.devnull, os.O_RDONLY)) as stdin_fd, _claimed(1, os.dup(2)) as stdout_fd:
         pending = PendingRequests()
         writer = StdoutWriter(stdout_fd, pending)
-        yield StdinReader(stdin_fd, pending, writer.send), writer
+        reader = StdinReader(stdin_fd, pending, writer.send, on_end)
+        writer.on_broken = reader.end
+        yield reader, writer
 
 
 @contextmanager
@@ -164,7 +169,14 @@ class _ReadAhead:
 class StdinReader(MessageStream):
     """The messages that a client writes, one per line. A line that is none is answered with an error by `refuse`."""
 
-    def __init__(self, fd: int, pending: PendingRequests, refuse: Callable[[SessionMessage], Awaitable[None]]) -> None:
+    def __init__(
+        self,
+        fd: int,
+        pending: PendingRequests,
+        refuse: Callable[[SessionMessage], Awaitable[None]],
+        on_end: Callable[[], object] = lambda: None,
+    ) -> None:
+        self._on_end = on_end
         self._pending = pending
         self._refuse = refuse
         self._loop = asyncio.get_running_loop()
@@ -201,6 +213,12 @@ class StdinReader(MessageStream):
                 while line := _read_line(file):
                     self._read_ahead.reserve(line)
                     self._loop.call_soon_threadsafe(self._lines.put_nowait, line)
+            self.end()
+
+    def end(self) -> None:
+        """End the messages after those that were read: the client is gone. Any thread may call it."""
+        self._on_end()
+        with suppress(RuntimeError):  # the event loop is closed
             self._loop.call_soon_threadsafe(self._lines.put_nowait, b"")
 
 
@@ -247,6 +265,7 @@ class StdoutWriter(MessageStream):
         self._loop = asyncio.get_running_loop()
         self._lines: queue.SimpleQueue[str | asyncio.Future[None] | None] = queue.SimpleQueue()
         self._is_closed = False
+        self.on_broken: Callable[[], object] = lambda: None
         threading.Thread(target=self._write, args=(fd,), name="madang-stdout", daemon=True).start()
 
     async def send(self, item: SessionMessage, /) -> None:
@@ -278,10 +297,11 @@ class StdoutWriter(MessageStream):
                     self._loop.call_soon_threadsafe(_resolve, item)
                 continue
             unwritten = memoryview(item.encode() + b"\n")
-            # A client that stopped reading is about to close our input too, and that ends the server.
-            with suppress(OSError):
+            try:
                 while unwritten:
                     unwritten = unwritten[os.write(fd, unwritten) :]
+            except OSError:
+                self.on_broken()
 
 
 def _json_escape(sign: re.Match[str]) -> str:

@@ -1,0 +1,49 @@
+"""Runs the `madang` command with a part that is stuck, named by the first argument."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from typing import Any, NoReturn
+
+from madang.cli import main
+from madang.services.planning.service import PlanningService
+from madang.services.planning.store import PlanStore
+from madang.services.workspace.engine.files import FileEngine
+
+
+def spin(*_: Any) -> NoReturn:
+    while True:
+        pass
+
+
+def sleep(*_: Any) -> None:
+    time.sleep(600)
+
+
+async def hang(*_: Any) -> None:
+    while True:
+        try:
+            await asyncio.sleep(600)
+        except asyncio.CancelledError:
+            continue
+
+
+async def block_the_loop(*_: Any) -> NoReturn:
+    spin()
+
+
+PARTS = {
+    "nothing": (FileEngine, "nothing", None),
+    "a thread in Python": (FileEngine, "read", spin),
+    "a thread in C": (FileEngine, "read", sleep),
+    "a tool": (PlanStore, "get", hang),
+    "a service that closes": (PlanningService, "unload", hang),
+    "the event loop": (PlanStore, "get", block_the_loop),
+}
+
+if __name__ == "__main__":
+    holder, name, stuck = PARTS[sys.argv.pop(1)]
+    setattr(holder, name, stuck)
+    sys.exit(main())
