@@ -117,13 +117,15 @@ def start_confined(
 
     A program that opens files by their paths can be led out of a folder when a directory is swapped for a symbolic
     link at the right moment (TOCTOU); with Landlock the kernel refuses that. A restriction holds for a thread
-    and what it starts, and cannot be taken back: so a thread is made for it. It also ends right after, which is why the
-    program does not end with its parent; `cpu_s` bounds one that is left behind.
+    and what it starts, and cannot be taken back: so a thread is made for it. It also ends right after, so the kernel
+    cannot tie the program's life to it; a lifeline does.
     """
     import subprocess  # not at the top: the child that reads documents starts without it
     import threading
 
-    processes: list[subprocess.Popen[bytes]] = []
+    from madang.storage.lifeline import TetheredProcess
+
+    processes: list[TetheredProcess] = []
     failures: list[BaseException] = []
 
     def start() -> None:
@@ -132,7 +134,7 @@ def start_confined(
             pipe = subprocess.PIPE
             environment = {"LC_ALL": "C.UTF-8"}
             processes.append(
-                subprocess.Popen(arguments, stdin=stdin_fd, stdout=pipe, stderr=pipe, cwd=cwd, env=environment)
+                TetheredProcess(arguments, stdin=stdin_fd, stdout=pipe, stderr=pipe, cwd=cwd, env=environment)
             )
         except BaseException as error:
             failures.append(error)
@@ -150,6 +152,7 @@ def start_confined(
             resource.prlimit(pid, resource.RLIMIT_DATA, (memory_bytes, memory_bytes))
             resource.prlimit(pid, resource.RLIMIT_CPU, (cpu_s, cpu_s + 1))
             resource.prlimit(pid, resource.RLIMIT_CORE, (0, 0))  # a core would be a copy of the files
+    processes[0].tether()
     return processes[0]
 
 
