@@ -349,3 +349,44 @@ def _drafts(path: Path) -> dict[str, int]:
         with suppress(FileNotFoundError):
             sizes[draft.name] = draft.stat().st_size
     return sizes
+
+
+# Hard links, and names that deceive
+
+
+async def test_a_hard_link_is_not_exported_and_that_is_said(asker: Asker, workspace: Path, tmp_path: Path) -> None:
+    outside = tmp_path / "secret.txt"
+    outside.write_text("secret")
+    asker.keep_file("a.txt", b"a")
+    os.link(outside, workspace / "linked.txt")
+
+    alone = await asker.ask("export_file", path="linked.txt")
+    reply = await asker.done("export_zip", files=["."])
+
+    assert alone.error_code == "not_regular"
+    assert "hard link" in alone.text
+    assert reply.data["skipped"] == [{"path": "linked.txt", "reason": "hard_link"}]
+    assert "linked.txt: it is a hard link" in reply.text
+    assert list(packed(reply)) == ["a.txt"]
+
+
+async def test_names_in_a_package_look_like_what_they_are(asker: Asker) -> None:
+    for name in ("rtl\u202egpj.exe", "ze\u200bro.txt", ".hidden/\u2066x", "이름.txt", "plain.txt", "Plain.TXT"):
+        asker.keep_file(name, b"x")
+
+    reply = await asker.done("export_zip", files=["."])
+
+    names = {"rtlgpj.exe", "zero.txt", ".hidden/x", "이름.txt", "plain.txt", "Plain.TXT"}
+    assert set(packed(reply)) == names
+    assert "is packed as 'rtlgpj.exe'" in reply.text
+    assert "differ by upper and lower case alone" in reply.text
+
+
+async def test_two_names_that_look_the_same_do_not_replace_each_other(asker: Asker) -> None:
+    asker.keep_file("a.txt", b"1")
+    asker.keep_file("a\u200b.txt", b"2")
+
+    reply = await asker.done("export_zip", files=["."])
+
+    assert list(packed(reply)) == ["a.txt"]
+    assert [file["reason"] for file in reply.data["skipped"]] == ["duplicate"]

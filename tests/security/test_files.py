@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -21,7 +22,9 @@ from anyio import fail_after
 
 from madang.core.ids import SessionId
 from madang.core.tools import DEFAULT_TIME_LIMIT_S
+from madang.services import builtin_services
 from madang.services.workspace.tools import files
+from madang.storage.folders import Folders
 from madang.storage.folders.folder import MAX_LOCK_WAIT_S
 from tests.asking import Asker, open_asker
 from tests.security.strolling import TOOLS, stroll
@@ -595,3 +598,25 @@ async def test_a_lock_that_cannot_be_made_is_said_like_any_other_file(asker: Ask
 
     assert reply.error_code == "not_regular"
     assert not (folder_of(asker) / "a.txt").exists()
+
+
+async def test_a_read_of_a_session_that_never_was_makes_nothing_on_disk(asker: Asker) -> None:
+    with TemporaryDirectory() as folder:
+        asker = replace(asker, folders=Folders(Path(folder) / "workspaces"))
+        for service in builtin_services(asker.database, asker.folders):
+            if service.metadata.name == "workspace":
+                await asker.provider.unregister("workspace")
+                asker.provider.register(service)
+        calls: dict[str, dict[str, Any]] = {
+            "read_file": {"path": "a.txt"},
+            "list_directory": {},
+            "search_files": {"pattern": "*"},
+            "grep": {"pattern": "x"},
+        }
+
+        replies = {tool: await asker.ask(tool, **arguments) for tool, arguments in calls.items()}
+
+        assert {tool: reply.error_code or "" for tool, reply in replies.items()} == {
+            "read_file": "not_found", "list_directory": "", "search_files": "", "grep": "",
+        }  # fmt: skip
+        assert list(Path(folder).iterdir()) == []

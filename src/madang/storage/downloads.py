@@ -61,5 +61,5 @@ class Downloads:
         Raises:
             NotFound: it was removed.
         """
-        with self._folders.of(download.call) as session, session.exports.open_file(download.stored_name) as file:
+        with self._folders.reading(download.call) as session, session.exports.open_file(download.stored_name) as file:
             return open(os.dup(file.fileno()), "rb", buffering=0)

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import mkdtemp
 from urllib.parse import unquote, urlsplit
 
 from madang.core.calls import Call
@@ -84,6 +85,19 @@ class Folders:
         self._swept.discard(path.name)
 
     @contextmanager
+    def reading(self, call: Call) -> Iterator[SessionFolders]:
+        """Open the folders of the call's session for a read, which makes none: a session without any has empty ones."""
+        if self.has(call):
+            with self.of(call) as session:
+                yield session
+            return
+        fd = _open_empty()
+        try:
+            yield SessionFolders(self._path(call), Folder(fd), Folder(fd))
+        finally:
+            os.close(fd)
+
+    @contextmanager
     def source(self, call: Call, source: str) -> Iterator[tuple[Folder, str]]:
         """Open the folder that a file is in, and give the path inside.
 
@@ -96,7 +110,7 @@ class Folders:
         path = _local_path(source)
         own = self._path(call) / "files"
         if not path.startswith("/") or path.startswith(f"{own}/"):
-            with self.of(call) as session:
+            with self.reading(call) as session:
                 yield session.files, path.removeprefix(f"{own}/")
             return
         for root in self.allowed:
@@ -170,6 +184,15 @@ def _open_created(path: Path) -> int:
         for folder in (path.parent.parent, path.parent, path):
             folder.mkdir(mode=0o700, exist_ok=True)
         return os.open(path, flags)
+
+
+def _open_empty() -> int:
+    """Open a folder that is empty and stays so: it is gone already, and nothing can be made in it."""
+    path = mkdtemp(prefix="madang-")
+    try:
+        return os.open(path, directory_flags() | os.O_NOFOLLOW | os.O_CLOEXEC)
+    finally:
+        os.rmdir(path)
 
 
 def _open_real(path: Path) -> int:

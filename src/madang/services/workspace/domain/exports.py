@@ -22,7 +22,7 @@ MAX_LISTED_FILES = 5_000
 """Files of an export that are named; the others of a package are counted."""
 
 ExportKind = Literal["file", "zip"]
-SkipReason = Literal["missing", "link", "not_regular", "name", "unreadable", "too_deep", "duplicate"]
+SkipReason = Literal["missing", "link", "not_regular", "name", "unreadable", "too_deep", "duplicate", "hard_link"]
 
 _ID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _URI = re.compile(rf"madang://exports/({_ID})(?:/[^/]*)?")
@@ -56,6 +56,14 @@ class SkippedFile:
 
 
 @dataclass(frozen=True, slots=True)
+class RenamedFile:
+    """A file whose name in the package is another: without the characters that nobody sees."""
+
+    path: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class Export:
     """A finished export. `path` is where it lies on this machine."""
 
@@ -69,6 +77,9 @@ class Export:
     file_count: int
     skipped: tuple[SkippedFile, ...] = ()
     skipped_count: int = 0
+    renamed: tuple[RenamedFile, ...] = ()
+    case_twins: tuple[tuple[str, str], ...] = ()
+    """Pairs of paths that are one file where upper and lower case are the same: on Windows and macOS."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,13 +116,24 @@ def clean_name(text: str) -> str:
     Invisible characters are dropped: controls split headers, and a direction mark makes `gpj.exe` look like `exe.jpg`.
     A leading dot would hide the file.
     """
-    visible = "".join(
-        char
-        for char in unicodedata.normalize("NFC", text)
-        if char in _JOINERS or unicodedata.category(char) not in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
-    )
+    visible = _without_invisible(unicodedata.normalize("NFC", text))
     name = " ".join(_UNSAFE.sub("_", visible).split()).strip(". ")
     return f"_{name}" if _DEVICES.fullmatch(name) else name
+
+
+def packed_path(path: str) -> str:
+    """Return a path as it is in a package: its names look like what they are. Leading dots stay, as in a repository."""
+    if path.isascii() and path.isprintable():
+        return path
+    return "/".join(_without_invisible(name).strip() or "_" for name in path.split("/"))
+
+
+def _without_invisible(text: str) -> str:
+    return "".join(
+        char
+        for char in text
+        if char in _JOINERS or unicodedata.category(char) not in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
+    )
 
 
 def stored_name(id: str, name: str) -> str:

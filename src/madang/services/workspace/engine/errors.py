@@ -281,6 +281,13 @@ def bad_set(set: str, reason: str) -> InvalidArguments:
     )
 
 
+def cannot_export_hard_link(path: str) -> NotRegular:
+    return NotRegular(
+        say("'{path}' is a hard link: the same file has another name, perhaps outside of the workspace.", path=path),
+        hint=say("Copy it inside the workspace, for example with 'read_file' and 'write_file', and export the copy."),
+    )
+
+
 def edits_take_too_long(path: str, limit_s: float) -> LimitExceeded:
     return LimitExceeded(
         say("Editing '{path}' takes longer than {limit:g} s. Nothing was changed.", path=path, limit=limit_s),

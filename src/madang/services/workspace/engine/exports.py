@@ -27,8 +27,8 @@ from madang.services.workspace.domain.exports import (
     parse_stored_name,
     stored_name,
 )
-from madang.services.workspace.engine.errors import export_not_found
-from madang.services.workspace.engine.packing import EXPORT_CHUNK_BYTES, Manifest, check_export_size, pack
+from madang.services.workspace.engine.errors import cannot_export_hard_link, export_not_found
+from madang.services.workspace.engine.packing import EXPORT_CHUNK_BYTES, Manifest, check_export_size, is_hard_link, pack
 from madang.services.workspace.engine.suggestions import suggest_path
 from madang.storage.downloads import Downloads
 from madang.storage.folders import Folders, parse_path
@@ -55,7 +55,10 @@ class Exports:
                 suggest_path(session.files, source),
                 session.files.open_file(source) as file,
             ):
-                check_export_size(os.fstat(file.fileno()).st_size)
+                status = os.fstat(file.fileno())
+                check_export_size(status.st_size)
+                if is_hard_link(status):
+                    raise cannot_export_hard_link(source)
                 id, export_name = new_id(), file_name(name, source)
                 hasher = _Hasher(stop)
                 target = stored_name(id, export_name)
@@ -100,6 +103,8 @@ class Exports:
                     file_count=manifest.file_count,
                     skipped=tuple(manifest.skipped.values()),
                     skipped_count=manifest.skipped_count,
+                    renamed=tuple(manifest.renamed),
+                    case_twins=tuple(manifest.case_twins),
                 )
 
         return await self._run(call, make, manifest)
@@ -130,7 +135,7 @@ class Exports:
         """Return the bytes of an export."""
 
         def read() -> bytes:
-            with self._folders.of(call) as session, session.exports.open_file(export.stored_name) as file:
+            with self._folders.reading(call) as session, session.exports.open_file(export.stored_name) as file:
                 return b"".join(_chunks(file))
 
         return await self._executor.slow.run(call, read)
@@ -147,7 +152,7 @@ class Exports:
         raise export_not_found(id)
 
     def _list(self, call: Call) -> list[StoredExport]:
-        with self._folders.of(call) as session:
+        with self._folders.reading(call) as session:
             exports = []
             for entry in session.exports.walk(depth=1):
                 id_and_name = parse_stored_name(entry.path)

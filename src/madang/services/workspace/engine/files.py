@@ -83,7 +83,7 @@ class FileEngine:
     def read(self, call: Call, path: str, first: int, last: int | None) -> FileExcerpt:
         """Read lines of a text, or the first bytes of a binary file."""
         with (
-            self._folders.of(call) as session,
+            self._folders.reading(call) as session,
             suggest_path(session.files, path),
             session.files.open_file(path) as file,
             file_errors(path),
@@ -168,7 +168,7 @@ class FileEngine:
         is_complete = True
         places = range(offset, offset + limit)
         with (
-            self._folders.of(call) as session,
+            self._folders.reading(call) as session,
             suggest_path(session.files, path),
             closing(_walk(session.files, path, depth, places)) as entries,
         ):
@@ -205,7 +205,7 @@ class FileEngine:
         searched = too_deep = total = 0
         is_complete = True
         prefix = len("/".join(top)) + 1 if top else 0
-        with self._folders.of(call) as session:
+        with self._folders.reading(call) as session:
             walk = session.files.walk(path, depth=MAX_TREE_DEPTH, leave_out=GIT, with_status=range(0))
             with suggest_path(session.files, path), closing(walk) as entries:
                 try:

@@ -21,8 +21,10 @@ from madang.services.workspace.domain.exports import (
     MAX_EXPORT_BYTES,
     MAX_LISTED_FILES,
     PackedFile,
+    RenamedFile,
     SkippedFile,
     SkipReason,
+    packed_path,
 )
 from madang.services.workspace.engine.errors import export_takes_too_much, nothing_to_export, too_many_files
 from madang.storage.folders import Entry, Folder, parse_path
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
 
 EXPORT_CHUNK_BYTES = 256 * 1024
 MAX_PACKED_FILES = 100_000
+MAX_NOTED_FILES = 20
+"""Names with a note each: those that were cleaned, and those that differ by case alone."""
 
 _FIRST_DATE = (1980, 1, 1, 0, 0, 0)
 _LAST_DATE = (2107, 12, 31, 23, 59, 58)
@@ -47,6 +51,8 @@ class Manifest:
     bytes: int = 0
     file_count: int = 0
     skipped_count: int = 0
+    renamed: list[RenamedFile] = field(default_factory=list)
+    case_twins: list[tuple[str, str]] = field(default_factory=list)
 
     def add(self, path: str, size: int) -> None:
         self.bytes += size
@@ -81,19 +87,28 @@ def pack(folder: Folder, paths: Iterable[str], manifest: Manifest, check_stop: C
             check_stop()
             try:
                 with folder.open_file(path) as file:
-                    check_export_size(manifest.bytes + os.fstat(file.fileno()).st_size)
-                    size = yield from _pack_file(archive, sink, path, file, check_stop)
+                    status = os.fstat(file.fileno())
+                    check_export_size(manifest.bytes + status.st_size)
+                    if is_hard_link(status):
+                        manifest.skip(path, "hard_link")
+                        continue
+                    size = yield from _pack_file(archive, sink, packed_path(path), file, check_stop)
             except LimitExceeded:
                 raise
             except ToolError as error:
                 manifest.skip(path, _skip_reason(error))
                 continue
-            manifest.add(path, size)
+            manifest.add(packed_path(path), size)
             if manifest.file_count > MAX_PACKED_FILES:
                 raise too_many_files(MAX_PACKED_FILES)
         if not manifest.files:
             raise nothing_to_export(list(manifest.skipped.values()))
     yield sink.take()
+
+
+def is_hard_link(status: os.stat_result) -> bool:
+    """Tell whether a file has another name: that may be one outside of the workspace, whose content is not ours."""
+    return status.st_nlink > 1
 
 
 def check_export_size(size: int) -> None:
@@ -135,7 +150,8 @@ class _Sink:
 
 def _files(folder: Folder, paths: list[str], manifest: Manifest) -> Iterator[str]:
     """Yield the files to pack, each once, whatever paths lead to it."""
-    paths_by_nfc: dict[str, str] = {}
+    paths_by_name: dict[str, str] = {}
+    paths_by_case: dict[str, str] = {}
     for path in paths:
         for entry in _entries_at(folder, path, manifest):
             if entry.kind == "folder":
@@ -145,11 +161,17 @@ def _files(folder: Folder, paths: list[str], manifest: Manifest) -> Iterator[str
                 manifest.skip(entry.path, "link" if entry.kind == "link" else "not_regular")
                 continue
             # macOS unpacks two spellings of the same Hangul (NFC, NFD) into one file.
-            key = unicodedata.normalize("NFC", entry.path)
-            if key not in paths_by_nfc:
-                paths_by_nfc[key] = entry.path
+            name = packed_path(entry.path)
+            key = unicodedata.normalize("NFC", name)
+            if key not in paths_by_name:
+                paths_by_name[key] = entry.path
+                twin = paths_by_case.setdefault(key.casefold(), entry.path)
+                if twin != entry.path and len(manifest.case_twins) < MAX_NOTED_FILES:
+                    manifest.case_twins.append((twin, entry.path))
+                if name != entry.path and len(manifest.renamed) < MAX_NOTED_FILES:
+                    manifest.renamed.append(RenamedFile(entry.path, name))
                 yield entry.path
-            elif paths_by_nfc[key] != entry.path:
+            elif paths_by_name[key] != entry.path:
                 manifest.skip(entry.path, "duplicate")
             elif "\N{REPLACEMENT CHARACTER}" in entry.path:
                 manifest.skip(entry.path, "name")  # two names that are not Unicode look the same

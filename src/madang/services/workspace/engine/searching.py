@@ -98,7 +98,7 @@ class Searcher:
         until = time.monotonic() + MAX_SEARCH_S
         names = parse_path(query.path, may_be_root=True)
         program = find_ripgrep()
-        with self._folders.of(call) as session, ExitStack() as opened:
+        with self._folders.reading(call) as session, ExitStack() as opened:
             folder = session.files
             top = "/".join(names)
             with suggest_path(folder, query.path):

@@ -126,11 +126,34 @@ def _text(
         rest = say("  … {left_out} more. They are all in the archive.")
         rows = [layout("  {path} ({size})", path=file.path, size=file.size) for file in files]
         text += ["", say("Files:"), Rows(rows, rest)]
+        text += _name_notes(export)
     if skipped:
         rest = say("  … {left_out} more. Madang's 'export_zip' with fewer files or folders names them.")
         rows = [say("  {path}: {reason}", path=file.path, reason=file.reason) for file in skipped]
         text += ["", say("Skipped, and not in the package ({count}):", count=data.skipped_count), Rows(rows, rest)]
     return text
+
+
+def _name_notes(export: Export) -> list[Line]:
+    """Return what the person should know of names that deceive."""
+    notes: list[Line] = [
+        say(
+            "Note: '{path}' holds invisible characters and is packed as '{name}'.",
+            path=visible_name(file.path),
+            name=visible_name(file.name),
+        )
+        for file in export.renamed
+    ]
+    notes += [
+        say(
+            "Note: '{one}' and '{other}' differ by upper and lower case alone: on Windows and macOS one replaces the "
+            "other.",
+            one=visible_name(one),
+            other=visible_name(other),
+        )
+        for one, other in export.case_twins
+    ]
+    return ["", *notes] if notes else []
 
 
 def _summary(export: Export, data: Exported) -> Phrase:
@@ -165,6 +188,7 @@ _REASONS: dict[SkipReason, Phrase] = {
     "unreadable": say("the system does not let it be read"),
     "too_deep": say("it lies too many folders deep"),
     "duplicate": say("another file has the same name in another spelling"),
+    "hard_link": say("it is a hard link: the same file has another name, perhaps outside of the workspace"),
 }
 
 
