@@ -11,6 +11,7 @@ from benchmarks import (
     contexts,
     exports,
     files,
+    floods,
     http,
     memory,
     notices,
@@ -47,6 +48,7 @@ BENCHMARKS: dict[str, Callable[[Effort], Awaitable[list[Finding]]]] = {
     "ui": ui.calls,
     "exports": exports.exports,
     "contexts": contexts.contexts,
+    "floods": floods.floods,
 }
 
 

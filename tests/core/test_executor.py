@@ -205,8 +205,16 @@ CODE = Path(madang.__file__).parent
 IN_THREADS = {"to_thread", "run_in_executor", "run_sync"}
 MAY = {
     "storage/sqlite.py",  # opening and closing the file, which belong to no call
-    "server/http.py",  # before it is known whose call it is
+    "server/bodies.py",  # before it is known whose call it is
     "server/downloads.py",
+    # Whole sessions, saved and restored for a person: no tool does it.
+    "cli/sessions.py",
+    "provider/sessions.py",
+    "services/content/engine/sessions.py",
+    "services/planning/service.py",
+    "services/playbook/service.py",
+    "services/ui/service.py",
+    "services/workspace/service.py",
 }
 
 
