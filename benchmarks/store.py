@@ -18,7 +18,7 @@ from benchmarks.harness import Effort, Finding, Goal, Sample, Side, compare, int
 from benchmarks.libraries import CONTENT, HUNDRED_THOUSAND, OWNER, THOUSAND, Library, playbook_id, prepare
 from madang.core.ids import AssistantId
 from madang.services.playbook.store import PageRequest, PlaybookStore
-from madang.storage import sqlite
+from madang.storage import sqlite_writer
 from madang.storage.sqlite import SqliteDatabase
 
 PAGE_SIZE = 20
@@ -155,7 +155,7 @@ def _commits(times: int, vfs: str) -> dict[str, Side]:
                 return {"rate": CLIENTS * times / (time.perf_counter() - started)}
 
     async def each() -> Sample:
-        with patch.object(sqlite, "MAX_BATCH_WRITES", 1):
+        with patch.object(sqlite_writer, "MAX_BATCH_WRITES", 1):
             return await grouped()
 
     return {"grouped": grouped, "each": each}

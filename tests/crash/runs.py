@@ -75,7 +75,7 @@ class MortalDatabase:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._database, name)
 
-    async def write(self, work: Work[ResultT], *, user_id: UserId | None = None) -> ResultT:
+    async def write(self, work: Work[ResultT], *, user_id: UserId | None = None, is_optional: bool = False) -> ResultT:
         self.count += 1
         number = self.count
 
@@ -84,7 +84,7 @@ class MortalDatabase:
             self._die(f"{number}-")
             return result
 
-        result = await self._database.write(mortal, user_id=user_id)
+        result = await self._database.write(mortal, user_id=user_id, is_optional=is_optional)
         self._die(f"{number}+")
         return result
 

@@ -19,7 +19,7 @@ from madang.services import builtin_services
 from madang.storage.audit import AuditLog
 from madang.storage.database import Database, Row, Transaction
 from madang.storage.sqlite import SqliteDatabase
-from tests.asking import CALL, NO_FOLDERS, Asker
+from tests.asking import NO_FOLDERS, Asker
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ async def open_story(database: Database) -> AsyncIterator[Asker]:
     for service in builtin_services(database, NO_FOLDERS):
         provider.register(service)
     try:
-        await provider.available_tools(CALL)  # opens all services, and so the database
+        await provider.open_all()
         yield Asker(provider, database)
     finally:
         await provider.close()

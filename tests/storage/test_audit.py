@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import hashlib
 import json
+import weakref
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -20,6 +22,7 @@ from madang.storage.clock import parse_timestamp
 from madang.storage.database import Database, MigrationSet, ResultT, Row, Transaction, Work
 from madang.storage.sqlite import SqliteDatabase
 from tests.storage.backends import BACK_ENDS
+from tests.storage.children import child
 
 CALL = Call(
     AssistantId("helper"), SessionId("monday"), door="mcp-stdio", actor="model", run_id="run 1", call_id="call 1"
@@ -183,7 +186,7 @@ class SlowDatabase:
         self.asked = asyncio.Event()
         self.let = asyncio.Event()
 
-    async def write(self, work: Work[ResultT], *, user_id: UserId | None = None) -> ResultT:
+    async def write(self, work: Work[ResultT], *, user_id: UserId | None = None, is_optional: bool = False) -> ResultT:
         self.asked.set()
         await self.let.wait()
         return await self._database.write(work, user_id=user_id)
@@ -333,3 +336,28 @@ async def test_a_session_is_stripped_by_whatever_name_its_rows_have(each_databas
     assert other[:6] == ("monday", "model", "add_todo", "ok", "allow", '{"name": "x"}')
     assert (len(other[6]), *other[7:]) == (64, "run 1", "call 1")
     await log.close()
+
+
+async def test_rows_that_wait_for_the_database_hold_none_of_the_arguments(tmp_path: Path) -> None:
+    class Arguments(dict[str, Any]):
+        """A dictionary that can be referred to weakly."""
+
+    database = SqliteDatabase(tmp_path / "madang.db")
+    log = AuditLog(database)
+    log.record(replace(ENTRY, tool="first"))
+    await log._flush()
+    async with child("hold_write_lock", tmp_path / "madang.db") as other:
+        assert await other.line() == "held"
+        arguments = Arguments(content="x" * 1_000_000)
+        gone = weakref.ref(arguments)
+        log.record(replace(ENTRY, tool="waits", arguments=arguments))
+        del arguments
+        await log._flush()
+        gc.collect()
+        assert gone() is None
+        await other.go()
+        assert await other.line() == "released"
+        await other.end()
+    await log.close()
+    assert await rows(database, "tool") == [("first",), ("waits",)]
+    await database.close()

@@ -17,7 +17,7 @@ from madang.services.content.domain import Chunk, Limits, NewContent, RankedChun
 from madang.services.content.store import ContentStore, IndexQueue
 from madang.services.playbook.domain import PlaybookContent
 from madang.services.playbook.store import PageRequest, PlaybookStore
-from madang.storage import sqlite
+from madang.storage import sqlite_units, sqlite_writer
 from madang.storage.database import Row
 from madang.storage.sqlite import SqliteDatabase
 
@@ -47,7 +47,7 @@ def plans(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[str]]:
     """How SQLite goes about each statement, by the statement."""
     plans: dict[str, list[str]] = {}
 
-    class Explained(sqlite._Statements):
+    class Explained(sqlite_units.SqliteStatements):
         async def all(self, sql: str, *parameters: object) -> list[Row]:
             self._explain(sql, parameters)
             return await super().all(sql, *parameters)
@@ -65,7 +65,8 @@ def plans(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[str]]:
                 rows = self._execute(f"EXPLAIN QUERY PLAN {sql}", parameters).fetchall()
                 plans[sql] = [str(detail) for *_, detail in rows]
 
-    monkeypatch.setattr(sqlite, "_Statements", Explained)
+    for module in (sqlite_units, sqlite_writer):
+        monkeypatch.setattr(module, "SqliteStatements", Explained)
     return plans
 
 

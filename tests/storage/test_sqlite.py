@@ -19,7 +19,7 @@ import pytest
 
 from madang.core.errors import SetupError, Unavailable
 from madang.settings import prepare_data_dir
-from madang.storage import notices, sqlite
+from madang.storage import notices, sqlite, sqlite_writer
 from madang.storage.database import MigrationSet, Transaction
 from madang.storage.sqlite import SqliteDatabase
 from tests.storage.backends import NUMBERS, insert, numbers, opened
@@ -59,7 +59,7 @@ async def test_writers_at_once_share_commits(path: Path) -> None:
             await insert(database, value)
         alone = commits(path) - before - together
 
-    assert 300 / sqlite.MAX_BATCH_WRITES <= together <= 30
+    assert 300 / sqlite_writer.MAX_BATCH_WRITES <= together <= 30
     assert alone == 10
 
 
@@ -157,7 +157,7 @@ async def test_a_change_in_another_process_is_told(path: Path) -> None:
 async def test_a_locked_database_is_unavailable_and_usable_again_afterwards(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sqlite, "BUSY_MS", 200)
+    monkeypatch.setattr(sqlite, "LOCK_WAIT_S", 0.2)
     async with opened(SqliteDatabase(path)) as database:
         await insert(database, 1)
         async with child("hold_write_lock", path) as other:

@@ -27,6 +27,8 @@ from madang.storage.clock import format_timestamp, now
 from madang.storage.database import Database, MigrationSet, Row, Transaction, private_rows
 
 FLUSH_S = 0.25
+CLOSE_WAIT_S = 1.0
+"""How long the last rows wait for a lock on the database: the process is to end, whatever another one does."""
 KEPT_ROWS = 100_000
 MAX_QUEUED_ENTRIES = 10_000
 MAX_VALUE_CHARS = 120
@@ -92,7 +94,21 @@ class AuditEntry:
     decision: str = ""
 
 
-_Queued = tuple[datetime, AuditEntry]
+class _QueuedEntry:
+    """An entry on its way to the database: with its arguments, which may be large, until it is made a row."""
+
+    __slots__ = ("_at", "_entry", "_row", "user_id")
+
+    def __init__(self, entry: AuditEntry) -> None:
+        self.user_id = entry.call.user_id
+        self._at = now()
+        self._entry: AuditEntry | None = entry
+        self._row: Row = ()
+
+    def row(self) -> Row:
+        if self._entry is not None:
+            self._row, self._entry = _row(self._at, self._entry), None
+        return self._row
 
 
 class AuditLog:
@@ -100,13 +116,13 @@ class AuditLog:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._queue: list[_Queued] = []
+        self._queue: list[_QueuedEntry] = []
         self._flusher: asyncio.Task[None] | None = None
         self._writing = asyncio.Lock()
 
     def record(self, entry: AuditEntry) -> None:
         """Queue a row for a call; it is on disk a moment later."""
-        self._queue.append((now(), entry))
+        self._queue.append(_QueuedEntry(entry))
         if self._flusher is None:
             self._flusher = asyncio.create_task(self._flush_soon())
 
@@ -116,7 +132,11 @@ class AuditLog:
             self._flusher.cancel()
             with suppress(asyncio.CancelledError):
                 await self._flusher
+        until = asyncio.get_running_loop().time() + CLOSE_WAIT_S
         await self._flush()
+        while self._queue and asyncio.get_running_loop().time() < until:
+            await asyncio.sleep(FLUSH_S)
+            await self._flush()
         if self._queue:
             logger.error("%d audit rows were lost: the database could not be written", len(self._queue))
 
@@ -130,30 +150,33 @@ class AuditLog:
     async def _flush(self) -> None:
         async with self._writing:  # closing waits here for rows that are being written
             queue, self._queue = self._queue, []
-            by_user: dict[UserId, list[_Queued]] = {}
-            for at, entry in queue:
-                by_user.setdefault(entry.call.user_id, []).append((at, entry))
+            by_user: dict[UserId, list[_QueuedEntry]] = {}
+            for entry in queue:
+                by_user.setdefault(entry.user_id, []).append(entry)
             for user_id, entries in by_user.items():
                 refused_count = await self._write(user_id, entries)
                 if refused_count:
                     logger.error("%d audit rows were lost: the database refuses their values", refused_count)
 
-    async def _write(self, user_id: UserId, entries: list[_Queued]) -> int:
+    async def _write(self, user_id: UserId, entries: list[_QueuedEntry]) -> int:
         """Write rows of one user, and return how many the database refuses for what is in them."""
 
         async def write(tx: Transaction) -> None:
             await remember_user(tx, user_id)
             # Rows are made here, all together and in the writer's thread, so that no call waits for it.
-            await tx.run_many(_INSERT, [_row(at, entry) for at, entry in entries])
+            await tx.run_many(_INSERT, [entry.row() for entry in entries])
             await tx.run("DELETE FROM audit WHERE seq <= (SELECT max(seq) FROM audit) - ?1", KEPT_ROWS)
 
         try:
             await self._prepare()
-            await self._database.write(write, user_id=user_id)
+            # Optional: the rows can wait, and calls must not wait behind them for the same lock.
+            await self._database.write(write, user_id=user_id, is_optional=True)
             return 0
         except MadangError as error:
             # A full disk or a lock must not stop the tools that still can work. The rows are queued again, up to a
             # bound; rows that are dropped are counted in the log.
+            # Rows, because what they are made of may be megabytes for each call.
+            await asyncio.to_thread(_make_rows, entries)
             waiting = entries + self._queue
             self._queue = waiting[-MAX_QUEUED_ENTRIES:]
             if len(waiting) > MAX_QUEUED_ENTRIES:
@@ -208,6 +231,12 @@ class AuditLog:
     async def _prepare(self) -> None:
         await self._database.prepare(ACCOUNT_MIGRATIONS)
         await self._database.prepare(AUDIT_MIGRATIONS)
+
+
+def _make_rows(entries: list[_QueuedEntry]) -> None:
+    for entry in entries:
+        with suppress(Exception):  # one whose values cannot be stored is found when it is written
+            entry.row()
 
 
 _INSERT = """

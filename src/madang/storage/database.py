@@ -19,6 +19,12 @@ ResultT = TypeVar("ResultT")
 Row = tuple[Any, ...]
 Dialect = Literal["sqlite", "postgresql"]
 
+LOCK_WAIT_S = 4.0
+"""How long a unit of work waits for a lock that another process holds, counted from the call: with what a call does
+besides, it is answered within five seconds."""
+OPTIONAL_WAIT_S = 0.25
+"""The same for a unit that only tells or remembers something: it must not delay what the caller has asked for."""
+
 
 class Transaction(Protocol):
     """What a unit of work can do. It commits when the unit returns and rolls back when it raises."""
@@ -119,8 +125,11 @@ class Database(Protocol):
         One statement needs no transaction to see one snapshot: on a server this is one round trip instead of three.
         """
 
-    async def write(self, work: Work[ResultT], *, user_id: UserId | None = None) -> ResultT:
+    async def write(self, work: Work[ResultT], *, user_id: UserId | None = None, is_optional: bool = False) -> ResultT:
         """Run `work` and return after it is durable; when it raises, nothing of it is kept.
+
+        An `is_optional` unit only tells or remembers something: it is refused soon if another process holds a lock, and
+        at once if others have waited for that lock already. The caller goes on without it, or submits it again.
 
         Raises:
             Unavailable: the disk is full or broken, another process holds the database too long, or the server is away.

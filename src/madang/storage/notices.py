@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from madang.core.errors import ToolError, Unavailable
+from madang.core.errors import SetupError, Unavailable
 from madang.core.ids import UserId
 from madang.storage.database import MigrationSet, Row, Transaction
 from madang.storage.subscriptions import Subscription, SubscriptionIndex
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from madang.storage.database import Database
 
 POLL_S = 0.5
+RESEND_S = 0.5
+MAX_UNSENT_NOTICES = 1000
+"""What is kept while the database is locked; the oldest are dropped, as a notice only says what to look at again."""
 
 NOTICE_MIGRATIONS = MigrationSet(
     "notice",
@@ -112,26 +115,74 @@ _NO_TABLES = MigrationSet("notices", sqlite=())
 
 
 class Notices:
-    """Publishes changes of what is not in the database, such as files, through it. Stores notify in their own units."""
+    """Publishes changes of what is not in the database, such as files, through it. Stores notify in their own units.
+
+    The change has been made: a database that is locked or away neither delays it nor makes it look as if it had
+    failed. Such a notice is sent as soon as it can be; until then it is coalesced with the others of its topic.
+    """
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._is_open = False
+        self._unsent: dict[tuple[UserId, str], None] = {}
+        self._sender: asyncio.Task[None] | None = None
 
     async def open(self) -> None:
-        await self._database.prepare(_NO_TABLES)
+        """Open the database, if that can be done now: what is published or subscribed to later tries again."""
+        with suppress(Unavailable, SetupError):
+            await self._prepare()
 
     async def publish(self, topic: str, *, user_id: UserId) -> None:
-        """Notify the subscribers of a topic, in every process.
+        """Notify the subscribers of a topic, in every process: at once if that can be done, else later."""
+        if self._sender is None and self._is_open and await self._send(topic, user_id):
+            return
+        self._unsent[user_id, topic] = None
+        while len(self._unsent) > MAX_UNSENT_NOTICES:
+            del self._unsent[next(iter(self._unsent))]
+        if self._sender is None:
+            self._sender = asyncio.create_task(self._send_later())
 
-        Best effort: the change has been made, and a database that is away must not make it look as if it had failed.
-        """
+    async def changes(self, *topics: str) -> AsyncIterator[frozenset[str]]:
+        """Yield an empty set once the subscription has begun, then what changed at or below `topics`."""
+        await self._prepare()
+        async for changed in self._database.changes(*topics):
+            yield changed
 
+    async def close(self) -> None:
+        """Send what can be sent now."""
+        if self._sender is not None:
+            self._sender.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._sender
+            self._sender = None
+        if self._is_open:
+            await self._send_all()
+
+    async def _prepare(self) -> None:
+        await self._database.prepare(_NO_TABLES)
+        self._is_open = True
+
+    async def _send_later(self) -> None:
+        while self._unsent:
+            await asyncio.sleep(RESEND_S)
+            if not self._is_open:
+                await self.open()
+            if self._is_open:
+                await self._send_all()
+        self._sender = None
+
+    async def _send_all(self) -> None:
+        for user_id, topic in list(self._unsent):
+            if not await self._send(topic, user_id):
+                return
+            del self._unsent[user_id, topic]
+
+    async def _send(self, topic: str, user_id: UserId) -> bool:
         async def notify(tx: Transaction) -> None:
             await tx.notify(topic)
 
-        with suppress(ToolError):
-            await self._database.write(notify, user_id=user_id)
-
-    def changes(self, topic: str) -> AsyncIterator[frozenset[str]]:
-        """Yield an empty set once the subscription has begun, then what changed at or below `topic`."""
-        return self._database.changes(topic)
+        try:
+            await self._database.write(notify, user_id=user_id, is_optional=True)
+        except Unavailable:
+            return False
+        return True

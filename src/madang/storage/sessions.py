@@ -6,12 +6,13 @@ What services keep of a session does not depend on its row: that is made by the 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Literal
 
 from madang.core.calls import LOCALES, Call, Locale
-from madang.core.errors import Conflict, InvalidArguments, InvalidCursor, NotFound
+from madang.core.errors import Conflict, InvalidArguments, InvalidCursor, NotFound, Unavailable
 from madang.core.ids import AssistantId, SessionId, UserId
 from madang.core.phrases import say
 from madang.storage.accounts import ACCOUNT_MIGRATIONS, remember_user
@@ -149,6 +150,9 @@ class SessionStore:
     async def ensure(self, call: Call) -> None:
         """Keep that the call's session is in use, if it names one. Mostly a brief read; it opens the tables itself.
 
+        The write is best effort: where the database is locked, the call goes on without, and the next one tries again.
+        What needs the row, as an event does, makes it in its own unit.
+
         Raises:
             Conflict: it is being deleted, or filled by a copy or an import.
         """
@@ -173,7 +177,8 @@ class SessionStore:
             ):
                 await tx.notify(session_topic(call))
 
-        await self._database.write(work, user_id=call.user_id)
+        with suppress(Unavailable):
+            await self._database.write(work, user_id=call.user_id, is_optional=True)
 
     async def get(self, call: Call) -> SessionRecord | None:
         """Return the call's session, or None if it was never used."""

@@ -11,9 +11,8 @@ import os
 import queue
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
-from contextlib import closing, suppress
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -24,15 +23,15 @@ from madang.core.ids import UserId
 from madang.core.phrases import say
 from madang.storage.backups import back_up
 from madang.storage.clock import timestamp
-from madang.storage.database import Dialect, MigrationSet, ResultT, Row, Work
+from madang.storage.database import LOCK_WAIT_S, OPTIONAL_WAIT_S, Dialect, MigrationSet, ResultT, Row, Work
 from madang.storage.liveness import FileLiveness, Liveness, SingleProcess
 from madang.storage.notices import NOTICE_MIGRATIONS, Subscriptions
 from madang.storage.sqlite_errors import translate_sqlite_error
-from madang.storage.subscriptions import check_topic
+from madang.storage.sqlite_units import Job, read_unit, settle_jobs
+from madang.storage.sqlite_writer import SqliteWriter
 
-BUSY_MS = 5_000
 READERS = 2
-MAX_BATCH_WRITES = 64
+WAL_RETRY_S = 0.01
 OWNERS_FOLDER = "owners"
 """The folder beside the file in which each process that owns something holds a lock."""
 # 3.7.0 to 3.51.2 can corrupt a WAL database that two connections write and checkpoint at the same instant.
@@ -45,67 +44,6 @@ _OWN = MigrationSet(
         "PRIMARY KEY (set_name, number)) WITHOUT ROWID",
     ),
 )
-
-
-class _Statements:
-    """A transaction on one connection. Its coroutines never really wait: see `_finish`."""
-
-    def __init__(self, connection: apsw.Connection) -> None:
-        self._execute = connection.execute
-        self._execute_many = connection.executemany
-        self._changes = connection.changes
-        self.topics: list[str] = []
-
-    async def all(self, sql: str, *parameters: object) -> list[Row]:
-        return self._execute(sql, parameters).fetchall()
-
-    async def one(self, sql: str, *parameters: object) -> Row | None:
-        cursor = self._execute(sql, parameters)
-        row: Row | None = cursor.fetchone()
-        cursor.close()
-        return row
-
-    async def run(self, sql: str, *parameters: object) -> int:
-        self._execute(sql, parameters).fetchall()
-        return self._changes()
-
-    async def run_many(self, sql: str, rows: Sequence[Sequence[object]]) -> None:
-        self._execute_many(sql, rows).fetchall()
-
-    async def notify(self, topic: str) -> None:
-        self.topics.append(check_topic(topic))
-
-
-def _finish(work: Work[ResultT], statements: _Statements) -> ResultT:
-    """Run a unit of work to its end in this thread: its statements answer at once, so one step is all it takes."""
-    unit = work(statements)
-    assert isinstance(unit, Coroutine)
-    try:
-        unit.send(None)
-    except StopIteration as stop:
-        result: ResultT = stop.value
-        return result
-    unit.close()
-    raise RuntimeError("A unit of work awaited something other than its transaction.")
-
-
-@dataclass(slots=True)
-class _Job:
-    """A unit of work on its way to a thread and back."""
-
-    work: Work[Any]
-    loop: asyncio.AbstractEventLoop
-    future: asyncio.Future[Any]
-    result: Any = None
-    error: BaseException | None = None
-
-    def settle(self) -> None:
-        if self.future.done():
-            return  # the caller was cancelled; its work may have been done all the same
-        if self.error is not None:
-            self.future.set_exception(self.error)
-        else:
-            self.future.set_result(self.result)
 
 
 class SqliteDatabase:
@@ -122,45 +60,54 @@ class SqliteDatabase:
         self._vfs = vfs
         # Memory belongs to one connection, so there its writer also reads.
         self._reader_count = readers if path is not None else 0
-        self._writes: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
-        self._reads: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._writes: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
+        self._reads: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
         self._threads: list[threading.Thread] = []
         # For brief reads in the calling thread; while it is in use, others go to the reader threads.
         self._inline_reader: apsw.Connection | None = None
         self._inline_reader_lock = threading.Lock()
         self._opening = asyncio.Lock()
+        self._preparing: set[asyncio.Task[None]] = set()
+        self._migrating: dict[str, asyncio.Lock] = {}
         self._prepared: set[str] = set()
         self._subscriptions = Subscriptions(self)
 
     async def prepare(self, migrations: MigrationSet) -> None:
         # Shielded: a first caller that is cancelled must not leave the next one a database that is open by half.
-        await asyncio.shield(asyncio.create_task(self._prepare(migrations)))
+        task = asyncio.create_task(self._prepare(migrations))
+        self._preparing.add(task)
+        task.add_done_callback(self._preparing.discard)
+        await asyncio.shield(task)
 
     async def _prepare(self, migrations: MigrationSet) -> None:
+        # From here, and not from the lock below: several that wait for one another wait for the same locked file.
+        deadline = time.monotonic() + LOCK_WAIT_S
         async with self._opening:
             if not self._threads:
-                await asyncio.to_thread(self._open)
-            for migration_set in (_OWN, NOTICE_MIGRATIONS, migrations):
-                if migration_set.name not in self._prepared:
-                    await self._migrate(migration_set)
+                await asyncio.to_thread(self._open, deadline)
+            for migration_set in (_OWN, NOTICE_MIGRATIONS):
+                await self._migrate(migration_set, deadline)
+        # One set at a time, but none behind another: those that are up to date need no lock on the file.
+        async with self._migrating.setdefault(migrations.name, asyncio.Lock()):
+            await self._migrate(migrations, deadline)
 
     async def read(self, work: Work[ResultT], *, user_id: UserId | None = None, brief: bool = False) -> ResultT:
         if brief and self._inline_reader is not None and self._inline_reader_lock.acquire(blocking=False):
             try:
-                return _read(self._inline_reader, work)
+                return read_unit(self._inline_reader, work)
             except apsw.BusyError:
                 pass  # a reader thread can wait for the lock on the file; an event loop must not
             except apsw.Error as error:
                 raise translate_sqlite_error(error) from error
             finally:
                 self._inline_reader_lock.release()
-        return await self._submit(self._reads if self._reader_count else self._writes, work)
+        return await self._submit(self._reads if self._reader_count else self._writes, work, _deadline())
 
     async def find(self, sql: str, *parameters: object, user_id: UserId | None = None) -> list[Row]:
         return await self.read(lambda tx: tx.all(sql, *parameters), brief=True)
 
-    async def write(self, work: Work[ResultT], *, user_id: UserId | None = None) -> ResultT:
-        return await self._submit(self._writes, work)
+    async def write(self, work: Work[ResultT], *, user_id: UserId | None = None, is_optional: bool = False) -> ResultT:
+        return await self._submit(self._writes, work, _deadline(is_optional=is_optional), is_optional=is_optional)
 
     async def write_across_users(self, work: Work[ResultT]) -> ResultT:
         return await self.write(work)
@@ -172,6 +119,8 @@ class SqliteDatabase:
         return self._subscriptions.changes(topics)
 
     async def close(self) -> None:
+        if self._preparing:
+            await asyncio.wait(self._preparing)
         async with self._opening:
             await self._close()
 
@@ -188,15 +137,17 @@ class SqliteDatabase:
         await asyncio.to_thread(_join, threads)
         self._prepared.clear()
 
-    async def _submit(self, jobs: queue.SimpleQueue[_Job | None], work: Work[ResultT]) -> ResultT:
+    async def _submit(
+        self, jobs: queue.SimpleQueue[Job | None], work: Work[ResultT], deadline: float, *, is_optional: bool = False
+    ) -> ResultT:
         if not self._threads:
             raise Unavailable(say("The database is closed."))
         loop = asyncio.get_running_loop()
         future: asyncio.Future[ResultT] = loop.create_future()
-        jobs.put(_Job(work, loop, future))
+        jobs.put(Job(work, loop, future, deadline, is_optional))
         return await future
 
-    def _open(self) -> None:
+    def _open(self, deadline: float) -> None:
         if tuple(map(int, apsw.sqlite_lib_version().split("."))) < MIN_SQLITE_VERSION:
             raise SetupError(
                 say(
@@ -206,10 +157,10 @@ class SqliteDatabase:
                 hint=say("Install a newer apsw: pip install -U apsw"),
             )
         try:
-            writer = self._connect()
-            readers = [self._connect(reader=True) for _ in range(self._reader_count)]
+            writer = self._connect(deadline)
+            readers = [self._connect(deadline, reader=True) for _ in range(self._reader_count)]
             if readers:
-                self._inline_reader = self._connect(reader=True)
+                self._inline_reader = self._connect(deadline, reader=True)
                 self._inline_reader.set_busy_timeout(0)
         except (apsw.Error, OSError) as error:
             raise SetupError(
@@ -217,92 +168,46 @@ class SqliteDatabase:
                 hint=say("Check that the data folder exists, is yours and can be written, or name another one."),
             ) from error
         self._threads = [
-            _thread(self._write_loop, writer),
+            _thread(SqliteWriter(writer, self._writes, self._subscriptions.wake).run),
             *(_thread(self._read_loop, reader) for reader in readers),
         ]
 
-    def _connect(self, *, reader: bool = False) -> apsw.Connection:
+    def _connect(self, deadline: float, *, reader: bool = False) -> apsw.Connection:
         if self._path is None:
             connection = apsw.Connection(":memory:")
         else:
             # The file holds chats and plans: other users of the machine must not read it, whatever the umask.
             os.close(os.open(self._path, os.O_CREAT | os.O_RDWR, 0o600))
             connection = apsw.Connection(str(self._path), vfs=self._vfs)
-        connection.set_busy_timeout(BUSY_MS)
         # WAL keeps readers going while the writer commits; FULL makes an acknowledged write survive a power cut.
-        _use_write_ahead_log(connection)
+        _use_write_ahead_log(connection, deadline)
+        connection.set_busy_timeout(_remaining_ms(deadline))
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF; PRAGMA temp_store = MEMORY")
         if reader:
             connection.execute("PRAGMA query_only = ON")
         return connection
 
-    def _write_loop(self, connection: apsw.Connection) -> None:
-        stopping = False
-        while not stopping:
-            batch = list(_drain(self._writes))
-            stopping = batch[-1] is None
-            jobs = [job for job in batch if job is not None]
-            if jobs:
-                has_notices = self._commit(connection, jobs)
-                _settle(jobs)
-                if has_notices:
-                    self._subscriptions.wake()
-        connection.close()
-
-    def _commit(self, connection: apsw.Connection, jobs: list[_Job]) -> bool:
-        """Run the units of a batch in one transaction, so that they share one flush to disk.
-
-        A savepoint around each keeps a failing unit from taking its neighbours along.
-        """
-        statements = _Statements(connection)
-        try:
-            connection.execute("BEGIN IMMEDIATE")
-            for job in jobs:
-                topic_count = len(statements.topics)
-                connection.execute("SAVEPOINT unit")
-                try:
-                    job.result = _finish(job.work, statements)
-                except Exception as error:
-                    job.error = error
-                    del statements.topics[topic_count:]
-                    if isinstance(error, apsw.Error) and not connection.in_transaction:
-                        raise  # SQLite has rolled everything back by itself, as it does when the disk is full
-                    connection.execute("ROLLBACK TO unit")
-                connection.execute("RELEASE unit")
-            topics = list(dict.fromkeys(statements.topics))
-            if topics:
-                connection.executemany("INSERT INTO notice (topic) VALUES (?1)", [(topic,) for topic in topics])
-            connection.execute("COMMIT")
-        except Exception as error:  # whatever it is: a writer thread that died would leave every later caller waiting
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
-            for job in jobs:
-                if job.error is None or isinstance(job.error, apsw.Error):
-                    job.error = translate_sqlite_error(error)
-            return False
-        for job in jobs:
-            if isinstance(job.error, apsw.Error):
-                job.error = translate_sqlite_error(job.error)
-        return bool(topics)
-
     def _read_loop(self, connection: apsw.Connection) -> None:
         while (job := self._reads.get()) is not None:
             try:
-                job.result = _read(connection, job.work)
+                connection.set_busy_timeout(_remaining_ms(job.deadline))
+                job.result = read_unit(connection, job.work)
             except apsw.Error as error:
                 job.error = translate_sqlite_error(error)
             except Exception as error:
                 job.error = error
-            _settle([job])
+            settle_jobs([job])
         connection.close()
 
-    async def _migrate(self, migrations: MigrationSet) -> None:
+    async def _migrate(self, migrations: MigrationSet, deadline: float) -> None:
         """Apply the steps of a set that are missing, all in one transaction: a kill leaves none of them or all.
 
         Another process may be doing the same: the write lock decides which goes first, and what is missing is looked up
         again after the lock is held.
         """
+        if migrations.name in self._prepared:
+            return
 
         async def applied(tx: Any) -> int:
             if await tx.one("SELECT 1 FROM sqlite_schema WHERE name = 'migration'") is None:
@@ -325,43 +230,43 @@ class SqliteDatabase:
                 await tx.run("INSERT INTO migration VALUES (?1, ?2, ?3)", migrations.name, number, timestamp())
 
         if applied_count < len(migrations.sqlite):
-            await self.write(apply_missing)
+            await self._submit(self._writes, apply_missing, deadline)
         self._prepared.add(migrations.name)
 
     def _back_up(self) -> None:
         if self._path is None:
             return
         try:
-            with closing(self._connect()) as source:  # a reader's connection may not even write to another file
+            with closing(
+                self._connect(_deadline())
+            ) as source:  # a reader's connection may not even write to another file
                 back_up(source, self._path)
         except apsw.Error as error:
             raise translate_sqlite_error(error) from error
 
 
-def _use_write_ahead_log(connection: apsw.Connection) -> None:
+def _use_write_ahead_log(connection: apsw.Connection, deadline: float) -> None:
     """Switch to WAL. Of several that switch a new file at once, SQLite refuses some without waiting: they retry."""
-    until = time.monotonic() + BUSY_MS / 1000
     while True:
         try:
             connection.execute("PRAGMA journal_mode = WAL").fetchall()  # with others in one text they would not run
             return
         except apsw.BusyError:
-            if time.monotonic() > until:
+            if time.monotonic() > deadline:
                 raise
-            time.sleep(0.01)
+            time.sleep(WAL_RETRY_S)
 
 
-def _read(connection: apsw.Connection, work: Work[ResultT]) -> ResultT:
-    connection.execute("BEGIN")
-    try:
-        return _finish(work, _Statements(connection))
-    finally:
-        if connection.in_transaction:  # SQLite ends it by itself when the disk fails
-            connection.execute("COMMIT")
+def _deadline(*, is_optional: bool = False) -> float:
+    return time.monotonic() + (OPTIONAL_WAIT_S if is_optional else LOCK_WAIT_S)
 
 
-def _thread(loop: Callable[[apsw.Connection], None], connection: apsw.Connection) -> threading.Thread:
-    thread = threading.Thread(target=loop, args=(connection,), name="madang-database", daemon=True)
+def _remaining_ms(deadline: float) -> int:
+    return max(0, int(1000 * (deadline - time.monotonic())))
+
+
+def _thread(loop: Callable[..., None], *args: apsw.Connection) -> threading.Thread:
+    thread = threading.Thread(target=loop, args=args, name="madang-database", daemon=True)
     thread.start()
     return thread
 
@@ -369,30 +274,3 @@ def _thread(loop: Callable[[apsw.Connection], None], connection: apsw.Connection
 def _join(threads: Iterable[threading.Thread]) -> None:
     for thread in threads:
         thread.join()
-
-
-def _drain(jobs: queue.SimpleQueue[_Job | None]) -> Iterable[_Job | None]:
-    """Wait for one job, then take what else is there, up to a batch; a None ends it."""
-    job = jobs.get()
-    yield job
-    with suppress(queue.Empty):
-        for _ in range(MAX_BATCH_WRITES - 1):
-            if job is None:
-                return
-            job = jobs.get_nowait()
-            yield job
-
-
-def _settle(jobs: list[_Job]) -> None:
-    """Wake the callers: once per event loop, because each wake-up costs a system call."""
-    by_loop: dict[asyncio.AbstractEventLoop, list[_Job]] = {}
-    for job in jobs:
-        by_loop.setdefault(job.loop, []).append(job)
-    for loop, batch in by_loop.items():
-        with suppress(RuntimeError):  # that loop is closed, and its callers with it
-            loop.call_soon_threadsafe(_settle_all, batch)
-
-
-def _settle_all(jobs: list[_Job]) -> None:
-    for job in jobs:
-        job.settle()

@@ -8,6 +8,7 @@ from typing import Annotated
 from pydantic import Field
 
 from madang.core.calls import Call
+from madang.core.errors import Unavailable
 from madang.core.executor import Executor
 from madang.core.paging import ALL, MAX_PAGE_ITEMS, Page, PageNumber, PageSize, check_page
 from madang.core.results import ToolResult
@@ -92,7 +93,13 @@ class PlaybookTools:
         if listed.total_items == 0:
             return listings.nothing_shown(call, listed)
         screen = await self._screen(call, listed)
-        return listings.playbooks_shown(listed, screen, await self._store.open_choice(call))
+        try:
+            choice = await self._store.open_choice(call)
+        except Unavailable:
+            if call.run_id:
+                raise  # a run waits for the choice: it has to be kept
+            choice = None
+        return listings.playbooks_shown(listed, screen, choice)
 
     @tool(effect="read", audience="person", page=listings.PLAYBOOKS_PAGE)
     async def get_playbook_page(

@@ -55,7 +55,6 @@ class WorkspaceService(Service):
         executor: Executor | None = None,
     ) -> None:
         executor = executor or Executor()
-        self._database = database
         self._executor = executor
         self._notices = Notices(database)
         self._files = FileEngine(folders)
@@ -70,11 +69,15 @@ class WorkspaceService(Service):
     async def load(self) -> None:
         await self._notices.open()
 
+    async def unload(self) -> None:
+        """Send the notices that wait for the database, which belongs to the composition root."""
+        await self._notices.close()
+
     async def get_service_context(self, call: Call) -> ServiceContext:
         return await workspace_context(self._files, self._exports, call, self._executor)
 
     async def changes(self, call: Call) -> AsyncIterator[object]:
-        async for topics in self._database.changes(files_topic(call), exports_topic(call)):
+        async for topics in self._notices.changes(files_topic(call), exports_topic(call)):
             self._files.report_changes(call, topics)
             yield topics
 

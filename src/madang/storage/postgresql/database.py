@@ -8,10 +8,9 @@ on a snapshot, and one that conflicts with another is retried, alone.
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import suppress
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any
 
 import asyncpg
@@ -19,7 +18,7 @@ import asyncpg
 from madang.core.errors import SetupError, Unavailable
 from madang.core.ids import UserId
 from madang.core.phrases import say
-from madang.storage.database import Dialect, MigrationSet, ResultT, Row, Work
+from madang.storage.database import LOCK_WAIT_S, OPTIONAL_WAIT_S, Dialect, MigrationSet, ResultT, Row, Work
 from madang.storage.liveness import Liveness
 from madang.storage.postgresql.address import ServerAddress
 from madang.storage.postgresql.advisory import MIGRATIONS, advisory_key
@@ -28,6 +27,7 @@ from madang.storage.postgresql.listener import Listener
 from madang.storage.postgresql.liveness import ServerLiveness
 from madang.storage.postgresql.moments import SETTINGS, use_timestamps
 from madang.storage.postgresql.notifier import Connection, Notifier, commit_sql
+from madang.storage.postgresql.sql import as_user, begin_write, numbered, set_user
 from madang.storage.subscriptions import check_topic
 
 # Older ones have no views that obey the row-level security of the role that queries them.
@@ -56,19 +56,19 @@ class _Statements:
         """Whether the COMMIT was sent and its outcome, or that of its notices, is not known."""
 
     async def all(self, sql: str, *parameters: object) -> list[Row]:
-        return [tuple(row) for row in await self._connection.fetch(_numbered(sql), *parameters)]
+        return [tuple(row) for row in await self._connection.fetch(numbered(sql), *parameters)]
 
     async def one(self, sql: str, *parameters: object) -> Row | None:
-        row = await self._connection.fetchrow(_numbered(sql), *parameters)
+        row = await self._connection.fetchrow(numbered(sql), *parameters)
         return None if row is None else tuple(row)
 
     async def run(self, sql: str, *parameters: object) -> int:
-        tag = await self._connection.execute(_numbered(sql), *parameters)
+        tag = await self._connection.execute(numbered(sql), *parameters)
         count = tag.rpartition(" ")[2]
         return int(count) if count.isdecimal() else 0
 
     async def run_many(self, sql: str, rows: Sequence[Sequence[object]]) -> None:
-        await self._connection.executemany(_numbered(sql), rows)
+        await self._connection.executemany(numbered(sql), rows)
 
     async def notify(self, topic: str) -> None:
         self.topics[check_topic(topic)] = None
@@ -104,30 +104,29 @@ class PostgresDatabase:
             self._prepared.add(migrations.name)
 
     async def read(self, work: Work[ResultT], *, user_id: UserId | None = None, brief: bool = False) -> ResultT:
-        begin = f"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SELECT {_set_user(user_id)}"
+        begin = f"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SELECT {set_user(user_id)}"
         unit = partial(_unit, work, begin, self._notifier)
         return await self._run(unit, unit)
 
     async def find(self, sql: str, *parameters: object, user_id: UserId | None = None) -> list[Row]:
-        statement = _as_user(sql, len(parameters) + 1)
+        statement = as_user(sql, len(parameters) + 1)
 
         async def look(connection: Connection) -> list[Row]:
             return [tuple(row) for row in await connection.fetch(statement, *parameters, user_id or "")]
 
         return await self._run(look)
 
-    async def write(self, work: Work[ResultT], *, user_id: UserId | None = None) -> ResultT:
+    async def write(self, work: Work[ResultT], *, user_id: UserId | None = None, is_optional: bool = False) -> ResultT:
         # At first beside the user's other units, on a snapshot: the server refuses it if they touch the same rows.
         # Then alone. READ COMMITTED, because the snapshot of the other kind is older than the lock that is waited for.
-        setting, key = _set_user(user_id), advisory_key(f"user/{user_id or ''}")
-        beside = f"BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT {setting}, pg_advisory_xact_lock_shared({key})"
-        alone = f"BEGIN ISOLATION LEVEL READ COMMITTED; SELECT {setting}, pg_advisory_xact_lock({key})"
-        return await self._run(*(partial(_unit, work, begin, self._notifier) for begin in (beside, alone)))
+        key = advisory_key(f"user/{user_id or ''}")
+        beside = partial(begin_write, "REPEATABLE READ", user_id, lock=f"pg_advisory_xact_lock_shared({key})")
+        alone = partial(begin_write, "READ COMMITTED", user_id, lock=f"pg_advisory_xact_lock({key})")
+        return await self._run_writing(work, (beside, alone), OPTIONAL_WAIT_S if is_optional else LOCK_WAIT_S)
 
     async def write_across_users(self, work: Work[ResultT]) -> ResultT:
-        begin = f"BEGIN ISOLATION LEVEL READ COMMITTED; SELECT {_set_user(None)}"
-        unit = partial(_unit, work, begin, self._notifier)
-        return await self._run(unit, unit)
+        begin = partial(begin_write, "READ COMMITTED", None)
+        return await self._run_writing(work, (begin, begin), LOCK_WAIT_S)
 
     def new_liveness(self) -> Liveness:
         return ServerLiveness(self, self._connect)
@@ -172,6 +171,18 @@ class PostgresDatabase:
         except Exception as error:
             raise setup_error(error, self._address) or error from None
         return f"PostgreSQL {version} ({self._address.place}), {took_ms:.1f} ms away"
+
+    async def _run_writing(
+        self, work: Work[ResultT], begins: Sequence[Callable[[float], str]], wait_s: float
+    ) -> ResultT:
+        """Run a unit that waits for locks until `wait_s` from now, also if it first waits behind others for them."""
+        deadline = asyncio.get_running_loop().time() + wait_s
+
+        async def attempt(begin: Callable[[float], str], connection: Connection) -> ResultT:
+            remaining_s = deadline - asyncio.get_running_loop().time()
+            return await _unit(work, begin(remaining_s), self._notifier, connection)
+
+        return await self._run(*(partial(attempt, begin) for begin in begins))
 
     async def _run(self, *attempts: Callable[[Connection], Awaitable[ResultT]]) -> ResultT:
         pool = self._pool
@@ -366,32 +377,3 @@ def _is_lost(connection: Connection) -> bool:
 
 async def _reset(_: object) -> None:
     """Reset a connection for its next use: nothing is left to reset."""
-
-
-@lru_cache(maxsize=1024)
-def _numbered(sql: str) -> str:
-    """Return `sql` with the server's way of writing parameters: `$1` for `?1`."""
-    return re.sub(r"\?(\d+)", r"$\1", sql)
-
-
-@lru_cache(maxsize=1024)
-def _as_user(sql: str, number: int) -> str:
-    """Return a `SELECT` that sets the user, which is parameter `number`, and then runs `sql`; both end with it.
-
-    The user must be set before a policy asks for it. A lateral query is run for each row of what it refers to, here for
-    the one row that setting the user gives, and OFFSET keeps the planner from taking it apart. Were that ever to
-    change, the policies would find no user and show nothing.
-    """
-    return (
-        f"SELECT result.* FROM (SELECT set_config('madang.user_id', ${number}, true) AS user_id) AS me, "
-        f"LATERAL (SELECT * FROM ({_numbered(sql)}) AS asked WHERE me.user_id IS NOT NULL OFFSET 0) AS result"
-    )
-
-
-def _set_user(user_id: UserId | None) -> str:
-    return f"set_config('madang.user_id', {_text(user_id or '')}, true)"
-
-
-def _text(value: str) -> str:
-    """Return `value` as SQL. Names come from outside; as hexadecimal digits they cannot end the string they are in."""
-    return f"convert_from('\\x{value.encode().hex()}', 'UTF8')"

@@ -37,7 +37,7 @@ class IndexQueue:
         async def work(tx: Transaction) -> None:
             await tx.run_many("DELETE FROM content_change WHERE seq = ?1", [(change.seq,) for change in changes])
 
-        await self._database.write(work)
+        await self._database.write(work, is_optional=True)
 
     async def indexed_chunks(self, content_no: int, after: int, limit: int) -> list[tuple[int, int, str]]:
         async def work(tx: Transaction) -> list[tuple[int, int, str]]:

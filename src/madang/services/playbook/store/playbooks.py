@@ -205,12 +205,16 @@ class PlaybookStore:
         return await self._database.write(work, user_id=call.user_id)
 
     async def open_choice(self, call: Call) -> PauseRecord:
-        """Open a choice among the playbooks, in the place of the one that the same asker has open."""
+        """Open a choice among the playbooks, in the place of the one that the same asker has open.
+
+        Raises:
+            Unavailable: the database is locked. Without a run, selecting needs no choice, and this does not wait long.
+        """
 
         async def work(tx: Transaction) -> PauseRecord:
             return await open_choice(tx, call)
 
-        return await self._database.write(work, user_id=call.user_id)
+        return await self._database.write(work, user_id=call.user_id, is_optional=not call.run_id)
 
     async def get_open_choice(self, call: Call, pause_id: str) -> PauseRecord | None:
         """Return the choice that is named, else the asker's own, if it is open."""

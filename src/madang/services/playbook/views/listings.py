@@ -70,9 +70,9 @@ def nothing_shown(call: Call, page: Page[PlaybookSummary]) -> ToolResult[Playboo
 
 
 def playbooks_shown(
-    page: Page[PlaybookSummary], screen: Page[PlaybookSummary], choice: PauseRecord
+    page: Page[PlaybookSummary], screen: Page[PlaybookSummary], choice: PauseRecord | None
 ) -> ToolResult[PlaybookListing]:
-    """Return what the model reads of `page`, and `screen` for the person, who has this choice."""
+    """Return what the model reads of `page`, and `screen` for the person, who has this choice if it could be kept."""
     rows = _choices(page)
     text: list[Line | Rows] = [
         ByPage(
@@ -85,9 +85,9 @@ def playbooks_shown(
         "",
         say("Playbooks on this page:"),
         Rows(rows, _REST_OF_CHOICES),
-        "",
-        *_choice_lines(choice),
     ]
+    if choice:
+        text += ["", *_choice_lines(choice)]
     return ToolResult(text, _listing(page, rows), page=_page(screen, choice), pause=_pause(choice))
 
 
