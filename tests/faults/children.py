@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -15,9 +16,11 @@ import anyio.to_thread
 
 from madang.app import open_madang
 from madang.core.ids import AssistantId, SessionId
+from madang.services.content.engine.index import StoreIndex
 from madang.settings import Settings
 from madang.storage import audit
 from madang.storage.database import MigrationSet
+from madang.storage.locks import try_lock
 from madang.storage.sqlite import SqliteDatabase
 from tests.asking import CALL, Asker
 from tests.faults.story import STORY, state, tell
@@ -125,6 +128,27 @@ async def migrate(folder: str) -> None:
     await database.close()
 
 
+async def hold(folder: str, what: str, *more: str) -> None:
+    """Hold the lock of a file, or of a search index in the middle of adding a text to it, until told to go."""
+    if what == "file":
+        with open(more[0], "rb+") as file:
+            assert try_lock(file.fileno())
+            say("held")
+            await anyio.to_thread.run_sync(sys.stdin.readline)
+        return
+    text, *store = more
+    commit = StoreIndex.commit
+
+    def commit_later(index: StoreIndex) -> None:
+        say("held")
+        time.sleep(0.5)  # it is stopped here
+        commit(index)
+
+    setattr(StoreIndex, "commit", commit_later)  # noqa: B010
+    async with asking(folder) as asker:
+        await asker.done("add_content", content=text, **({"storeId": store[0]} if store else {}))
+
+
 async def wait() -> None:
     say("ready")
     await anyio.to_thread.run_sync(sys.stdin.readline)
@@ -137,5 +161,6 @@ if __name__ == "__main__":
         "update": update,
         "mixed": mixed,
         "migrate": migrate,
+        "hold": hold,
     }
     anyio.run(children[what], *arguments)

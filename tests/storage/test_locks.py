@@ -16,11 +16,11 @@ from madang.storage.locks import FairFileLock, lock_within, try_lock
 async def test_a_waiter_gets_the_lock_before_its_previous_holder(tmp_path: Path) -> None:
     order: list[str] = []
     holder, waiter = FairFileLock(tmp_path / "a"), FairFileLock(tmp_path / "a")
-    await holder.acquire()
+    await holder.acquire(60)
     assert not holder.has_waiter()
 
     async def wait() -> None:
-        await waiter.acquire()
+        await waiter.acquire(60)
         order.append("waiter")
         waiter.release()
 
@@ -29,7 +29,7 @@ async def test_a_waiter_gets_the_lock_before_its_previous_holder(tmp_path: Path)
         while not holder.has_waiter():
             await checkpoint()
         holder.release()
-        await holder.acquire()
+        await holder.acquire(60)
         order.append("holder")
         await waiting
     holder.release()
@@ -39,21 +39,21 @@ async def test_a_waiter_gets_the_lock_before_its_previous_holder(tmp_path: Path)
 
 async def test_acquiring_twice_is_once(tmp_path: Path) -> None:
     lock = FairFileLock(tmp_path / "a")
-    await lock.acquire()
-    await lock.acquire()
+    await lock.acquire(60)
+    await lock.acquire(60)
     lock.release()
 
     with fail_after(60):
-        await FairFileLock(tmp_path / "a").acquire()
+        await FairFileLock(tmp_path / "a").acquire(60)
 
 
 async def test_a_lock_in_a_folder_that_was_removed_keeps_nobody_out(tmp_path: Path) -> None:
     old, new = FairFileLock(tmp_path / "a"), FairFileLock(tmp_path / "a")
-    await old.acquire()
+    await old.acquire(60)
     shutil.rmtree(tmp_path / "a")
 
     with fail_after(60):
-        await new.acquire()
+        await new.acquire(60)
 
     assert (tmp_path / "a" / "lock").exists()
     old.release()
@@ -62,8 +62,8 @@ async def test_a_lock_in_a_folder_that_was_removed_keeps_nobody_out(tmp_path: Pa
 
 async def test_a_cancelled_waiter_leaves_the_queue(tmp_path: Path) -> None:
     holder, waiter = FairFileLock(tmp_path / "a"), FairFileLock(tmp_path / "a")
-    await holder.acquire()
-    waiting = asyncio.create_task(waiter.acquire())
+    await holder.acquire(60)
+    waiting = asyncio.create_task(waiter.acquire(60))
     with fail_after(60):
         while not holder.has_waiter():
             await checkpoint()

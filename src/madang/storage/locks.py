@@ -57,14 +57,19 @@ class FairFileLock:
         self._folder = folder
         self._held_fd: int | None = None
 
-    async def acquire(self) -> None:
-        """Wait for the lock. Acquiring a lock that is held here already does nothing."""
+    async def acquire(self, timeout_s: float) -> None:
+        """Wait for the lock. Acquiring a lock that is held here already does nothing.
+
+        Raises:
+            TimeoutError: another process has held it for as long as `timeout_s`, perhaps because it was stopped.
+        """
         if self._held_fd is not None:
             return
+        until = time.monotonic() + timeout_s
         while True:
-            queue_fd = await self._wait_for("queue")
+            queue_fd = await self._wait_for("queue", until)
             try:
-                lock_fd = await self._wait_for("lock")
+                lock_fd = await self._wait_for("lock", until)
             finally:
                 os.close(queue_fd)
             # The folder may have been removed meanwhile: a lock on a file that is gone keeps no process out.
@@ -90,7 +95,7 @@ class FairFileLock:
         if held_fd is not None:
             os.close(held_fd)
 
-    async def _wait_for(self, name: str) -> int:
+    async def _wait_for(self, name: str, until: float) -> int:
         # One by one: with `parents`, the mode would be that of the last alone.
         for folder in (self._folder.parent, self._folder):
             folder.mkdir(mode=0o700, exist_ok=True)
@@ -99,6 +104,8 @@ class FairFileLock:
             while True:
                 if try_lock(fd):
                     return fd
+                if time.monotonic() > until:
+                    raise TimeoutError
                 await asyncio.sleep(LOCK_RETRY_S)
         except BaseException:
             os.close(fd)

@@ -35,7 +35,7 @@ async def test_a_content_is_looked_up_and_deleted_in_one_transaction(tmp_path: P
     contents = ContentStore(database, Limits())
     await contents.open()
     try:
-        store, content, _ = await contents.add(CALL, "", NEW)
+        store, content, *_ = await contents.add(CALL, "", NEW)
         database.accesses.clear()
 
         deleted = await contents.delete_content(CALL, store.id, content.id)

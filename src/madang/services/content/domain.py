@@ -163,11 +163,12 @@ class NewContent(NamedTuple):
 
 
 class AddedContent(NamedTuple):
-    """A content that was added, or its duplicate in the store."""
+    """A content that was added, or its duplicate in the store; `is_ranked` says whether searches find it already."""
 
     store: StoreKey
     content: Content
     is_duplicate: bool
+    is_ranked: bool = True
 
 
 class RankedChunk(NamedTuple):
@@ -192,6 +193,13 @@ class SearchMatch(NamedTuple):
 
     passage: Passage
     snippet: str
+
+
+class SearchMatches(NamedTuple):
+    """What a search found, best first; `is_current` is False where the last changes could not be looked at."""
+
+    items: list[SearchMatch]
+    is_current: bool = True
 
 
 class Excerpt(NamedTuple):
@@ -269,17 +277,31 @@ class IndexedRows(Protocol):
         """Return the ids of all stores of all users."""
 
 
+class Ranked(NamedTuple):
+    """Chunks of a store, best first; `is_current` is False where the last changes could not be looked at."""
+
+    chunks: list[RankedChunk]
+    is_current: bool = True
+
+
 class Ranking(Protocol):
     """Ranks the chunks of one store. Chunks of other stores are filtered out first, so they carry no weight."""
 
     needs_stored_tokens: ClassVar[bool]
     """Whether the tokens of a chunk have to be stored with its row."""
 
-    async def update(self, store: StoreKey) -> None:
-        """Bring the ranking up to everything that is committed in the store."""
+    async def update(self, store: StoreKey, timeout_s: float | None = None) -> bool:
+        """Bring the ranking up to everything that is committed in the store, and tell whether it is.
 
-    async def rank(self, store: StoreKey, terms: Sequence[str], limit: int) -> list[RankedChunk]:
-        """Return the best chunks, best first."""
+        It is not where another process keeps it locked, or after `timeout_s`: then a later call brings it up.
+        """
+
+    async def rank(self, store: StoreKey, terms: Sequence[str], limit: int, *, may_wait: bool = True) -> Ranked:
+        """Return the best chunks, best first.
+
+        Raises:
+            Unavailable: there is no ranking, and none can be made; or it would have to be waited for.
+        """
 
     async def drop(self, store: StoreKey) -> None:
         """Remove everything of a deleted store."""

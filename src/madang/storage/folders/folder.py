@@ -32,7 +32,7 @@ MAX_TREE_DEPTH = 64
 """How many folders deep a walk goes at most: each is a descriptor that is held open."""
 EVERY = range(sys.maxsize)
 """All places of a walk."""
-MAX_LOCK_WAIT_S = 10
+MAX_LOCK_WAIT_S = 4
 """How long a writer waits for another one before it fails."""
 
 
@@ -304,9 +304,12 @@ def sweep(temporary_fd: int) -> None:
                 os.close(fd)
 
 
-def workspace_busy() -> Unavailable:
-    """Return the error for a writer that timed out waiting for the lock."""
-    return Unavailable(
+class WorkspaceBusy(Unavailable):
+    """A writer timed out waiting for the lock."""
+
+
+def workspace_busy() -> WorkspaceBusy:
+    return WorkspaceBusy(
         say("Another write has kept this workspace locked for {seconds} s.", seconds=MAX_LOCK_WAIT_S),
         hint=say("Nothing was changed. Call again in a moment."),
     )

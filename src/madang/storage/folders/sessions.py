@@ -21,6 +21,7 @@ from madang.storage.folders.failures import file_errors
 from madang.storage.folders.folder import Folder, sweep
 from madang.storage.folders.kernel import directory_flags, open_beneath
 
+MAX_SWEPT_NAMES = 1_000
 _REMOVED = ".removed-"
 REMOVAL_ATTEMPTS = 10
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
@@ -63,6 +64,8 @@ class Folders:
             temporary_fd, files_fd, exports_fd = fds
             if path.name not in self._swept:
                 sweep(temporary_fd)
+                if len(self._swept) >= MAX_SWEPT_NAMES:
+                    self._swept.clear()  # they are swept once more, which costs little
                 self._swept.add(path.name)
             yield SessionFolders(path, Folder(files_fd, temporary_fd), Folder(exports_fd, temporary_fd))
         finally:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from madang.services.content.domain import RankedChunk
+from madang.storage.locks import lock_within, try_lock
 from madang.storage.search.tokens import Tokenizer
 
 if TYPE_CHECKING:
@@ -22,12 +23,18 @@ if TYPE_CHECKING:
 
 HEAP_BYTES = 50_000_000
 BM25_K1 = 1.2
+META_LOCK = ".tantivy-meta.lock"
+META_LOCK_WAIT_S = 1.0
 INLINE_SEARCH_MAX_POSTINGS = 50_000
 """Scored in well under a millisecond."""
 
 
 class IndexUnusable(Exception):
     """The index is missing, damaged or of another version, or cannot be written: recreate it from the rows."""
+
+
+class IndexBusy(Exception):
+    """Another process keeps the index locked, perhaps because it was stopped: what is loaded can still be searched."""
 
 
 @contextmanager
@@ -47,7 +54,8 @@ def _index_io() -> Iterator[None]:
 class StoreIndex:
     """The index of one store: its files, a reader and, while it is written to, a writer.
 
-    Every method that touches files raises `IndexUnusable` when that fails.
+    Every method that touches files raises `IndexUnusable` when that fails, and `IndexBusy` when another process keeps
+    them locked.
     """
 
     def __init__(self, folder: Path | None, tokenizer: Tokenizer) -> None:
@@ -57,6 +65,7 @@ class StoreIndex:
         self._index: tantivy.Index | None = None
         self._writer: tantivy.IndexWriter | None = None
         self._loaded: object = None  # the generation that the reader has
+        self._is_busy = False
 
     @property
     def is_open(self) -> bool:
@@ -71,6 +80,7 @@ class StoreIndex:
         import tantivy
 
         with _index_io():
+            self._check_meta_lock()
             generation = self._generation()
             index = tantivy.Index.open(str(self._files))
             index.config_reader("manual")
@@ -127,17 +137,21 @@ class StoreIndex:
         """Make additions and removals visible and durable."""
         assert self._index is not None
         with _index_io():
+            self._check_meta_lock()
             self._open_writer().commit()
             self._reload(self._index)
 
-    def search(self, terms: Sequence[str], limit: int) -> list[RankedChunk]:
-        """Return the best chunks with any of the terms, best first."""
+    def search(self, terms: Sequence[str], limit: int, *, is_reloaded: bool = True) -> list[RankedChunk]:
+        """Return the best chunks with any of the terms, best first.
+
+        `is_reloaded` says whether commits of other processes are loaded first: only that can find the index busy.
+        """
         self.open()
         index = self._index
         if index is None:
             raise IndexUnusable  # another task has just closed it to repair it
         with _index_io():
-            if self._generation() != self._loaded:
+            if is_reloaded and self._generation() != self._loaded:
                 if not self._is_current():
                     raise IndexUnusable
                 self._reload(index)
@@ -161,6 +175,7 @@ class StoreIndex:
         writer, self._writer = self._writer, None
         if writer is not None:
             with _index_io():
+                self._check_meta_lock()
                 writer.wait_merging_threads()
 
     def discard_writer(self) -> None:
@@ -177,7 +192,32 @@ class StoreIndex:
             self._writer = self._index.writer(HEAP_BYTES, 1)
         return self._writer
 
+    def _check_meta_lock(self) -> None:
+        """Check that no other process stays in the section in which tantivy loads and removes files.
+
+        tantivy waits there for ever. A process that was stopped inside would take one of our threads with each search,
+        until none is left for anything else.
+
+        Raises:
+            IndexBusy: one stays there.
+        """
+        if self._files is None:
+            return
+        try:
+            fd = os.open(self._files / META_LOCK, os.O_RDWR)
+        except FileNotFoundError:
+            return
+        try:
+            # Once it was waited for in vain, every later search would wait as long, and threads are few.
+            is_free = try_lock(fd) if self._is_busy else lock_within(fd, META_LOCK_WAIT_S)
+            self._is_busy = not is_free
+            if not is_free:
+                raise IndexBusy
+        finally:
+            os.close(fd)
+
     def _reload(self, index: tantivy.Index) -> None:
+        self._check_meta_lock()
         generation = self._generation()
         index.reload()
         self._loaded = generation

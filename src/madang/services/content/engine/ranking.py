@@ -12,6 +12,7 @@ import shutil
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, ParamSpec, TypeVar
 
@@ -19,9 +20,11 @@ from madang.core.errors import Unavailable
 from madang.core.executor import Executor, WorkOwner
 from madang.core.ids import LOCAL_USER
 from madang.core.phrases import say
-from madang.services.content.domain import IndexedRows, RankedChunk, StoreKey
-from madang.services.content.engine.index import IndexUnusable, StoreIndex
+from madang.services.content.domain import IndexedRows, Ranked, StoreKey
+from madang.services.content.engine.index import IndexBusy, IndexUnusable, StoreIndex
+from madang.storage.database import LOCK_WAIT_S
 from madang.storage.locks import FairFileLock
+from madang.storage.memory import release_memory
 from madang.storage.search.tokens import Tokenizer
 
 IDLE_RELEASE_S = 2.0
@@ -79,27 +82,47 @@ class IndexRanking:
             for name in names - set(await self._rows.all_store_ids()):
                 await self._in_thread(_INDEX_WORK, shutil.rmtree, self._folder / name, ignore_errors=True)
 
-    async def update(self, store: StoreKey) -> None:
-        await self._run_shielded(self._update(store))
+    async def update(self, store: StoreKey, timeout_s: float | None = None) -> bool:
+        task = self._start(self._update(store))
+        done, _ = await asyncio.wait({task}, timeout=timeout_s)
+        if not done:
+            return False  # it goes on
+        try:
+            await task
+        except (IndexBusy, TimeoutError):
+            logger.warning("The search index of store %s is locked by another process", store.id)
+            return False
+        return True
 
-    async def rank(self, store: StoreKey, terms: Sequence[str], limit: int) -> list[RankedChunk]:
+    async def rank(self, store: StoreKey, terms: Sequence[str], limit: int, *, may_wait: bool = True) -> Ranked:
         for _ in range(2):
             opened = self._get(store)
             try:
-                ranked = opened.index.search_inline(terms, limit)
-                return (
-                    await self._executor.slow.run(_owner(store), opened.index.search, terms, limit)
-                    if ranked is None
-                    else ranked
-                )
+                chunks = opened.index.search_inline(terms, limit)
+                if chunks is None:
+                    chunks = await self._executor.slow.run(_owner(store), opened.index.search, terms, limit)
+                return Ranked(chunks)
+            except IndexBusy:
+                if not opened.index.is_open:
+                    raise _index_locked() from None
+                stale = partial(opened.index.search, is_reloaded=False)
+                return Ranked(await self._executor.slow.run(_owner(store), stale, terms, limit), is_current=False)
             except IndexUnusable as error:
+                if not may_wait:
+                    raise _index_locked() from error
                 if error.args:
                     logger.warning("The search index of store %s is recreated: %s", store.id, error)
-                await self._run_shielded(self._repair(store))
+            try:
+                await asyncio.shield(self._start(self._repair(store)))
+            except (IndexBusy, TimeoutError):
+                raise _index_locked() from None
         raise _index_unavailable()
 
     async def drop(self, store: StoreKey) -> None:
-        await self._run_shielded(self._drop(store))
+        try:
+            await asyncio.shield(self._start(self._drop(store)))
+        except (IndexBusy, TimeoutError):
+            logger.warning("The search index of store %s is locked; the next start removes it", store.id)
 
     async def close(self) -> None:
         """Wait for running updates, and close every index."""
@@ -114,12 +137,17 @@ class IndexRanking:
     ) -> ResultT:
         return await self._executor.slow.run_accepted(owner, work, *args, **kwargs)
 
-    async def _run_shielded(self, work: Coroutine[Any, Any, None]) -> None:
+    def _start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Run `work` to its end even if the caller is cancelled: half of it would leave a lock or a writer open."""
         task = asyncio.create_task(work)
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        await asyncio.shield(task)
+        task.add_done_callback(self._end)
+        return task
+
+    def _end(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled():
+            task.exception()  # marks it as retrieved, or asyncio logs it after a caller that did not wait for the end
 
     async def _update(self, store: StoreKey) -> None:
         async with self._locked(store) as opened:
@@ -128,6 +156,9 @@ class IndexRanking:
                     await self._ensure_open(store, opened)
                     await self._apply_changes(store, opened.index)
                     return
+                except IndexBusy:
+                    await self._in_thread(_owner(store), opened.index.discard_writer)
+                    raise
                 except IndexUnusable as error:
                     # tantivy reports a full disk and a damaged file alike; recreating the index tells them apart.
                     logger.warning("The search index of store %s cannot be written: %s", store.id, error)
@@ -174,16 +205,26 @@ class IndexRanking:
                     break
                 is_first, after = False, chunks[-1][0]
         await self._in_thread(_owner(store), index.commit)
-        await self._rows.remove_changes(changes)
+        with suppress(Unavailable):  # then they are made again, which changes nothing: the index has them
+            await self._rows.remove_changes(changes)
 
     @asynccontextmanager
     async def _locked(self, store: StoreKey) -> AsyncIterator[_OpenIndex]:
-        """Hold a store's index for writing. Other processes get it after `IDLE_RELEASE_S`, or when they wait for it."""
+        """Hold a store's index for writing. Other processes get it after `IDLE_RELEASE_S`, or when they wait for it.
+
+        Raises:
+            TimeoutError: another process has held it for `LOCK_WAIT_S`, counted from here: those of this process that
+                wait for one another wait for the same lock.
+        """
         opened = self._get(store)
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + LOCK_WAIT_S
         async with opened.write_lock:
             if opened.process_lock is not None:
                 try:
-                    await opened.process_lock.acquire()
+                    await opened.process_lock.acquire(max(0.0, deadline - loop.time()))
+                except TimeoutError:
+                    raise  # which is an OSError as well
                 except OSError as error:
                     raise _index_unavailable() from error
             try:
@@ -207,11 +248,13 @@ class IndexRanking:
     async def _release(self, opened: _OpenIndex) -> None:
         try:
             await self._in_thread(_INDEX_WORK, opened.index.close_writer)
-        except IndexUnusable as error:
+        except (IndexUnusable, IndexBusy) as error:
             logger.warning("A merge of a search index failed: %s", error)
         finally:
             if opened.process_lock is not None:
                 opened.process_lock.release()
+        # A while after the last of many changes: parsing, tokenizing and the writer's heap took it, in several threads.
+        await self._in_thread(_INDEX_WORK, release_memory)
 
     async def _drop(self, store: StoreKey) -> None:
         opened = self._get(store)
@@ -255,6 +298,13 @@ def _owner(store: StoreKey) -> WorkOwner:
 
 def _names(folder: Path) -> set[str]:
     return {path.name for path in folder.iterdir()} if folder.is_dir() else set()
+
+
+def _index_locked() -> Unavailable:
+    return Unavailable(
+        say("Another process keeps the search index locked, and there is none to read yet. What was added is kept."),
+        hint=say("Call again in a moment, or use 'read_content' to read what is there."),
+    )
 
 
 def _index_unavailable() -> Unavailable:

@@ -6,9 +6,19 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from madang.core.calls import Call
+from madang.core.errors import Unavailable
 from madang.core.executor import Executor
-from madang.services.content.domain import Passage, RankedChunk, Ranking, SearchMatch, SearchOptions, StoreKey
+from madang.services.content.domain import (
+    Passage,
+    RankedChunk,
+    Ranking,
+    SearchMatch,
+    SearchMatches,
+    SearchOptions,
+    StoreKey,
+)
 from madang.services.content.engine.snippets import snippet
+from madang.storage.database import LOCK_WAIT_S
 from madang.storage.search.tokens import Tokenizer, highlight_terms
 
 TOKENIZE_INLINE_MAX_CHARS = 200
@@ -34,7 +44,7 @@ class PassageSearch:
         self._tokenizer = tokenizer
         self._executor = executor
 
-    async def search(self, call: Call, store_id: str, query: str, options: SearchOptions) -> list[SearchMatch]:
+    async def search(self, call: Call, store_id: str, query: str, options: SearchOptions) -> SearchMatches:
         """Return the best passages of a store, best first.
 
         Raises:
@@ -44,10 +54,11 @@ class PassageSearch:
         terms = await self._terms(call, query)
         # A Korean query of particles alone has no terms: every text has particles, so no index does.
         if store is None or not terms:
-            return []
-        passages = await self._passages(store, terms, options, index_lags)
+            return SearchMatches([])
+        passages, is_current = await self._passages(store, terms, options, index_lags)
         highlights = highlight_terms(terms, query)
-        return [SearchMatch(passage, snippet(passage.chunk.text, highlights)) for passage in passages]
+        matches = [SearchMatch(passage, snippet(passage.chunk.text, highlights)) for passage in passages]
+        return SearchMatches(matches, is_current)
 
     async def _terms(self, call: Call, query: str) -> list[str]:
         # The first Hangul loads the dictionary, and a long query takes a while: both would hold up the event loop.
@@ -57,15 +68,28 @@ class PassageSearch:
 
     async def _passages(
         self, store: StoreKey, terms: list[str], options: SearchOptions, index_lags: bool
-    ) -> list[Passage]:
-        """Rank, and once again if contents were added or deleted between ranking and reading the rows."""
+    ) -> tuple[list[Passage], bool]:
+        """Rank, and once again if contents were added or deleted between ranking and reading the rows.
+
+        Where the index cannot be brought up to date in time, what it has is ranked: a read must not wait for a process
+        that was stopped.
+        """
         passages: list[Passage] = []
+        is_current = True
         for extra in (0, RETRY_EXTRA_CHUNKS):
+            failure: Unavailable | None = None
             if index_lags:
-                await self._ranking.update(store)
-            ranked = await self._ranking.rank(store, terms, options.top_n + extra)
-            ranked = [chunk for chunk in ranked if chunk.relevance >= options.threshold]
-            passages, index_lags = await self._contents.passages(store, ranked)
-            if not index_lags and len(passages) == len(ranked):
+                try:
+                    is_current = await self._ranking.update(store, LOCK_WAIT_S)
+                except Unavailable as error:
+                    is_current, failure = False, error
+            try:
+                ranked = await self._ranking.rank(store, terms, options.top_n + extra, may_wait=is_current)
+            except Unavailable as error:
+                raise failure or error from None
+            is_current = is_current and ranked.is_current
+            chunks = [chunk for chunk in ranked.chunks if chunk.relevance >= options.threshold]
+            passages, index_lags = await self._contents.passages(store, chunks)
+            if not is_current or (not index_lags and len(passages) == len(chunks)):
                 break
-        return passages[: options.top_n]
+        return passages[: options.top_n], is_current

@@ -45,7 +45,8 @@ class WritableContents(Protocol):
 
 
 class ContentWriter:
-    """Adds and deletes contents. When a method returns, a search sees its change."""
+    """Adds and deletes contents. When a method returns, a search sees its change, unless another process has kept the
+    index locked: then the next search that can brings it up to date."""
 
     def __init__(
         self,
@@ -124,8 +125,7 @@ class ContentWriter:
             )
             added = await self._contents.add(call, store_id, new)
         # Also for a duplicate: the process that added it may have been killed before it updated the ranking.
-        await self._ranking.update(added.store)
-        return added
+        return added._replace(is_ranked=await self._ranking.update(added.store))
 
     async def _sha256(self, call: Call, data: bytes) -> str:
         if len(data) < HASH_INLINE_MAX_BYTES:

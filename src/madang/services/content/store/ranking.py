@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import ClassVar
 
-from madang.services.content.domain import RankedChunk, StoreKey
+from madang.services.content.domain import Ranked, RankedChunk, StoreKey
 from madang.storage.database import Database, Transaction
 
 # BM25, as beside SQLite (k1 = 1.2, b = 0.75): the server's own ranking does not weigh words by their rarity, on which
@@ -62,15 +62,16 @@ class ServerRanking:
     async def open(self) -> None:
         """Nothing to remove: what a killed process did not commit was rolled back."""
 
-    async def update(self, store: StoreKey) -> None:
+    async def update(self, store: StoreKey, timeout_s: float | None = None) -> bool:
         """Nothing to do: tokens are committed with their rows."""
+        return True
 
-    async def rank(self, store: StoreKey, terms: Sequence[str], limit: int) -> list[RankedChunk]:
+    async def rank(self, store: StoreKey, terms: Sequence[str], limit: int, *, may_wait: bool = True) -> Ranked:
         words = [_quoted(term) for term in terms]
 
-        async def work(tx: Transaction) -> list[RankedChunk]:
+        async def work(tx: Transaction) -> Ranked:
             rows = await tx.all(_BEST, store.no, words, limit, store.user_id)
-            return [RankedChunk(no, math.sqrt(min(max(share, 0.0), 1.0))) for no, share in rows]
+            return Ranked([RankedChunk(no, math.sqrt(min(max(share, 0.0), 1.0))) for no, share in rows])
 
         return await self._database.read(work, user_id=store.user_id)
 

@@ -17,7 +17,7 @@ from madang.services.content.domain import (
     AddedContent,
     Content,
     ContentExcerpt,
-    SearchMatch,
+    SearchMatches,
     StoreKey,
     chunk_id,
 )
@@ -87,17 +87,21 @@ def text_or_file_required() -> InvalidArguments:
     )
 
 
+_LAGS = say("The search index is still being written: a search may not find the last changes yet.")
+
+
 def content_added(added: AddedContent) -> ToolResult[ContentAdded]:
-    store, content, is_duplicate = added
+    store, content, is_duplicate, is_ranked = added
     data = ContentAdded.model_construct(**_summary_fields(content), store_id=store.id, duplicate=is_duplicate)
     note = say("Note: Use 'keyword_similarity_search' to find passages, or 'read_content' to read lines.")
+    notes = [note] if is_ranked else [_LAGS, note]
     if is_duplicate:
         summary = say(
             'The same file is already in store {store}, as "{name}". Nothing was added.',
             name=content.filename,
             store=store.id,
         )
-        return ToolResult([summary, say("Content ID: {id}", id=content.id)], data, next=[note])
+        return ToolResult([summary, say("Content ID: {id}", id=content.id)], data, next=notes)
     text: Text = [
         say('Added "{name}" to store {store}.', name=content.filename, store=store.id),
         say("Content ID: {id}", id=content.id),
@@ -111,7 +115,7 @@ def content_added(added: AddedContent) -> ToolResult[ContentAdded]:
         say("Uploaded: {at}", at=content.uploaded_at),
         say("Preview: {preview}", preview=content.preview),
     ]
-    return ToolResult(text, data, next=[note])
+    return ToolResult(text, data, next=notes)
 
 
 def contents_listed(
@@ -216,7 +220,7 @@ def query_without_words() -> InvalidArguments:
     )
 
 
-def passages_found(query: str, matches: Sequence[SearchMatch]) -> ToolResult[SearchResults]:
+def passages_found(query: str, matches: SearchMatches) -> ToolResult[SearchResults]:
     results = [
         SearchResult(
             content_id=passage.content_id,
@@ -227,15 +231,16 @@ def passages_found(query: str, matches: Sequence[SearchMatch]) -> ToolResult[Sea
             context=snippet,
             line_range=[passage.chunk.from_line, passage.chunk.to_line],
         )
-        for passage, snippet in matches
+        for passage, snippet in matches.items
     ]
+    lag = [] if matches.is_current else [_LAGS]
     data = SearchResults.model_construct(query=query, results=results)
     short_query = one_line(query, MAX_QUERY_IN_TEXT_CHARS)
     if not results:
         return ToolResult(
             [say('No passages found for "{query}".', query=short_query)],
             data,
-            next=[say("Note: Try other words or a lower threshold, or use 'list_content' to see what there is.")],
+            next=[*lag, say("Note: Try other words or a lower threshold, or use 'list_content' to see what there is.")],
         )
     text: Text = [
         say('Found {count} passage(s) for "{query}", the most relevant first:', count=len(results), query=short_query),
@@ -251,7 +256,7 @@ def passages_found(query: str, matches: Sequence[SearchMatch]) -> ToolResult[Sea
     note = say(
         "Note: Use 'read_content' with a contentId and lineRange, or with a Chunk ID as contentId, to read more."
     )
-    return ToolResult(text, data, next=[note])
+    return ToolResult(text, data, next=[*lag, note])
 
 
 def content_deleted(store: StoreKey, content: Content) -> ToolResult[ContentDeleted]:

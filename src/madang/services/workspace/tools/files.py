@@ -29,7 +29,7 @@ from madang.services.workspace.engine.files import FileEngine
 from madang.services.workspace.engine.searching import GrepQuery, Searcher
 from madang.services.workspace.views import files as views
 from madang.services.workspace.views import searches
-from madang.storage.folders import WriteMode, parse_path, workspace_busy
+from madang.storage.folders import WorkspaceBusy, WriteMode, parse_path, workspace_busy
 from madang.storage.folders.folder import MAX_LOCK_WAIT_S
 from madang.storage.notices import Notices
 
@@ -52,6 +52,12 @@ MAX_QUEUE_WAIT_S = DEFAULT_TIME_LIMIT_S - MAX_LOCK_WAIT_S - MIN_CHANGE_S
 still gets its own error, and not the time limit of the call."""
 
 
+class _SessionLock(asyncio.Lock):
+    """The queue of the changes to one session's files; `busy_at` is when the folder's lock was last not to be had."""
+
+    busy_at = -1.0
+
+
 class FileTools:
     """The tools for files. Paths are relative to the session's folder, and nothing leads out of it."""
 
@@ -60,7 +66,8 @@ class FileTools:
         self._searcher = searcher
         self._notices = notices
         self._executor = executor
-        self._session_locks: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
+        # Bounded by the calls that run: a lock is gone with the last change that holds it or waits for it.
+        self._session_locks: WeakValueDictionary[tuple[str, str], _SessionLock] = WeakValueDictionary()
 
     @tool(effect="read")
     async def read_file(
@@ -162,18 +169,30 @@ class FileTools:
         lock is lost to all sessions, and threads are few. A change that has begun runs to its end even if its
         caller was cancelled, and the next one waits for it.
         """
-        lock = self._session_locks.setdefault((call.user_id, call.session), asyncio.Lock())
+        lock = self._session_locks.setdefault((call.user_id, call.session), _SessionLock())
+        queued_at = asyncio.get_running_loop().time()
         try:
             async with asyncio.timeout(MAX_QUEUE_WAIT_S):
                 await lock.acquire()
         except TimeoutError:
             raise workspace_busy() from None
+        if lock.busy_at > queued_at:
+            # The one before has waited in vain for the folder's lock, for all of the queue: a stopped process has it.
+            lock.release()
+            raise workspace_busy()
         try:
             job = self._executor.writes.submit(call, change, call, *args, **kwargs)
         except ToolError:
             lock.release()
             raise
-        job.future.add_done_callback(lambda _: lock.release())
+
+        def release(done: asyncio.Future[ChangeT]) -> None:
+            # Asking for the error marks it as retrieved, or asyncio logs it after a cancelled call.
+            if not done.cancelled() and isinstance(done.exception(), WorkspaceBusy):
+                lock.busy_at = asyncio.get_running_loop().time()
+            lock.release()
+
+        job.future.add_done_callback(release)
         try:
             return await asyncio.shield(job.future)
         except asyncio.CancelledError:
