@@ -11,6 +11,8 @@ from madang.core.ids import UserId
 from madang.core.service import ServiceMetadata
 from madang.storage.assistants import AssistantStore
 
+MAX_SEEDED_USERS = 10_000
+
 
 class Grants(Protocol):
     """Looks up what the call's assistant may use: names of services, or None for the default grant."""
@@ -53,6 +55,8 @@ class AssistantGrants:
         try:
             if call.user_id not in self._seeded_users:
                 await self._assistants.seed(call.user_id, self._seeds)
+                if len(self._seeded_users) >= MAX_SEEDED_USERS:
+                    self._seeded_users.clear()  # to seed again is to look whether anything is new
                 self._seeded_users.add(call.user_id)
             return await self._assistants.services(call)
         except ToolError:

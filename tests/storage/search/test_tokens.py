@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 import unicodedata
 
 import pytest
@@ -90,3 +92,23 @@ def test_the_strings_to_highlight_are_how_the_words_of_the_query_begin() -> None
 def test_signs_alone_are_no_words() -> None:
     assert has_words("a?")
     assert not has_words("?! …")
+
+
+def test_a_line_without_end_is_analyzed_in_pieces_and_takes_little_memory() -> None:
+    """In a process of its own, whose peak is its own: in one piece, this line takes more than a gigabyte."""
+    program = (
+        "import resource; from madang.storage.search.tokens import Tokenizer; tokenizer = Tokenizer();"
+        "tokenizer.tokens('학교'); before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss;"
+        "tokens = tokenizer.tokens('아버지가방에들어가신다' * 50_000);"
+        "assert {'아버지', '가방'} <= set(tokens);"
+        "print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)"
+    )
+    grown_mib = int(subprocess.run([sys.executable, "-c", program], capture_output=True, check=True).stdout)
+
+    assert grown_mib < 300
+
+
+def test_pieces_of_a_long_line_end_between_words() -> None:
+    line = "학교에 갔다 " * 2_000
+
+    assert Tokenizer().tokens(line) == Tokenizer().tokens("학교에 갔다") * 2_000

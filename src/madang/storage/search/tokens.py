@@ -18,6 +18,9 @@ from typing import Any
 TOKENIZER_VERSION = 2
 MAX_TOKEN_CHARS = 64
 MAX_QUERY_TERMS = 128
+MAX_ANALYZED_CHARS = 5_000
+"""Of one line: the analyzer keeps every way to read a line until its end, 1.6 KB for each character. No chunk of a
+content has such a line, so that this changes no index."""
 KOREAN_PACKAGE = "lindera-python-ko-dic"
 
 _HANGUL = "\uac00-\ud7a3"
@@ -59,7 +62,8 @@ class Tokenizer:
         has_hangul = False
         for run in _runs().finditer(text):
             if run.lastgroup == "word":
-                tokens += _word_tokens(run.group())
+                word = run.group()
+                tokens += _word_tokens(word) if len(word) <= MAX_TOKEN_CHARS else _word_tokens.__wrapped__(word)
             elif run.lastgroup == "cjk":
                 tokens += _bigrams(run.group())
             else:
@@ -83,8 +87,9 @@ class Tokenizer:
                     if run.lastgroup == "hangul":
                         yield from _bigrams(run.group())
                 continue
-            for morpheme in analyzer.tokenize(line):
-                yield from _morpheme_tokens(morpheme)
+            for piece in _pieces(line):
+                for morpheme in analyzer.tokenize(piece):
+                    yield from _morpheme_tokens(morpheme)
 
     def _analyzer(self) -> Any:
         if self._korean is None and self._is_loadable:
@@ -162,6 +167,17 @@ def _common_prefix(word: str, token: str) -> str:
     return word[:length] or token
 
 
+def _pieces(line: str) -> Iterator[str]:
+    """Yield a line in pieces that the analyzer can take, broken between words where there are any."""
+    start = 0
+    while len(line) - start > MAX_ANALYZED_CHARS:
+        end = line.rfind(" ", start + 1, start + MAX_ANALYZED_CHARS)
+        end = end if end > start else start + MAX_ANALYZED_CHARS
+        yield line[start:end]
+        start = end
+    yield line[start:]
+
+
 def _normalized(text: str) -> str:
     # macOS file names and some PDFs have decomposed Hangul, which no dictionary has; Asian texts have full-width
     # letters and figures, and units as one character.
@@ -194,6 +210,7 @@ def _bigrams(run: str) -> list[str]:
     return [run] if len(run) == 1 else [run[i : i + 2] for i in range(len(run) - 1)]
 
 
+# Some megabytes at most: `tokens` asks for longer words past the cache.
 @lru_cache(maxsize=20_000)
 def _word_tokens(word: str) -> tuple[str, ...]:
     """Return a word case-folded and stemmed; of an identifier also its parts."""
