@@ -8,6 +8,7 @@ import sys
 from collections.abc import Awaitable, Callable
 
 from benchmarks import (
+    bulk,
     contexts,
     exports,
     files,
@@ -37,6 +38,7 @@ BENCHMARKS: dict[str, Callable[[Effort], Awaitable[list[Finding]]]] = {
     "postgresql-scale": postgresql.scale,
     "notices": notices.notices,
     "memory": memory.calls,
+    "bulk": bulk.memory,
     "http": http.calls,
     "load": http.load,
     "fastmcp": http.fastmcp,
