@@ -205,6 +205,7 @@ CODE = Path(madang.__file__).parent
 IN_THREADS = {"to_thread", "run_in_executor", "run_sync"}
 MAY = {
     "storage/sqlite.py",  # opening and closing the file, which belong to no call
+    "storage/audit.py",  # rows that wait for a lock, and whose calls are over
     "server/bodies.py",  # before it is known whose call it is
     "server/downloads.py",
     # Whole sessions, saved and restored for a person: no tool does it.
