@@ -11,9 +11,11 @@ from urllib.parse import quote
 
 import anyio.to_thread
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
+from starlette.routing import Match
 from starlette.types import Receive, Scope, Send
 
 from madang.core.errors import ToolError
+from madang.server.gate import DOWNLOADS, PolicyRoute
 from madang.storage.downloads import PREFIX, Downloads
 
 CHUNK_BYTES = 256 * 1024
@@ -31,9 +33,18 @@ HEADERS = {
 _UNSAFE_IN_HEADER = re.compile(r"[^ !#$&\'()+,\-.0-9;=@A-Z\[\]^_`a-z{}~]")
 
 
-class DownloadEndpoint:
-    """The ASGI app that serves downloads."""
+class DownloadRoute(PolicyRoute):
+    """Every path below the prefix, whatever it holds: the pattern of a path in Starlette takes no line breaks."""
 
+    def __init__(self, downloads: Downloads) -> None:
+        super().__init__(PREFIX, _DownloadEndpoint(downloads), policy=DOWNLOADS)
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        is_below = scope["type"] == "http" and scope["path"].startswith(PREFIX)
+        return (Match.FULL if is_below else Match.NONE), {"endpoint": self.endpoint, "path_params": {}}
+
+
+class _DownloadEndpoint:
     def __init__(self, downloads: Downloads) -> None:
         self._downloads = downloads
 

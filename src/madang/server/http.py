@@ -13,10 +13,10 @@ from starlette.types import ASGIApp
 from madang.core.errors import SetupError
 from madang.core.limits import MAX_BODY_BYTES
 from madang.core.phrases import say
-from madang.server.downloads import DownloadEndpoint
-from madang.server.gate import DOWNLOADS, MCP, AccessPolicy, Gate, PolicyMount, PolicyRoute
+from madang.server.downloads import DownloadRoute
+from madang.server.gate import MCP, AccessPolicy, Gate, PolicyMount, PolicyRoute
 from madang.server.sdk import HttpSessions, SdkServer
-from madang.storage.downloads import PREFIX, Downloads
+from madang.storage.downloads import Downloads
 
 
 def http_app(
@@ -30,7 +30,7 @@ def http_app(
     sessions = HttpSessions(server, security, MAX_BODY_BYTES)
     served: list[PolicyRoute | PolicyMount] = [PolicyRoute("/mcp", sessions, policy=MCP), *routes]
     if downloads is not None:
-        served.append(PolicyRoute(f"{PREFIX}{{download:path}}", DownloadEndpoint(downloads), policy=DOWNLOADS))
+        served.append(DownloadRoute(downloads))
     app = Starlette(routes=served, lifespan=lambda _: sessions.run())
     return Gate(app, access, served)
 
