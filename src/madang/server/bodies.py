@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
+import anyio
 import anyio.to_thread
 from starlette.types import Message, Receive
 
@@ -20,6 +21,7 @@ from madang.core.limits import MAX_BODY_DEPTH, MAX_BODY_VALUES
 from madang.server.malformed import BAD_ID, has_bad_id
 
 INLINE_PARSE_MAX_BYTES = 64 * 1024
+MAX_PARSED_AT_ONCE = 2
 
 BODY_GRACE_S = 10.0
 """So long a body may take however little of it comes; from then on it needs the rate below."""
@@ -113,12 +115,20 @@ def replay(body: bytes, receive: Receive) -> Receive:
     return replayed
 
 
-async def check_json(body: bytes) -> Refusal | None:
-    """Refuse JSON that is too deep or too large, or has a duplicate key, of which parsers take the one or the other."""
-    if len(body) > INLINE_PARSE_MAX_BYTES:
-        # Parsing holds the event loop; a large body is checked in a thread.
-        return await anyio.to_thread.run_sync(_check_json, body)
-    return _check_json(body)
+class JsonCheck:
+    """Refuses JSON that is too deep or too large, or has a duplicate key, of which parsers take the one or the other.
+
+    Parsing holds the event loop, so a large body is checked in a thread; few at once, because a thread that parses
+    takes the interpreter from all others.
+    """
+
+    def __init__(self) -> None:
+        self._large = anyio.CapacityLimiter(MAX_PARSED_AT_ONCE)
+
+    async def __call__(self, body: bytes) -> Refusal | None:
+        if len(body) > INLINE_PARSE_MAX_BYTES:
+            return await anyio.to_thread.run_sync(_check_json, body, limiter=self._large)
+        return _check_json(body)
 
 
 def _check_json(body: bytes) -> Refusal | None:

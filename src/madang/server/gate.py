@@ -16,7 +16,7 @@ from starlette.routing import BaseRoute, Match, Mount, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from madang.core.limits import MAX_BODY_BYTES
-from madang.server.bodies import BoundedBody, Refusal, check_json, replay, too_large
+from madang.server.bodies import BoundedBody, JsonCheck, Refusal, replay, too_large
 
 WELL_KNOWN = "/.well-known/"
 
@@ -148,6 +148,7 @@ class Gate:
     def __init__(self, app: ASGIApp, access: AccessPolicy, routes: Sequence[BaseRoute]) -> None:
         self._app = app
         self._access = access
+        self._check_json = JsonCheck()
         self._routes: list[PolicyRoute | PolicyMount] = []
         for route in routes:
             if not isinstance(route, (PolicyRoute, PolicyMount)):
@@ -235,7 +236,7 @@ class Gate:
         if isinstance(content, Refusal):
             return content
         is_json = _has_body(scope["method"]) and _content_type(headers) == "application/json"
-        if is_json and (refusal := await check_json(content)) is not None:
+        if is_json and (refusal := await self._check_json(content)) is not None:
             return refusal
         return await _Exchange(self._app, policy, body).run(scope, replay(content, receive), send)
 
