@@ -75,7 +75,7 @@ class ConnectionLimit:
     """
 
     def __init__(self, max_connections: int) -> None:
-        self._max_strangers = max(ACCEPTS_PER_TURN * 8, max_connections // 4)
+        self._max_strangers = min(max(ACCEPTS_PER_TURN * 8, max_connections // 4), max_connections // 2)
         self._max_known = max(1, max_connections - self._max_strangers)
         self._strangers: dict[BoundedProtocol, None] = {}
         self._known: dict[BoundedProtocol, None] = {}
@@ -108,6 +108,12 @@ class ConnectionLimit:
         self._strangers.pop(connection, None)
         self._known[connection] = None
         return True
+
+    def drop_idle(self) -> None:
+        """Close all that are not being served: there are fewer descriptors than was thought."""
+        for connection in [*self._strangers, *self._known]:
+            if not connection.is_served:
+                self._drop(connection)
 
     def _drop(self, connection: BoundedProtocol) -> None:
         # Not at its end, which comes a turn later: until then it would be counted.
@@ -268,7 +274,7 @@ class HttpServer(uvicorn.Server):
     async def serve(self, sockets: list[socket.socket] | None = None) -> None:
         loop = asyncio.get_running_loop()
         handler = loop.get_exception_handler()
-        loop.set_exception_handler(AcceptErrors(handler))
+        loop.set_exception_handler(AcceptErrors(handler, self.connection_limit))
         loggers, repeats = (logger, logging.getLogger("uvicorn.error")), RepeatFilter()
         for one in loggers:
             one.addFilter(repeats)
@@ -302,12 +308,13 @@ class RepeatFilter(logging.Filter):
 
 @dataclass(frozen=True, slots=True)
 class AcceptErrors:
-    """An exception handler of an event loop that reports errors of accept() in one line, and others as they are.
+    """An exception handler of an event loop that makes room when accept() fails, and says so in one line.
 
-    While there are no descriptors, asyncio reports one with a traceback for each attempt.
+    While there are no descriptors, asyncio reports each attempt with a traceback. Other errors are left as they are.
     """
 
     _handler: Callable[[asyncio.AbstractEventLoop, dict[str, Any]], object] | None
+    _limit: ConnectionLimit
 
     def __call__(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         if not context["message"].startswith(("socket.accept()", "Accept failed")):
@@ -316,4 +323,5 @@ class AcceptErrors:
             else:
                 self._handler(loop, context)
         else:
+            self._limit.drop_idle()
             logger.error("Connections cannot be accepted: %s", context.get("exception"))
