@@ -88,6 +88,9 @@ async def test_a_json_route_takes_json_from_a_client_with_the_token() -> None:
         answer = await client.post("/api/notes", json={"a": 1}, headers=AUTHORIZATION)
         assert (answer.status_code, answer.json()) == (200, {"a": 1})
 
+        looks_like_rpc = {"method": "x", "id": None}
+        assert (await client.post("/api/notes", json=looks_like_rpc, headers=AUTHORIZATION)).json() == looks_like_rpc
+
         for refused, status in [
             (await client.post("/api/notes", json={"a": 1}), 401),
             (await client.post("/api/notes", content=b"a=1", headers=AUTHORIZATION), 415),

@@ -125,13 +125,14 @@ class JsonCheck:
     def __init__(self) -> None:
         self._large = anyio.CapacityLimiter(MAX_PARSED_AT_ONCE)
 
-    async def __call__(self, body: bytes) -> Refusal | None:
+    async def __call__(self, body: bytes, *, is_rpc: bool = False) -> Refusal | None:
+        """Return why a body is refused; one of JSON-RPC also for an id that no answer can carry."""
         if len(body) > INLINE_PARSE_MAX_BYTES:
-            return await anyio.to_thread.run_sync(_check_json, body, limiter=self._large)
-        return _check_json(body)
+            return await anyio.to_thread.run_sync(_check_json, body, is_rpc, limiter=self._large)
+        return _check_json(body, is_rpc)
 
 
-def _check_json(body: bytes) -> Refusal | None:
+def _check_json(body: bytes, is_rpc: bool) -> Refusal | None:
     if body.count(b"[") + body.count(b"{") > MAX_BODY_DEPTH or body.count(b",") > MAX_BODY_VALUES:
         outside_strings = _STRING.sub(b"", body)
         if outside_strings.count(b",") > MAX_BODY_VALUES:
@@ -142,7 +143,7 @@ def _check_json(body: bytes) -> Refusal | None:
         message = json.loads(body, object_pairs_hook=_unique_keys, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
         return Refusal(400, f"The body is not acceptable JSON: {str(error)[:100]}.")
-    return Refusal(400, BAD_ID) if has_bad_id(message) else None
+    return Refusal(400, BAD_ID) if is_rpc and has_bad_id(message) else None
 
 
 def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -236,8 +236,10 @@ class Gate:
         if isinstance(content, Refusal):
             return content
         is_json = _has_body(scope["method"]) and _content_type(headers) == "application/json"
-        if is_json and (refusal := await self._check_json(content)) is not None:
-            return refusal
+        if is_json:
+            refusal = await self._check_json(content, is_rpc=policy.kind == "mcp")
+            if refusal is not None:
+                return refusal
         return await _Exchange(self._app, policy, body).run(scope, replay(content, receive), send)
 
 
