@@ -136,7 +136,8 @@ def head(served: Served, length: int, **changes: str | None) -> bytes:
 def quiet_log(served: Served, size_before: int) -> None:
     log = served.log.read_text()[size_before:]
     assert "Traceback" not in log
-    assert len(log) < 1_000_000
+    # The calls of the other client are as many as there was time for.
+    assert len([line for line in log.splitlines() if "list_playbooks ok" not in line]) < 1000
 
 
 @pytest.mark.parametrize("first_bytes", [b"", b"POST /mcp HTTP/1.1\r\nHost: x\r\n"], ids=["silent", "half a head"])
