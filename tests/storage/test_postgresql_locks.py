@@ -1,0 +1,44 @@
+"""A foreign session that keeps a table of the server locked."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from pathlib import Path
+
+import asyncpg
+import pytest
+
+from madang.core.errors import Unavailable
+from madang.storage.database import Transaction
+from tests.postgresql import database_in, url_in
+from tests.storage.backends import NUMBERS, insert, numbers
+
+WITHIN_S = 5.0
+
+
+async def test_more_writers_than_connections_are_refused_in_time_and_go_on_afterwards(tmp_path: Path) -> None:
+    database = database_in(tmp_path, pool_size=2)
+    await database.prepare(NUMBERS)
+    foreign = await asyncpg.connect(url_in(tmp_path))
+    await foreign.execute("BEGIN; LOCK TABLE number IN EXCLUSIVE MODE")
+
+    started = time.monotonic()
+    outcomes = await asyncio.gather(*(insert(database, value) for value in range(20)), return_exceptions=True)
+    assert {type(outcome) for outcome in outcomes} == {Unavailable}
+    assert time.monotonic() - started <= WITHIN_S
+
+    async def optional(tx: Transaction) -> None:
+        await tx.run("INSERT INTO number (value) VALUES (99)")
+
+    started = time.monotonic()
+    with pytest.raises(Unavailable):
+        await database.write(optional, is_optional=True)
+    assert time.monotonic() - started <= 2
+    assert await numbers(database) == []
+
+    await foreign.execute("ROLLBACK")
+    await foreign.close()
+    await insert(database, 1)
+    assert await numbers(database) == [1]
+    await database.close()
