@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import mkdtemp
+from tempfile import TemporaryDirectory
 from urllib.parse import unquote, urlsplit
 
 from madang.core.calls import Call
@@ -94,11 +94,12 @@ class Folders:
             with self.of(call) as session:
                 yield session
             return
-        fd = _open_empty()
-        try:
-            yield SessionFolders(self._path(call), Folder(fd), Folder(fd))
-        finally:
-            os.close(fd)
+        with TemporaryDirectory(prefix="madang-") as empty:
+            fd = os.open(empty, directory_flags() | os.O_NOFOLLOW | os.O_CLOEXEC)
+            try:
+                yield SessionFolders(self._path(call), Folder(fd), Folder(fd))
+            finally:
+                os.close(fd)
 
     @contextmanager
     def source(self, call: Call, source: str) -> Iterator[tuple[Folder, str]]:
@@ -187,15 +188,6 @@ def _open_created(path: Path) -> int:
         for folder in (path.parent.parent, path.parent, path):
             folder.mkdir(mode=0o700, exist_ok=True)
         return os.open(path, flags)
-
-
-def _open_empty() -> int:
-    """Open a folder that is empty and stays so: it is gone already, and nothing can be made in it."""
-    path = mkdtemp(prefix="madang-")
-    try:
-        return os.open(path, directory_flags() | os.O_NOFOLLOW | os.O_CLOEXEC)
-    finally:
-        os.rmdir(path)
 
 
 def _open_real(path: Path) -> int:
