@@ -1,6 +1,6 @@
 """Runs blocking work of calls in threads: bounded for each session and user, fair between them.
 
-Work goes into one of three lanes, each with threads of its own, so that a quick read never waits behind a search. Every
+Work goes into one of four lanes, each with threads of its own, so that a quick read never waits behind a search. Every
 lane has a queue that refuses when it is full. Threads cannot be killed: work that may take long looks at its
 `StopSignal`, and what cannot look at one runs in a child process.
 """
@@ -71,8 +71,11 @@ class LaneLimits:
 
 READS = LaneLimits(threads=8, per_session=4, per_user=7)
 WRITES = LaneLimits(threads=6, per_session=2, per_user=5)
-SLOW = LaneLimits(threads=4, per_session=2, per_user=3)
-"""Few: each may be Python that keeps a processor busy, and makes every other thread wait for its turn."""
+SLOW = LaneLimits(threads=3, per_session=1, per_user=2)
+"""Few: each is Python that keeps a processor busy and makes every other thread wait for its turn. More at a time would
+finish no sooner, because one of them runs at any moment."""
+NATIVE = LaneLimits(threads=4, per_session=2, per_user=3)
+"""For work outside of the interpreter, which takes turns with nothing here: children and compression."""
 
 
 class Job(Generic[ResultT]):
@@ -256,13 +259,22 @@ class Lane:
 
 
 class Executor:
-    """The lanes of one process: quick reads, changes of files, and slow work such as searching, packing and drawing."""
+    """The lanes of one process: quick reads, changes of files, slow Python work such as searching names and drawing,
+    and native work such as searching texts, packing, and parsing in children."""
 
-    def __init__(self, *, reads: LaneLimits = READS, writes: LaneLimits = WRITES, slow: LaneLimits = SLOW) -> None:
+    def __init__(
+        self,
+        *,
+        reads: LaneLimits = READS,
+        writes: LaneLimits = WRITES,
+        slow: LaneLimits = SLOW,
+        native: LaneLimits = NATIVE,
+    ) -> None:
         self._stop_signals: weakref.WeakSet[StopSignal] = weakref.WeakSet()
         self.reads = Lane("reads", reads, self._stop_signals)
         self.writes = Lane("writes", writes, self._stop_signals)
         self.slow = Lane("slow", slow, self._stop_signals)
+        self.native = Lane("native", native, self._stop_signals)
 
     def stop(self) -> None:
         """Tell all running work that its result is not wanted any more."""
@@ -272,7 +284,7 @@ class Executor:
     def close(self) -> None:
         """Cancel what waits, tell what runs to stop, and wait for nothing."""
         self.stop()
-        for lane in (self.reads, self.writes, self.slow):
+        for lane in (self.reads, self.writes, self.slow, self.native):
             lane.close()
 
 

@@ -6,10 +6,12 @@ itself. Here a small shell waits at a pipe, through which nothing comes while th
 
 from __future__ import annotations
 
+import os
 import subprocess
 from contextlib import suppress
 
 SHELL = "/bin/sh"
+NICENESS = 10
 
 # A pipe that closes without a word means that this process was killed.
 _WATCH = 'read -r _ || kill -9 "$0"'
@@ -21,7 +23,9 @@ class TetheredProcess(subprocess.Popen[bytes]):
     _watch: subprocess.Popen[bytes] | None = None
 
     def tether(self) -> None:
-        """Start the watch. It is not in the constructor: a program may be started by a thread that is confined.
+        """Start the watch, and let the server go first where both want a processor.
+
+        This is not in the constructor: a program may be started by a thread that is confined.
 
         Raises:
             OSError: no process can be started; the program is killed then.
@@ -40,6 +44,8 @@ class TetheredProcess(subprocess.Popen[bytes]):
             self.kill()
             self.wait()
             raise
+        with suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, self.pid, NICENESS)
 
     def poll(self) -> int | None:
         code = super().poll()

@@ -82,6 +82,11 @@ def write_importable(
     return document, count
 
 
+def needs_child(document: str) -> bool:
+    """Tell whether a document is parsed in a child process."""
+    return len(document) > INLINE_YAML_MAX_CHARS and not _is_json(document)
+
+
 def read_document(document: str, stop: StopSignal | None = None) -> list[PlaybookContent]:
     """Return the playbooks of a document.
 
@@ -103,7 +108,7 @@ def read_document(document: str, stop: StopSignal | None = None) -> list[Playboo
 
 
 def _parse(document: str, stop: StopSignal | None) -> Any:
-    if document.lstrip("\ufeff \t\r\n").startswith("{"):
+    if _is_json(document):
         try:
             return json.loads(document.lstrip("\ufeff"))
         except (ValueError, RecursionError) as error:
@@ -111,11 +116,15 @@ def _parse(document: str, stop: StopSignal | None) -> Any:
     from madang.storage.files.plain_yaml import YamlRefused, parse_plain_yaml
 
     try:
-        if len(document) > INLINE_YAML_MAX_CHARS:
+        if needs_child(document):
             return _parse_in_child(document, stop)
         return parse_plain_yaml(document, stop.check if stop else lambda: None)
     except YamlRefused as refused:
         raise _refusal(refused.reason, refused.detail) from None
+
+
+def _is_json(document: str) -> bool:
+    return document.lstrip("\ufeff \t\r\n").startswith("{")
 
 
 def _parse_in_child(document: str, stop: StopSignal | None) -> Any:

@@ -172,7 +172,8 @@ class PlaybookTools:
         self, call: Call, document: Annotated[str, Field(min_length=1, max_length=engine.MAX_IMPORT_CHARS)]
     ) -> ToolResult[playbooks.PlaybooksImported]:
         """Add the playbooks of a YAML or JSON document made by export_playbooks, all or none."""
-        contents = await self._executor.slow.run_stoppable(call, lambda stop: engine.read_document(document, stop))
+        lane = self._executor.native if engine.needs_child(document) else self._executor.slow
+        contents = await lane.run_stoppable(call, lambda stop: engine.read_document(document, stop))
         return playbooks.playbooks_imported(await self._store.add(call, contents))
 
     async def _screen(self, call: Call, listed: Page[PlaybookSummary]) -> Page[PlaybookSummary]:

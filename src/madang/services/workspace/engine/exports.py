@@ -138,7 +138,7 @@ class Exports:
             with self._folders.reading(call) as session, session.exports.open_file(export.stored_name) as file:
                 return b"".join(_chunks(file))
 
-        return await self._executor.slow.run(call, read)
+        return await self._executor.native.run(call, read)
 
     async def find(self, call: Call, id: str) -> StoredExport:
         """Return one export of a session.
@@ -165,7 +165,7 @@ class Exports:
 
         What it writes into `manifest` meanwhile is reported as progress.
         """
-        lane = self._executor.slow
+        lane = self._executor.native
         stop = lane.stop_signal()
         job = lane.submit(call, make, stop)
         try:

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from madang.core.calls import Call
 from madang.core.errors import ToolError
-from madang.core.executor import Executor
+from madang.core.executor import Executor, Lane
 from madang.core.results import ToolResult
 from madang.core.tools import DEFAULT_TIME_LIMIT_S, tool
 from madang.services.workspace.domain.files import (
@@ -95,9 +95,10 @@ class FileTools:
         edits: Annotated[list[Edit], Field(min_length=1, max_length=MAX_EDITS)],
     ) -> ToolResult[views.FileEdited]:
         """Replace pieces of a text: each oldText exactly as it is there, once, or with replaceAll. All or nothing."""
-        stop = self._executor.writes.stop_signal()
+        lane = self._executor.slow
+        stop = lane.stop_signal()
         try:
-            result = await self._change(call, self._engine.edit, path, edits, stop)
+            result = await self._change_in(lane, call, self._engine.edit, path, edits, stop)
         finally:
             stop.set()
         await self._publish(call, result.path)
@@ -136,7 +137,7 @@ class FileTools:
     ) -> ToolResult[searches.GrepResult]:
         """Find lines in the texts of the workspace by a regular expression (Rust syntax: no look-around)."""
         query = GrepQuery(pattern, path, glob, ignore_case, context, limit)
-        matches = await self._executor.slow.run_stoppable(call, lambda stop: self._searcher.grep(call, query, stop))
+        matches = await self._executor.native.run_stoppable(call, lambda stop: self._searcher.grep(call, query, stop))
         return searches.grepped(matches)
 
     @tool(effect="write")
@@ -163,6 +164,16 @@ class FileTools:
     async def _change(
         self, call: Call, change: Callable[Concatenate[Call, Rest], ChangeT], *args: Rest.args, **kwargs: Rest.kwargs
     ) -> ChangeT:
+        return await self._change_in(self._executor.writes, call, change, *args, **kwargs)
+
+    async def _change_in(
+        self,
+        lane: Lane,
+        call: Call,
+        change: Callable[Concatenate[Call, Rest], ChangeT],
+        *args: Rest.args,
+        **kwargs: Rest.kwargs,
+    ) -> ChangeT:
         """Run a change in a thread, one at a time in each session.
 
         The queue is here and not at the folder's lock, which another process may hold: a thread that waits for the
@@ -181,7 +192,7 @@ class FileTools:
             lock.release()
             raise workspace_busy()
         try:
-            job = self._executor.writes.submit(call, change, call, *args, **kwargs)
+            job = lane.submit(call, change, call, *args, **kwargs)
         except ToolError:
             lock.release()
             raise
