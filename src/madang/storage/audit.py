@@ -29,6 +29,7 @@ from madang.storage.database import Database, MigrationSet, Row, Transaction, pr
 FLUSH_S = 0.25
 CLOSE_WAIT_S = 1.0
 """How long the last rows wait for a lock on the database: the process is to end, whatever another one does."""
+CLOSE_RETRY_S = 0.1
 KEPT_ROWS = 100_000
 MAX_QUEUED_ENTRIES = 10_000
 MAX_VALUE_CHARS = 120
@@ -135,7 +136,7 @@ class AuditLog:
         until = asyncio.get_running_loop().time() + CLOSE_WAIT_S
         await self._flush()
         while self._queue and asyncio.get_running_loop().time() < until:
-            await asyncio.sleep(FLUSH_S)
+            await asyncio.sleep(CLOSE_RETRY_S)
             await self._flush()
         if self._queue:
             logger.error("%d audit rows were lost: the database could not be written", len(self._queue))
