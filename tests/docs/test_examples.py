@@ -17,7 +17,7 @@ WITH_EXAMPLES = [page for page in PAGES if any(block.language == "console" for b
 
 _ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}")
 # What differs from one run or machine to the next.
-_VARIES = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+Z|(?<=Python: )\S+|(?<=SQLite: )\S+")
+_VARIES = re.compile(r"\d{4}-\d\d-\d\d(?:T[\d:.]+Z)?|(?<=Python: )\S+|(?<=SQLite: )\S+")
 
 
 @dataclass(slots=True)

@@ -348,7 +348,7 @@ class Provider:
         try:
             async with asyncio.timeout(limit_s):
                 await self._lifecycle.open(service)
-                if self._sessions is not None and (tool.effect != "read" or tool.once_per_operation):
+                if self._sessions is not None and tool.effect != "read":
                     await self._sessions.ensure(call)
                 return await tool.run(call, arguments)
         except TimeoutError:

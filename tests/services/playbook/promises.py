@@ -66,7 +66,7 @@ PROMISES = ServicePromises(
             "write", {"goal": GOAL, "workflow": [STEP], "successCriteria": {"description": "done"}}
         ),
         "list_playbooks": Promise("read", {}),
-        "show_playbooks": Promise("read", {"pageSize": 5}, shows_page=True, pauses=True),
+        "show_playbooks": Promise("write", {"pageSize": 5}, shows_page=True, pauses=True),
         "get_playbook_page": Promise("read", {"page": 1}, audience="person", shows_page=True, pauses=True),
         "get_playbook": Promise("read", by_id, refused=UNKNOWN),
         "select_playbook": Promise("write", by_id, refused=UNKNOWN),

@@ -82,8 +82,7 @@ class PlaybookTools:
         check_page(page, listed, listings.PLAYBOOKS, "list_playbooks")
         return listings.playbooks_listed(call, listed, query, sort_by, sort_order)
 
-    # A read for hosts, which ask the person before each write: the choice that it opens changes nothing they have.
-    @tool(effect="read", page=listings.PLAYBOOKS_PAGE, once_per_operation=True)
+    @tool(effect="write", page=listings.PLAYBOOKS_PAGE, once_per_operation=True)
     async def show_playbooks(
         self, call: Call, page: PageNumber = 1, page_size: PageSize = ALL
     ) -> ToolResult[listings.PlaybookListing]:
