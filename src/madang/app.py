@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from madang.core.background import Background
 from madang.core.calls import Actor, Call, Door, PageMode
@@ -15,7 +18,6 @@ from madang.core.phrases import say
 from madang.core.service import ServiceMetadata
 from madang.provider.grants import AssistantGrants
 from madang.provider.provider import Provider
-from madang.provider.sessions import SessionOperations
 from madang.services import builtin_services, prebuilt_schemas
 from madang.settings import Settings, prepare_data_dir
 from madang.storage.assistants import AssistantStore
@@ -24,9 +26,13 @@ from madang.storage.database import Database
 from madang.storage.downloads import Downloads
 from madang.storage.folders import Folders
 from madang.storage.postgresql.address import parse_database_url
-from madang.storage.retention import Retention
 from madang.storage.sessions import SessionStore
 from madang.storage.sqlite import SqliteDatabase
+
+if TYPE_CHECKING:
+    from madang.provider.sessions import SessionOperations
+
+RETENTION_DELAY_S = 1.0
 
 ACTORS: Mapping[Door, Actor] = {
     "python": "program",
@@ -38,7 +44,7 @@ ACTORS: Mapping[Door, Actor] = {
 """Who acts, by the door that a call comes in through. On the command line the terminal decides."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Madang:
     """An open Madang: the provider, and what it was built with."""
 
@@ -46,13 +52,19 @@ class Madang:
     database: Database
     provider: Provider
     sessions: SessionStore
-    session_operations: SessionOperations
-    """For a person or a program that deletes, copies, exports or imports whole sessions."""
+    audit: AuditLog
     assistants: AssistantStore
     background: Background
     """Owns what runs beside the calls, and ends it before anything is closed."""
     downloads: Downloads | None = None
     """Where files can be fetched over HTTP, if that is served."""
+
+    @cached_property
+    def session_operations(self) -> SessionOperations:
+        """For a person or a program that deletes, copies, exports or imports whole sessions."""
+        from madang.provider.sessions import SessionOperations  # on use: a server that starts needs none of it
+
+        return SessionOperations(self.provider, self.database, self.sessions, self.audit)
 
     def call(self, door: Door, pages: PageMode = "off") -> Call:
         """Return a call with the assistant, session, user and locale of the settings; the door says who acts."""
@@ -89,7 +101,6 @@ async def open_madang(settings: Settings, base_url: str = "") -> AsyncIterator[M
         sessions=sessions,
         schemas=prebuilt_schemas(),
     )
-    operations = SessionOperations(provider, database, sessions, audit)
     background = Background()
     folders = Folders(settings.data_dir / "workspaces", settings.allow_folders)
     downloads = Downloads(folders, base_url) if base_url else None
@@ -99,16 +110,22 @@ async def open_madang(settings: Settings, base_url: str = "") -> AsyncIterator[M
     for service in services:
         if not settings.services or not set(settings.services).isdisjoint(service.metadata.names):
             provider.register(service)
-    retention = Retention(database, audit, events_days=settings.events_days, audit_days=settings.audit_days)
-    background.start(retention.run(), "retention")
+    background.start(_apply_retention(database, audit, settings), "retention")
     try:
-        yield Madang(settings, database, provider, sessions, operations, assistants, background, downloads)
+        yield Madang(settings, database, provider, sessions, audit, assistants, background, downloads)
     finally:
         executor.stop()
         await background.close()
         await provider.close()
         executor.close()
         await database.close()
+
+
+async def _apply_retention(database: Database, audit: AuditLog, settings: Settings) -> None:
+    await asyncio.sleep(RETENTION_DELAY_S)
+    from madang.storage.retention import Retention  # later: a process that starts has its first call to answer
+
+    await Retention(database, audit, events_days=settings.events_days, audit_days=settings.audit_days).run()
 
 
 def _command_actor() -> Actor:

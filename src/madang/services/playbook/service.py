@@ -6,7 +6,8 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from madang.core.archives import ArchiveReader, ArchiveWriter
 from madang.core.calls import Call
@@ -22,17 +23,13 @@ from madang.core.tools import tools_of
 from madang.services.playbook.context import PlaybookState, playbook_context
 from madang.services.playbook.domain import chosen_id
 from madang.services.playbook.resources import PlaybookResources
-from madang.services.playbook.store import (
-    PlaybookSessions,
-    PlaybookStore,
-    SavedPlaybook,
-    SavedSelection,
-    SavedSelections,
-)
+from madang.services.playbook.store import PlaybookStore
 from madang.services.playbook.tools import PlaybookTools
 from madang.services.playbook.views.playbooks import choice_outcome
 from madang.storage.database import Database
-from madang.storage.saved_pauses import SavedPause
+
+if TYPE_CHECKING:
+    from madang.services.playbook.store.sessions import PlaybookSessions
 
 PLAYBOOKS = "playbooks.jsonl"
 SELECTIONS = "selections.jsonl"
@@ -58,7 +55,7 @@ class PlaybookService(Service):
 
     def __init__(self, database: Database, executor: Executor | None = None) -> None:
         self._store = PlaybookStore(database)
-        self._sessions = PlaybookSessions(database)
+        self._database = database
         self._resources = PlaybookResources(self._store)
         self.tools = tools_of(PlaybookTools(self._store, executor))
 
@@ -88,6 +85,12 @@ class PlaybookService(Service):
     def resource_changes(self, call: Call) -> AsyncIterator[frozenset[str]]:
         return self._resources.changes(call)
 
+    @cached_property
+    def _sessions(self) -> PlaybookSessions:
+        from madang.services.playbook.store.sessions import PlaybookSessions  # on use: a start needs none of it
+
+        return PlaybookSessions(self._database)
+
     async def forget_session(self, call: Call) -> None:
         await self._sessions.forget(call)
 
@@ -105,6 +108,9 @@ class PlaybookService(Service):
         await asyncio.to_thread(write)
 
     async def import_session(self, call: Call, archive: ArchiveReader) -> None:
+        from madang.services.playbook.store.sessions import SavedPlaybook, SavedSelection, SavedSelections
+        from madang.storage.saved_pauses import SavedPause
+
         def read() -> SavedSelections:
             return SavedSelections(
                 list(archive.read_all(PLAYBOOKS, SavedPlaybook)),

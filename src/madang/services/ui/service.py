@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from madang.core.archives import ArchiveReader, ArchiveWriter
 from madang.core.calls import Call
@@ -17,11 +18,14 @@ from madang.core.service import Service, ServiceContext, ServiceMetadata
 from madang.core.tools import tools_of
 from madang.services.ui.context import UiState, ui_context
 from madang.services.ui.domain import Wait
-from madang.services.ui.store import SavedItem, UiSessions, UiStore
+from madang.services.ui.store import UiStore
 from madang.services.ui.tools import UiTools
 from madang.services.ui.views.questions import question_outcome
 from madang.services.ui.views.waits import wait_outcome
 from madang.storage.database import Database
+
+if TYPE_CHECKING:
+    from madang.services.ui.store.sessions import UiSessions
 
 ITEMS = "prompts.jsonl"
 
@@ -43,7 +47,7 @@ class UiService(Service):
 
     def __init__(self, database: Database) -> None:
         self._store = UiStore(database)
-        self._sessions = UiSessions(database)
+        self._database = database
         self.tools = tools_of(UiTools(self._store))
 
     async def load(self) -> None:
@@ -59,6 +63,12 @@ class UiService(Service):
     def changes(self, call: Call) -> AsyncIterator[object]:
         return self._store.changes(call)
 
+    @cached_property
+    def _sessions(self) -> UiSessions:
+        from madang.services.ui.store.sessions import UiSessions  # on use: a server that starts needs none of it
+
+        return UiSessions(self._database)
+
     async def forget_session(self, call: Call) -> None:
         await self._sessions.forget(call)
 
@@ -69,5 +79,7 @@ class UiService(Service):
         await asyncio.to_thread(archive.add_all, ITEMS, await self._sessions.read(call))
 
     async def import_session(self, call: Call, archive: ArchiveReader) -> None:
+        from madang.services.ui.store.sessions import SavedItem
+
         items = await asyncio.to_thread(lambda: list(archive.read_all(ITEMS, SavedItem)))
         await self._sessions.restore(call, items)
