@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from madang.core.calls import Call
-from madang.core.errors import Conflict
 from madang.core.ids import UserId
-from madang.core.phrases import say
 from madang.storage.database import Database, Transaction
+from madang.storage.runs.live import check_no_live_run
 from madang.storage.saved_pauses import delete_pauses
 from madang.storage.sessions import delete_session, ensure_session, session_topic
 from madang.storage.subscriptions import topic
@@ -18,17 +17,7 @@ async def begin_removal(tx: Transaction, call: Call) -> None:
     Raises:
         Conflict: a run of it is not over.
     """
-    session_no = await ensure_session(tx, call)
-    run = await tx.one(
-        "SELECT id FROM run WHERE user_id = ?1 AND session_no = ?2 AND state IN ('running', 'waiting')",
-        call.user_id,
-        session_no,
-    )
-    if run is not None:
-        raise Conflict(
-            say("The run {id} of this session is not over. Nothing was deleted.", id=run[0]),
-            hint=say("Wait until it ends, or cancel it."),
-        )
+    await check_no_live_run(tx, call.user_id, await ensure_session(tx, call))
     await tx.run("UPDATE session SET state = 'deleting' WHERE user_id = ?1 AND id = ?2", call.user_id, call.session)
     await tx.notify(session_topic(call))
 

@@ -1,4 +1,4 @@
-"""What pauses ask and tell of the runs that opened them, in their own units. It knows no more of a run than its id."""
+"""What pauses and sessions ask of runs, and tell them, in their own units. It knows no more of a run than its id."""
 
 from __future__ import annotations
 
@@ -27,6 +27,24 @@ async def check_run(tx: Transaction, call: Call) -> None:
     ):
         raise Conflict(
             say("The run {id} is over.", id=call.run_id), hint=say("Stop: nothing that it asks is answered.")
+        )
+
+
+async def check_no_live_run(tx: Transaction, user_id: UserId, session_no: int) -> None:
+    """Refuse what a session cannot have done to it while a run of it is not over.
+
+    Raises:
+        Conflict: there is such a run.
+    """
+    run = await tx.one(
+        "SELECT id FROM run WHERE user_id = ?1 AND session_no = ?2 AND state IN ('running', 'waiting')",
+        user_id,
+        session_no,
+    )
+    if run is not None:
+        raise Conflict(
+            say("The run {id} of this session is not over.", id=run[0]),
+            hint=say("Wait until it ends, or cancel it."),
         )
 
 

@@ -12,14 +12,13 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
 
 from madang.core.calls import Call
-from madang.core.errors import Conflict
 from madang.core.ids import UserId, new_id
-from madang.core.phrases import say
 from madang.storage.clock import timestamp
 from madang.storage.database import Database, Transaction
 from madang.storage.events import EventLog, NewEvent
 from madang.storage.liveness import Liveness
 from madang.storage.pauses import PauseStore, await_pauses, clear_awaited, write_expired
+from madang.storage.runs.live import check_no_live_run
 from madang.storage.runs.records import LIVE_STATES, SELECT_RUN, Candidate, Run, RunState, parse_run
 from madang.storage.runs.rows import (
     clear,
@@ -79,16 +78,7 @@ class RunStore:
 
         async def work(tx: Transaction) -> Run:
             session_no = await ensure_ready_session(tx, call)
-            live = await tx.one(
-                "SELECT id FROM run WHERE user_id = ?1 AND session_no = ?2 AND state IN ('running', 'waiting')",
-                call.user_id,
-                session_no,
-            )
-            if live is not None:
-                raise Conflict(
-                    say("The run {id} of this session is not over.", id=live[0]),
-                    hint=say("Wait until it ends, or cancel it."),
-                )
+            await check_no_live_run(tx, call.user_id, session_no)
             row = await tx.one(
                 "INSERT INTO run (user_id, id, session_no, assistant_id, model, state, epoch, owner, deadline_at) "
                 "VALUES (?1, ?2, ?3, ?4, ?5, 'running', 1, ?6, ?7) RETURNING no",
