@@ -78,7 +78,7 @@ async def _searched(ours: Product, store: str, words: Path, prose: Prose, count:
         at = time.perf_counter()
         await ours.search(query, store)
         mine.append(time.perf_counter() - at)
-        terms = tokenizer.terms(query)
+        terms = tokenizer.query(query).words
         at = time.perf_counter()
         _search(index, searcher, terms)
         theirs.append(time.perf_counter() - at)
@@ -113,7 +113,7 @@ async def _added(ours: Product, large: str, empty: str, prose: Prose, folder: st
             at = time.perf_counter()
             await ours.add(f"{number}.txt", text, store)
             spent[name].append(time.perf_counter() - at)
-        bodies = [" ".join(tokenizer.tokens(chunk.text)) for chunk in chunks.split(text)]
+        bodies = [" ".join(tokenizer.tokens(chunk.text).words) for chunk in chunks.split(text)]
         at = time.perf_counter()
         for place, body in enumerate(bodies):
             document = tantivy.Document()

@@ -24,6 +24,7 @@ from madang.services.content.store import ContentStore, IndexQueue, ServerRankin
 from madang.settings import Settings
 from madang.storage.database import Database, Row, Transaction
 from madang.storage.events import EventLog, NewEvent
+from madang.storage.search.queries import Query, Term
 from tests.postgresql import url_in
 from tests.storage.backends import BACK_ENDS
 from tests.storage.catalogue import Key, all_migration_sets, keys, prepare_all, tables
@@ -241,8 +242,8 @@ async def test_numbers_of_another_find_nothing(house: Madang) -> None:
     assert await lines(contents, eve, content) == []
     if database.ranks_text:
         ranking = ServerRanking(database)
-        assert (await ranking.rank(store.key, ["oolong"], 10)).chunks != []
-        assert (await ranking.rank(mine, ["oolong"], 10)).chunks == []
+        assert (await ranking.rank(store.key, Query((Term("oolong"),)), 10)).chunks != []
+        assert (await ranking.rank(mine, Query((Term("oolong"),)), 10)).chunks == []
     else:
         await IndexQueue(database).queue_all(store.key)
         assert await IndexQueue(database).pending_changes(store.key) != []

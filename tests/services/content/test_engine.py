@@ -77,7 +77,7 @@ def test_an_excerpt_is_the_lines_that_were_asked_for_or_the_first_of_them(text: 
 
 def test_a_snippet_shows_the_words_that_were_asked_for_whole() -> None:
     text = "Nothing here. " * 50 + "Then the happiest zebras were running home. " + "Nothing there. " * 50
-    terms = Tokenizer().terms("happy zebra runs")
+    terms = Tokenizer().query("happy zebra runs").words
 
     part = snippet(text, highlight_terms(terms, "happy zebra runs"))
 
@@ -98,7 +98,7 @@ def test_a_snippet_in_korean_is_around_the_morphemes() -> None:
     text = "관계없는 문장이 이어진다. " * 40 + "서울에서 올림픽이 열렸다. " + "관계없는 문장이 이어진다. " * 40
     query = "서울 올림픽은 언제 열렸나"
 
-    assert "서울에서 올림픽이 열렸다." in snippet(text, highlight_terms(Tokenizer().terms(query), query))
+    assert "서울에서 올림픽이 열렸다." in snippet(text, highlight_terms(Tokenizer().query(query).words, query))
 
 
 @given(st.text(max_size=2_000), st.lists(st.text(min_size=1, max_size=5), max_size=5))

@@ -180,25 +180,26 @@ def test_an_inline_search_ranks_the_same_and_leaves_the_rest_to_a_thread(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def indexes() -> StoreIndex:
-        return StoreIndex(tmp_path, Tokenizer())
+        return StoreIndex(tmp_path, Tokenizer().name)
 
+    tokenizer, zebra = Tokenizer(), Tokenizer().query("zebra")
     first, second = indexes(), indexes()
-    assert first.search_inline(["zebra"], 5) is None  # opening takes a while
+    assert first.search_inline(zebra, 5) is None  # opening takes a while
     first.create()
     first.write_version()
-    first.add(1, [(1, "a zebra"), (2, "no giraffa")], replaces=True)
+    first.add(1, [(1, tokenizer.tokens("a zebra")), (2, tokenizer.tokens("no giraffa"))], replaces=True)
     first.commit()
-    ranked = first.search_inline(["zebra"], 5)
+    ranked = first.search_inline(zebra, 5)
     assert ranked
-    assert ranked == first.search(["zebra"], 5)
+    assert ranked == first.search(zebra, 5)
 
     second.open()
-    first.add(2, [(3, "another zebra")], replaces=True)
+    first.add(2, [(3, tokenizer.tokens("another zebra"))], replaces=True)
     first.commit()
-    assert second.search_inline(["zebra"], 5) is None  # so does reading what another has committed
-    assert len(second.search(["zebra"], 5)) == 2
+    assert second.search_inline(zebra, 5) is None  # so does reading what another has committed
+    assert len(second.search(zebra, 5)) == 2
 
     monkeypatch.setattr(index, "INLINE_SEARCH_MAX_POSTINGS", 1)
-    assert second.search_inline(["zebra"], 5) is None
-    assert second.search_inline(["giraffa"], 5)
+    assert second.search_inline(zebra, 5) is None
+    assert second.search_inline(tokenizer.query("giraffa"), 5)
     first.close_writer()

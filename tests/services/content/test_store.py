@@ -10,10 +10,11 @@ import pytest
 from madang.core.errors import NotFound
 from madang.services.content.domain import Chunk, Limits, NewContent
 from madang.services.content.store import ContentStore
+from madang.storage.search.queries import Tokens
 from tests.asking import CALL
 from tests.services.content.contents import BACK_ENDS
 
-NEW = NewContent("hash", "a.txt", "text/plain", 1, 1, "a", (), [Chunk(1, 1, 1, "a")], [["a"]])
+NEW = NewContent("hash", "a.txt", "text/plain", 1, 1, "a", (), [Chunk(1, 1, 1, "a")], [Tokens(["a"], [])])
 
 
 class RecordingDatabase:

@@ -34,7 +34,7 @@ from madang.storage.search.tokens import Tokenizer, has_words, highlight_terms
     ],
 )
 def test_words_are_folded_stemmed_and_taken_apart(text: str, expected: list[str]) -> None:
-    assert Tokenizer().tokens(text) == expected
+    assert Tokenizer().tokens(text).words == expected
 
 
 @pytest.mark.parametrize(
@@ -49,8 +49,8 @@ def test_words_are_folded_stemmed_and_taken_apart(text: str, expected: list[str]
 def test_korean_is_cut_into_morphemes_and_particles_are_left_out(text: str, expected: list[str]) -> None:
     tokenizer = Tokenizer()
 
-    assert tokenizer.tokens(text) == expected
-    assert tokenizer.tokens(unicodedata.normalize("NFD", text)) == expected
+    assert tokenizer.tokens(text).words == expected
+    assert tokenizer.tokens(unicodedata.normalize("NFD", text)).words == expected
     assert tokenizer.name.startswith("lindera-ko-dic-")
 
 
@@ -58,7 +58,7 @@ def test_without_its_dictionary_korean_becomes_pairs_and_the_name_says_so(monkey
     monkeypatch.setattr(tokens, "KOREAN_PACKAGE", "no-such-package")
     tokenizer = Tokenizer()
 
-    assert tokenizer.tokens("올림픽이 abc") == ["abc", "올림", "림픽", "픽이"]
+    assert tokenizer.tokens("올림픽이 abc").words == ["abc", "올림", "림픽", "픽이"]
     assert tokenizer.name.startswith("bigrams+")
 
 
@@ -67,26 +67,26 @@ def test_a_dictionary_that_cannot_be_loaded_changes_the_name(monkeypatch: pytest
     tokenizer = Tokenizer()
     before = tokenizer.name
 
-    assert tokenizer.tokens("올림픽") == ["올림", "림픽"]
+    assert tokenizer.tokens("올림픽").words == ["올림", "림픽"]
     assert tokenizer.name != before
 
 
 @given(st.text())
 def test_tokens_hold_no_blanks_whatever_the_text(text: str) -> None:
-    for token in Tokenizer().tokens(re.sub("[\uac00-\ud7a3\u1100-\u11ff]", "", text)):
+    for token in Tokenizer().tokens(re.sub("[\uac00-\ud7a3\u1100-\u11ff]", "", text)).words:
         assert token
         assert token.split() == [token]
 
 
 def test_the_terms_of_a_query_are_distinct_and_not_too_many() -> None:
-    assert Tokenizer().terms("b c b") == ["b", "c"]
-    assert len(Tokenizer().terms(" ".join(map(str, range(1_000))))) == tokens.MAX_QUERY_TERMS
+    assert Tokenizer().query("b c b").words == ["b", "c"]
+    assert len(Tokenizer().query(" ".join(map(str, range(1_000)))).words) == tokens.MAX_QUERY_TERMS
 
 
 def test_the_strings_to_highlight_are_how_the_words_of_the_query_begin() -> None:
     query = "happy zebras in 서울에서"
 
-    assert highlight_terms(Tokenizer().terms(query), query) == ["서울", "happ", "zebra"]
+    assert highlight_terms(Tokenizer().query(query).words, query) == ["서울", "happ", "zebra"]
 
 
 def test_signs_alone_are_no_words() -> None:
@@ -98,8 +98,8 @@ def test_a_line_without_end_is_analyzed_in_pieces_and_takes_little_memory() -> N
     """In a process of its own, whose peak is its own: in one piece, this line takes more than a gigabyte."""
     program = (
         "import resource; from madang.storage.search.tokens import Tokenizer; tokenizer = Tokenizer();"
-        "tokenizer.tokens('학교'); before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss;"
-        "tokens = tokenizer.tokens('아버지가방에들어가신다' * 50_000);"
+        "tokenizer.tokens('학교').words; before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss;"
+        "tokens = tokenizer.tokens('아버지가방에들어가신다' * 50_000).words;"
         "assert {'아버지', '가방'} <= set(tokens);"
         "print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)"
     )
@@ -111,4 +111,4 @@ def test_a_line_without_end_is_analyzed_in_pieces_and_takes_little_memory() -> N
 def test_pieces_of_a_long_line_end_between_words() -> None:
     line = "학교에 갔다 " * 2_000
 
-    assert Tokenizer().tokens(line) == Tokenizer().tokens("학교에 갔다") * 2_000
+    assert Tokenizer().tokens(line).words == Tokenizer().tokens("학교에 갔다").words * 2_000

@@ -17,6 +17,7 @@ from madang.core.errors import InvalidArguments, LimitExceeded, NotFound, OutOfR
 from madang.core.ids import UserId
 from madang.core.phrases import say
 from madang.storage.clock import Timestamp
+from madang.storage.search.queries import Query, Tokens
 
 MAX_RESULTS = 50
 MAX_QUERY_CHARS = 4_000
@@ -158,7 +159,7 @@ class NewContent(NamedTuple):
     preview: str
     page_lines: Sequence[int]
     chunks: Sequence[Chunk]
-    tokens: Sequence[Sequence[str]] = ()
+    tokens: Sequence[Tokens] = ()
     """The tokens of each chunk, if the ranking needs them in the rows."""
 
 
@@ -296,7 +297,7 @@ class Ranking(Protocol):
         It is not where another process keeps it locked, or after `timeout_s`: then a later call brings it up.
         """
 
-    async def rank(self, store: StoreKey, terms: Sequence[str], limit: int, *, may_wait: bool = True) -> Ranked:
+    async def rank(self, store: StoreKey, query: Query, limit: int, *, may_wait: bool = True) -> Ranked:
         """Return the best chunks, best first.
 
         Raises:

@@ -26,7 +26,7 @@ from madang.services.content.store import ContentStore, IndexQueue, ServerRankin
 from madang.services.content.tools import ContentTools
 from madang.storage.database import Database
 from madang.storage.folders import Folders
-from madang.storage.search.tokens import Tokenizer
+from madang.storage.search.analysis import Analysis
 
 
 class ContentService(Service):
@@ -56,24 +56,24 @@ class ContentService(Service):
     ) -> None:
         limits = limits or Limits()
         executor = executor or Executor()
-        tokenizer = Tokenizer()
+        self._analysis = analysis = Analysis(executor)
         self._database = database
         self._contents = ContentStore(database, limits)
         self._parser = Parser(executor)
         self._ranking: Ranking = (
             ServerRanking(database)
             if database.ranks_text
-            else IndexRanking(index_dir, IndexQueue(database), tokenizer, executor)
+            else IndexRanking(index_dir, IndexQueue(database), analysis, executor)
         )
         sources = SourceReader(folders, limits.file_bytes, executor)
-        writer = ContentWriter(self._contents, self._ranking, sources, self._parser, tokenizer, executor)
+        writer = ContentWriter(self._contents, self._ranking, sources, self._parser, analysis, executor)
         self._sessions = SessionContents(SessionRows(database, limits), writer, self._ranking)
         self.tools = tools_of(
             ContentTools(
                 self._contents,
                 writer,
                 ContentReader(self._contents),
-                PassageSearch(self._contents, self._ranking, tokenizer, executor),
+                PassageSearch(self._contents, self._ranking, analysis),
             )
         )
 
@@ -82,9 +82,10 @@ class ContentService(Service):
         await self._ranking.open()
 
     async def unload(self) -> None:
-        """Close the indexes and the parser; the database belongs to the composition root."""
+        """Close the indexes, the parser and the analysis; the database belongs to the composition root."""
         await self._ranking.close()
         await self._parser.close()
+        await self._analysis.close()
 
     async def get_service_context(self, call: Call) -> ServiceContext:
         return await content_context(self._contents, call)

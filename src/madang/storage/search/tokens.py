@@ -15,6 +15,8 @@ from collections.abc import Iterator
 from functools import cache, lru_cache
 from typing import Any
 
+from madang.storage.search.queries import Query, Term, Tokens
+
 TOKENIZER_VERSION = 2
 MAX_TOKEN_CHARS = 64
 MAX_QUERY_TERMS = 128
@@ -55,8 +57,16 @@ class Tokenizer:
         korean = f"lindera-ko-dic-{version}" if version else "bigrams"
         return f"{korean}+snowball-english/{TOKENIZER_VERSION}"
 
-    def tokens(self, text: str) -> list[str]:
-        """Return the tokens of `text`, each as often as it occurs, in no particular order."""
+    def tokens(self, text: str) -> Tokens:
+        """Return the tokens of `text`."""
+        return Tokens(self._words(text), [])
+
+    def query(self, text: str) -> Query:
+        """Return the distinct terms of a query, at most `MAX_QUERY_TERMS`; stop words only if there are no others."""
+        words = self._words(_stop_words().sub(" ", text)) or self._words(text)
+        return Query(tuple(map(Term, list(dict.fromkeys(words))[:MAX_QUERY_TERMS])))
+
+    def _words(self, text: str) -> list[str]:
         text = _normalized(text)
         tokens: list[str] = []
         has_hangul = False
@@ -71,11 +81,6 @@ class Tokenizer:
         if has_hangul:
             tokens += self._korean_tokens(text)
         return tokens
-
-    def terms(self, query: str) -> list[str]:
-        """Return the distinct tokens of a query, at most `MAX_QUERY_TERMS`; stop words only if there are no others."""
-        tokens = self.tokens(_stop_words().sub(" ", query)) or self.tokens(query)
-        return list(dict.fromkeys(tokens))[:MAX_QUERY_TERMS]
 
     def _korean_tokens(self, text: str) -> Iterator[str]:
         analyzer = self._analyzer()

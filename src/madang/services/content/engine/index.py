@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from madang.services.content.domain import RankedChunk
 from madang.storage.locks import lock_within, try_lock
-from madang.storage.search.tokens import Tokenizer
+from madang.storage.search.queries import Query, Tokens
 
 if TYPE_CHECKING:
     import tantivy
@@ -58,10 +58,10 @@ class StoreIndex:
     them locked.
     """
 
-    def __init__(self, folder: Path | None, tokenizer: Tokenizer) -> None:
+    def __init__(self, folder: Path | None, analysis_name: str) -> None:
         self._files = folder / "words" if folder else None
         self._version = folder / "version" if folder else None
-        self._tokenizer = tokenizer
+        self._analysis_name = analysis_name
         self._index: tantivy.Index | None = None
         self._writer: tantivy.IndexWriter | None = None
         self._loaded: object = None  # the generation that the reader has
@@ -113,8 +113,8 @@ class StoreIndex:
             with _index_io():
                 self._version.write_text(self._current_version(), encoding="utf-8")
 
-    def add(self, content_no: int, chunks: Sequence[tuple[int, str]], *, replaces: bool) -> None:
-        """Add chunks of a content, each a row number and a text; `replaces` first removes those the index has of it."""
+    def add(self, content_no: int, chunks: Sequence[tuple[int, Tokens]], *, replaces: bool) -> None:
+        """Add chunks of a content, each a row number and its tokens; `replaces` first removes those it has of it."""
         import tantivy
 
         assert self._index is not None
@@ -124,13 +124,12 @@ class StoreIndex:
                 # By a query: for a term, tantivy takes the number as signed, and no document matches.
                 query = tantivy.Query.term_query(self._index.schema, "content", content_no)
                 writer.delete_documents_by_query(query)
-            for chunk_no, text in chunks:
-                tokens = self._tokenizer.tokens(text)
-                if tokens:
+            for chunk_no, tokens in chunks:
+                if tokens.words:
                     document = tantivy.Document()
                     document.add_unsigned("chunk", chunk_no)
                     document.add_unsigned("content", content_no)
-                    document.add_text("body", " ".join(tokens))
+                    document.add_text("body", " ".join(tokens.words))
                     writer.add_document(document)
 
     def commit(self) -> None:
@@ -141,7 +140,7 @@ class StoreIndex:
             self._open_writer().commit()
             self._reload(self._index)
 
-    def search(self, terms: Sequence[str], limit: int, *, is_reloaded: bool = True) -> list[RankedChunk]:
+    def search(self, query: Query, limit: int, *, is_reloaded: bool = True) -> list[RankedChunk]:
         """Return the best chunks with any of the terms, best first.
 
         `is_reloaded` says whether commits of other processes are loaded first: only that can find the index busy.
@@ -156,16 +155,16 @@ class StoreIndex:
                     raise IndexUnusable
                 self._reload(index)
             searcher = index.searcher()
-            return _ranked(index.schema, searcher, _document_frequencies(searcher, terms), limit)
+            return _ranked(index.schema, searcher, _document_frequencies(searcher, query.words), limit)
 
-    def search_inline(self, terms: Sequence[str], limit: int) -> list[RankedChunk] | None:
+    def search_inline(self, query: Query, limit: int) -> list[RankedChunk] | None:
         """Search if that takes less time than switching to a thread and back; else do nothing and return None."""
         index = self._index
         with _index_io():
             if index is None or self._generation() != self._loaded:
                 return None
             searcher = index.searcher()
-            frequencies = _document_frequencies(searcher, terms)
+            frequencies = _document_frequencies(searcher, query.words)
             if sum(frequencies.values()) > INLINE_SEARCH_MAX_POSTINGS:
                 return None
             return _ranked(index.schema, searcher, frequencies, limit)
@@ -241,7 +240,7 @@ class StoreIndex:
         import tantivy
 
         engine = tantivy.__version__  # type: ignore[attr-defined]  # its stubs leave it out
-        return f"{engine}\n{self._tokenizer.name}\n"
+        return f"{engine}\n{self._analysis_name}\n"
 
 
 def _document_frequencies(searcher: tantivy.Searcher, terms: Sequence[str]) -> dict[str, int]:

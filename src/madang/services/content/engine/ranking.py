@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import shutil
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -25,7 +25,8 @@ from madang.services.content.engine.index import IndexBusy, IndexUnusable, Store
 from madang.storage.database import LOCK_WAIT_S
 from madang.storage.locks import FairFileLock
 from madang.storage.memory import release_memory
-from madang.storage.search.tokens import Tokenizer
+from madang.storage.search.analysis import Analysis
+from madang.storage.search.queries import Query
 
 IDLE_RELEASE_S = 2.0
 """How long a writer stays open after its last use: opening one is expensive."""
@@ -64,11 +65,11 @@ class IndexRanking:
     needs_stored_tokens: ClassVar[bool] = False
 
     def __init__(
-        self, folder: Path | None, rows: IndexedRows, tokenizer: Tokenizer, executor: Executor | None = None
+        self, folder: Path | None, rows: IndexedRows, analysis: Analysis, executor: Executor | None = None
     ) -> None:
         self._folder = folder
         self._rows = rows
-        self._tokenizer = tokenizer
+        self._analysis = analysis
         self._executor = executor or Executor()
         self._open_indexes: dict[StoreKey, _OpenIndex] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -94,19 +95,19 @@ class IndexRanking:
             return False
         return True
 
-    async def rank(self, store: StoreKey, terms: Sequence[str], limit: int, *, may_wait: bool = True) -> Ranked:
+    async def rank(self, store: StoreKey, query: Query, limit: int, *, may_wait: bool = True) -> Ranked:
         for _ in range(2):
             opened = self._get(store)
             try:
-                chunks = opened.index.search_inline(terms, limit)
+                chunks = opened.index.search_inline(query, limit)
                 if chunks is None:
-                    chunks = await self._executor.slow.run(_owner(store), opened.index.search, terms, limit)
+                    chunks = await self._executor.slow.run(_owner(store), opened.index.search, query, limit)
                 return Ranked(chunks)
             except IndexBusy:
                 if not opened.index.is_open:
                     raise _index_locked() from None
                 stale = partial(opened.index.search, is_reloaded=False)
-                return Ranked(await self._executor.slow.run(_owner(store), stale, terms, limit), is_current=False)
+                return Ranked(await self._executor.slow.run(_owner(store), stale, query, limit), is_current=False)
             except IndexUnusable as error:
                 if not may_wait:
                     raise _index_locked() from error
@@ -199,8 +200,9 @@ class IndexRanking:
             is_first, after = True, 0
             while True:
                 chunks = await self._rows.indexed_chunks(content_no, after, MAX_CHUNKS_PER_READ)
-                texts = [(no, text) for _, no, text in chunks]
-                await self._in_thread(_owner(store), index.add, content_no, texts, replaces=is_first)
+                tokens = await self._analysis.tokenize(_owner(store), [text for _, _, text in chunks])
+                numbered = [(no, of_chunk) for (_, no, _), of_chunk in zip(chunks, tokens, strict=True)]
+                await self._in_thread(_owner(store), index.add, content_no, numbered, replaces=is_first)
                 if len(chunks) < MAX_CHUNKS_PER_READ:
                     break
                 is_first, after = False, chunks[-1][0]
@@ -277,7 +279,7 @@ class IndexRanking:
         opened = self._open_indexes.pop(store, None)
         if opened is None:
             folder = self._folder / store.id if self._folder else None
-            opened = _OpenIndex(StoreIndex(folder, self._tokenizer), FairFileLock(folder) if folder else None)
+            opened = _OpenIndex(StoreIndex(folder, self._analysis.name), FairFileLock(folder) if folder else None)
             self._evict()
         self._open_indexes[store] = opened  # at the end: the most recently used
         return opened

@@ -7,7 +7,6 @@ from typing import Protocol
 
 from madang.core.calls import Call
 from madang.core.errors import Unavailable
-from madang.core.executor import Executor
 from madang.services.content.domain import (
     Passage,
     RankedChunk,
@@ -19,9 +18,10 @@ from madang.services.content.domain import (
 )
 from madang.services.content.engine.snippets import snippet
 from madang.storage.database import LOCK_WAIT_S
-from madang.storage.search.tokens import Tokenizer, highlight_terms
+from madang.storage.search.analysis import Analysis
+from madang.storage.search.queries import Query
+from madang.storage.search.tokens import highlight_terms
 
-TOKENIZE_INLINE_MAX_CHARS = 200
 RETRY_EXTRA_CHUNKS = 5
 """Ranked in addition after a ranked chunk turned out to be deleted meanwhile."""
 
@@ -36,38 +36,29 @@ class SearchableContents(Protocol):
 class PassageSearch:
     """Finds the passages of a store that match a query."""
 
-    def __init__(
-        self, contents: SearchableContents, ranking: Ranking, tokenizer: Tokenizer, executor: Executor
-    ) -> None:
+    def __init__(self, contents: SearchableContents, ranking: Ranking, analysis: Analysis) -> None:
         self._contents = contents
         self._ranking = ranking
-        self._tokenizer = tokenizer
-        self._executor = executor
+        self._analysis = analysis
 
-    async def search(self, call: Call, store_id: str, query: str, options: SearchOptions) -> SearchMatches:
+    async def search(self, call: Call, store_id: str, text: str, options: SearchOptions) -> SearchMatches:
         """Return the best passages of a store, best first.
 
         Raises:
             NotFound: the session has no such store.
         """
         store, index_lags = await self._contents.find_store_and_lag(call, store_id)
-        terms = await self._terms(call, query)
+        query = await self._analysis.parse_query(call, text)
         # A Korean query of particles alone has no terms: every text has particles, so no index does.
-        if store is None or not terms:
+        if store is None or not query.terms:
             return SearchMatches([])
-        passages, is_current = await self._passages(store, terms, options, index_lags)
-        highlights = highlight_terms(terms, query)
+        passages, is_current = await self._passages(store, query, options, index_lags)
+        highlights = highlight_terms(query.words, text)
         matches = [SearchMatch(passage, snippet(passage.chunk.text, highlights)) for passage in passages]
         return SearchMatches(matches, is_current)
 
-    async def _terms(self, call: Call, query: str) -> list[str]:
-        # The first Hangul loads the dictionary, and a long query takes a while: both would hold up the event loop.
-        if len(query) < TOKENIZE_INLINE_MAX_CHARS and query.isascii():
-            return self._tokenizer.terms(query)
-        return await self._executor.slow.run(call, self._tokenizer.terms, query)
-
     async def _passages(
-        self, store: StoreKey, terms: list[str], options: SearchOptions, index_lags: bool
+        self, store: StoreKey, query: Query, options: SearchOptions, index_lags: bool
     ) -> tuple[list[Passage], bool]:
         """Rank, and once again if contents were added or deleted between ranking and reading the rows.
 
@@ -84,7 +75,7 @@ class PassageSearch:
                 except Unavailable as error:
                     is_current, failure = False, error
             try:
-                ranked = await self._ranking.rank(store, terms, options.top_n + extra, may_wait=is_current)
+                ranked = await self._ranking.rank(store, query, options.top_n + extra, may_wait=is_current)
             except Unavailable as error:
                 raise failure or error from None
             is_current = is_current and ranked.is_current

@@ -7,11 +7,10 @@ import mimetypes
 from typing import Protocol
 
 from madang.core.calls import Call
-from madang.core.executor import Executor, StopSignal
+from madang.core.executor import Executor
 from madang.services.content.domain import (
     UNTITLED_CONTENT,
     AddedContent,
-    Chunk,
     Content,
     ContentMetadata,
     NewContent,
@@ -28,7 +27,7 @@ from madang.services.content.domain import (
 from madang.services.content.engine import chunks
 from madang.services.content.engine.parsing import Parsed, Parser
 from madang.services.content.engine.sources import Source, SourceReader
-from madang.storage.search.tokens import Tokenizer
+from madang.storage.search.analysis import Analysis
 
 HASH_INLINE_MAX_BYTES = 100_000
 """Hashing fewer bytes takes less time than switching to a thread and back."""
@@ -54,14 +53,14 @@ class ContentWriter:
         ranking: Ranking,
         sources: SourceReader,
         parser: Parser,
-        tokenizer: Tokenizer,
+        analysis: Analysis,
         executor: Executor,
     ) -> None:
         self._contents = contents
         self._ranking = ranking
         self._sources = sources
         self._parser = parser
-        self._tokenizer = tokenizer
+        self._analysis = analysis
         self._executor = executor
 
     async def add_text(self, call: Call, text: str, store_id: str, metadata: ContentMetadata) -> AddedContent:
@@ -88,9 +87,7 @@ class ContentWriter:
         """
         filename, mime_type = normalized_name(saved.filename, UNTITLED_CONTENT), normalized_name(saved.mime_type, "")
         parsed = Parsed(text, mime_type or "text/plain", "utf-8", tuple(saved.page_lines))
-        new = await self._executor.slow.run_stoppable(
-            call, lambda stop: self._new_content(parsed, filename, saved.sha256, saved.size, stop)
-        )
+        new = await self._new_content(call, parsed, filename, saved.sha256, saved.size)
         return await self._contents.add(call, store.id, new)
 
     async def delete_content(self, call: Call, store_id: str, id: str) -> tuple[StoreKey, Content]:
@@ -119,10 +116,7 @@ class ContentWriter:
         if added is None:
             filename = normalized_name(metadata.filename or source.filename, UNTITLED_CONTENT)
             parsed = await self._parsed(call, source, filename, normalized_name(metadata.mime_type, source.mime_type))
-            # Cutting and tokenizing a large text takes seconds, which the event loop does not have.
-            new = await self._executor.slow.run_stoppable(
-                call, lambda stop: self._new_content(parsed, filename, sha256, len(source.data), stop)
-            )
+            new = await self._new_content(call, parsed, filename, sha256, len(source.data))
             added = await self._contents.add(call, store_id, new)
         # Also for a duplicate: the process that added it may have been killed before it updated the ranking.
         return added._replace(is_ranked=await self._ranking.update(added.store))
@@ -143,22 +137,24 @@ class ContentWriter:
             return await self._parser.parse(source.data, filename=filename, mime_type=mime_type, owner=call)
         return Parsed(source.text, mime_type or mimetypes.guess_type(filename)[0] or "text/plain", "utf-8")
 
-    def _new_content(self, parsed: Parsed, filename: str, sha256: str, size: int, stop: StopSignal) -> NewContent:
-        check_text(parsed.text)
-        pieces = chunks.split(parsed.text)
-        tokenized = pieces if self._ranking.needs_stored_tokens else ()
-        return NewContent(
-            sha256=sha256,
-            filename=filename,
-            mime_type=parsed.mime_type,
-            size=size,
-            line_count=line_count(parsed.text),
-            preview=preview(parsed.text),
-            page_lines=parsed.page_lines,
-            chunks=pieces,
-            tokens=[self._tokens(filename, piece, stop) for piece in tokenized],
-        )
+    async def _new_content(self, call: Call, parsed: Parsed, filename: str, sha256: str, size: int) -> NewContent:
+        # Cutting a large text takes a while, which the event loop does not have.
+        new = await self._executor.slow.run(call, _cut_content, parsed, filename, sha256, size)
+        if not self._ranking.needs_stored_tokens:
+            return new
+        texts = [searched_text(filename, chunk.number, chunk.text) for chunk in new.chunks]
+        return new._replace(tokens=await self._analysis.tokenize(call, texts))
 
-    def _tokens(self, filename: str, piece: Chunk, stop: StopSignal) -> list[str]:
-        stop.check()
-        return self._tokenizer.tokens(searched_text(filename, piece.number, piece.text))
+
+def _cut_content(parsed: Parsed, filename: str, sha256: str, size: int) -> NewContent:
+    check_text(parsed.text)
+    return NewContent(
+        sha256=sha256,
+        filename=filename,
+        mime_type=parsed.mime_type,
+        size=size,
+        line_count=line_count(parsed.text),
+        preview=preview(parsed.text),
+        page_lines=parsed.page_lines,
+        chunks=chunks.split(parsed.text),
+    )

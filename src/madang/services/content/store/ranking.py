@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import ClassVar
 
 from madang.services.content.domain import Ranked, RankedChunk, StoreKey
 from madang.storage.database import Database, Transaction
+from madang.storage.search.queries import Query, Tokens
 
 # BM25, as beside SQLite (k1 = 1.2, b = 0.75): the server's own ranking does not weigh words by their rarity, on which
 # most of the result depends. The frequency of a word in a chunk is derived from its rank: for a single word and weights
@@ -42,11 +42,11 @@ FROM hit h JOIN weight w ON w.at = h.at CROSS JOIN usual u GROUP BY h.no ORDER B
 """
 
 
-def tsvector_text(tokens: Sequence[str]) -> str:
+def tsvector_text(tokens: Tokens) -> str:
     """Return tokens as the text of a tsvector, with their positions, because the server ranks by their number."""
     # 16,383 is the largest position that PostgreSQL stores, and 255 the most positions of one token.
     positions: dict[str, list[str]] = {}
-    for position, token in enumerate(tokens, start=1):
+    for position, token in enumerate(tokens.words, start=1):
         positions.setdefault(token, []).append(str(min(position, 16_383)))
     return " ".join(f"{_quoted(token)}:{','.join(at[:255])}" for token, at in positions.items())
 
@@ -66,8 +66,8 @@ class ServerRanking:
         """Nothing to do: tokens are committed with their rows."""
         return True
 
-    async def rank(self, store: StoreKey, terms: Sequence[str], limit: int, *, may_wait: bool = True) -> Ranked:
-        words = [_quoted(term) for term in terms]
+    async def rank(self, store: StoreKey, query: Query, limit: int, *, may_wait: bool = True) -> Ranked:
+        words = [_quoted(term) for term in query.words]
 
         async def work(tx: Transaction) -> Ranked:
             rows = await tx.all(_BEST, store.no, words, limit, store.user_id)
