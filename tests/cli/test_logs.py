@@ -233,6 +233,7 @@ STREAMS = {
     "cli/tools.py": {"stdin"},
     "services/content/engine/parsing/child/process.py": {"stdin", "stdout"},  # pipes to the parent, not a terminal
     "storage/child_process.py": {"stdin", "stdout"},  # as above
+    "storage/search/analyzer_child.py": {"stdin", "stdout"},  # as above
 }
 
 

@@ -109,6 +109,11 @@ def packages(folder: Path) -> list[tuple[str, dict[str, Any]]]:
     return [("export_zip", {"files": ["."]})] * 3
 
 
+def korean_texts(_: Path) -> list[tuple[str, dict[str, Any]]]:
+    text = "대한민국의 모든 권력은 국민으로부터 나온다. " * 20_000
+    return [("add_content", {"content": f"{number} {text}"}) for number in range(4)]
+
+
 def plain(_: Path) -> list[tuple[str, dict[str, Any]]]:
     return [("read_file", {"path": "kept.txt"}), ("get_current_state", {})]
 
@@ -121,6 +126,7 @@ WORK: dict[str, tuple[str, Work]] = {
     "searching texts": ("nothing", greps),
     "editing": ("nothing", edits),
     "packing": ("nothing", packages),
+    "analyzing texts": ("nothing", korean_texts),
     "a thread in Python": ("a thread in Python", plain),
     "a thread in C": ("a thread in C", plain),
     "a tool that hangs": ("a tool", plain),
@@ -255,7 +261,7 @@ def test_a_database_that_another_process_holds_does_not_hold_up_the_end(tmp_path
     assert is_whole(tmp_path)
 
 
-@pytest.mark.parametrize("work", ["parsing", "searching texts"])
+@pytest.mark.parametrize("work", ["parsing", "searching texts", "analyzing texts"])
 def test_nothing_outlives_a_killed_server(tmp_path: Path, work: str) -> None:
     _, prepare = WORK[work]
     with started(tmp_path, "nothing") as process:

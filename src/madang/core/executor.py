@@ -172,13 +172,13 @@ class Lane:
         """
         key = WorkOwner(owner.user_id, owner.session_id)
         if len(self._queues.get(key, ())) >= MAX_QUEUED_PER_SESSION:
-            raise _session_busy()
+            raise session_busy()
         if (
             self._queued_by_user[key.user_id] >= MAX_QUEUED_PER_USER
             or self._queued_by_user.total() >= MAX_QUEUED
             or self._is_closed
         ):
-            raise _too_busy()
+            raise too_busy()
         return self._add(key, lambda: work(*args, **kwargs))
 
     def stop_signal(self) -> StopSignal:
@@ -305,14 +305,16 @@ def _decrement(counter: Counter[Any], key: object) -> None:
         del counter[key]
 
 
-def _session_busy() -> LimitExceeded:
+def session_busy() -> LimitExceeded:
+    """Return what to say when too much work of one session waits."""
     return LimitExceeded(
         say("More than {max} calls of this session wait to be worked on.", max=MAX_QUEUED_PER_SESSION),
         hint=say("Nothing was done. Wait for the answers to some of them, then call again."),
     )
 
 
-def _too_busy() -> Unavailable:
+def too_busy() -> Unavailable:
+    """Return what to say when too much work waits."""
     return Unavailable(
         say("Too many calls wait to be worked on."),
         hint=say("Nothing was done. Call again in a few seconds."),

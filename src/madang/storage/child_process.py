@@ -16,7 +16,7 @@ import sys
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 from madang.storage.confinement import confine_process, end_with_parent
 
@@ -67,25 +67,41 @@ def ask_child(
         file.write(question)
         file.flush()
         file.seek(0)
-        process = subprocess.Popen(
-            [sys.executable, "-I", "-c", _START, _PACKAGES, module, *map(str, limits)],
-            stdin=file,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            cwd="/",
-            env={},
-            start_new_session=True,
-        )
-    with suppress(OSError):
-        os.setpriority(os.PRIO_PROCESS, process.pid, NICENESS)
+        process = start_python(_START, _PACKAGES, module, *limits, stdin=file)
     try:
         return _read(process, until, max_answer_bytes, stop)
     finally:
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)  # its number is not reused before it is waited for
+        kill_group(process)
         process.wait()
         if process.stdout is not None:
             process.stdout.close()
+
+
+def start_python(code: str, *arguments: object, stdin: int | IO[bytes] = subprocess.PIPE) -> subprocess.Popen[bytes]:
+    """Start an interpreter that runs `code`, with nothing of this process but the arguments and three streams.
+
+    Raises:
+        OSError: no process can be started.
+    """
+    process = subprocess.Popen(
+        [sys.executable, "-I", "-c", code, *map(str, arguments)],
+        stdin=stdin,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        cwd="/",
+        env={},
+        start_new_session=True,
+    )
+    with suppress(OSError):
+        os.setpriority(os.PRIO_PROCESS, process.pid, NICENESS)
+    return process
+
+
+def kill_group(process: subprocess.Popen[bytes]) -> None:
+    """Kill a process with all that it may have started. Wait for it afterwards: until then its number is not reused."""
+    if process.returncode is None:
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
 
 
 def _read(process: subprocess.Popen[bytes], until: float, max_bytes: int, stop: StopSignal | None) -> bytes:

@@ -88,10 +88,11 @@ def end_with_parent(parent_pid: int) -> None:
         os._exit(1)
 
 
-def confine_process(memory_bytes: int, cpu_s: int) -> None:
+def confine_process(memory_bytes: int, cpu_s: int | None) -> None:
     """Give up, for good, everything but computing and the standard streams.
 
-    What is not imported by now cannot be any more. Call it before hostile input is read.
+    `cpu_s` bounds the processor time of its whole life; without it, the parent has to look at the clock. What is not
+    imported by now cannot be any more. Call it before hostile input is read.
     """
     if sys.platform == "win32":
         raise OSError("Processes cannot be confined on Windows.")
@@ -100,7 +101,8 @@ def confine_process(memory_bytes: int, cpu_s: int) -> None:
     _limit(resource.RLIMIT_CORE, 0)
     _limit(resource.RLIMIT_FSIZE, 0)
     _limit(resource.RLIMIT_NPROC, 0)
-    _limit(resource.RLIMIT_CPU, cpu_s, cpu_s + 1)
+    if cpu_s is not None:
+        _limit(resource.RLIMIT_CPU, cpu_s, cpu_s + 1)
     _limit(resource.RLIMIT_AS, _address_space_bytes() + memory_bytes)
     ruleset = _Ruleset.create()
     if ruleset is not None:

@@ -10,8 +10,6 @@ import logging
 import os
 import signal
 import struct
-import subprocess
-import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -23,6 +21,7 @@ from madang.services.content.engine.parsing.child.document import MAX_DOCUMENT_P
 from madang.services.content.engine.parsing.detection import DocumentKind
 from madang.services.content.engine.parsing.parsed import Parsed
 from madang.services.content.engine.parsing.refusals import reader_stopped, reading_timed_out, refusal_error
+from madang.storage.child_process import kill_group, start_python
 
 MEMORY_MB = 512
 
@@ -48,15 +47,7 @@ class Child:
     def __init__(self, *, cpu_s: int, is_spare: bool = False) -> None:
         self._cpu_s = cpu_s
         limits = (os.getpid(), MEMORY_MB << 20, cpu_s, int(is_spare))
-        self._process = subprocess.Popen(
-            [sys.executable, "-I", "-c", _START, *_FOLDERS, *map(str, limits)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            cwd="/",
-            env={},
-            start_new_session=True,
-        )
+        self._process = start_python(_START, *_FOLDERS, *limits)
 
     @property
     def pid(self) -> int:
@@ -68,10 +59,7 @@ class Child:
 
     def kill(self) -> None:
         """Stop it at once, with all that it may have started. Does not wait."""
-        # Its pid is not reused before it is waited for, so no other process is hit.
-        if self._process.returncode is None:
-            with suppress(ProcessLookupError, PermissionError):
-                os.killpg(self.pid, signal.SIGKILL)
+        kill_group(self._process)
 
     def end(self) -> None:
         """Stop it and wait until it is gone."""
