@@ -54,6 +54,17 @@ def test_korean_is_cut_into_morphemes_and_particles_are_left_out(text: str, expe
     assert tokenizer.name.startswith("lindera-ko-dic-")
 
 
+@pytest.mark.parametrize("noun", ["계약", "예산", "비용", "일본", "시간", "환불", "물", "학생", "방법"])
+def test_a_noun_is_cut_off_before_the_subject_particle(noun: str) -> None:
+    for text in (f"{noun}이 바뀌었다", f"그 {noun}이 있다", f"{noun}이다", f"{noun}입니다"):
+        assert noun in Tokenizer().tokens(text).words
+
+
+@pytest.mark.parametrize("noun", ["어린이", "고양이", "떡볶이", "호랑이", "종이", "나이", "사이"])
+def test_a_noun_that_ends_like_the_subject_particle_stays_whole(noun: str) -> None:
+    assert noun in Tokenizer().tokens(f"{noun}가 있다").words
+
+
 def test_without_its_dictionary_korean_becomes_pairs_and_the_name_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tokens, "KOREAN_PACKAGE", "no-such-package")
     tokenizer = Tokenizer()

@@ -13,17 +13,21 @@ import threading
 import unicodedata
 from collections.abc import Iterator
 from functools import cache, lru_cache
+from pathlib import Path
 from typing import Any
 
 from madang.storage.search.queries import Query, Term, Tokens
 
-TOKENIZER_VERSION = 2
+TOKENIZER_VERSION = 3
 MAX_TOKEN_CHARS = 64
 MAX_QUERY_TERMS = 128
 MAX_ANALYZED_CHARS = 5_000
 """Of one line: the analyzer keeps every way to read a line until its end, 1.6 KB for each character. No chunk of a
 content has such a line, so that this changes no index."""
 KOREAN_PACKAGE = "lindera-python-ko-dic"
+KOREAN_ROWS = Path(__file__).with_name("korean.csv")
+"""Rows that the dictionary of the package lacks, in its own form. It has lost the subject particle 이, without which
+시간이 is cut into 시 and 간이."""
 
 _HANGUL = "\uac00-\ud7a3"
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
@@ -110,10 +114,9 @@ class Tokenizer:
         try:
             import lindera  # type: ignore[import-untyped]  # it ships no types
 
-            builder = lindera.TokenizerBuilder()
-            builder.set_mode("decompose")
-            builder.set_dictionary("embedded://ko-dic")
-            self._korean = builder.build()
+            dictionary = lindera.load_dictionary("embedded://ko-dic")
+            rows = lindera.load_user_dictionary(str(KOREAN_ROWS), _dictionary_format(lindera))
+            self._korean = lindera.Tokenizer(dictionary, "decompose", rows)
         except (ImportError, OSError, ValueError, RuntimeError):
             self._is_loadable = False  # bigrams from now on, and `name` says so
 
@@ -127,6 +130,16 @@ def _package_version(name: str) -> str:
         return version(name)
     except PackageNotFoundError:
         return ""
+
+
+def _dictionary_format(lindera: Any) -> Any:
+    """Return what the columns of `KOREAN_ROWS` are: those of the dictionary, not the three of a simple user's one."""
+    columns = "surface left_context_id right_context_id cost tag semantic final reading kind first last expression"
+    return lindera.Metadata(
+        dictionary_schema=lindera.Schema(columns.split()),
+        user_dictionary_schema=lindera.Schema(["surface", "tag", "reading"]),
+        flexible_csv=True,
+    )
 
 
 @cache
