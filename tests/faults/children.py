@@ -146,7 +146,9 @@ async def hold(folder: str, what: str, *more: str) -> None:
 
     setattr(StoreIndex, "commit", commit_later)  # noqa: B010
     async with asking(folder) as asker:
-        await asker.done("add_content", content=text, **({"storeId": store[0]} if store else {}))
+        where = {"storeId": store[0]} if store else {}
+        await asker.done("add_content", content=text, **where)
+        await asker.done("keyword_similarity_search", query=text, **where)
 
 
 async def wait() -> None:

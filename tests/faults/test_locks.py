@@ -181,7 +181,7 @@ async def stopped(folder: Path, *more: object) -> AsyncIterator[Child]:
 async def found(asker: Asker, query: str) -> tuple[int, bool]:
     """Return how many passages are found, and whether the reply says that it may lag."""
     reply = await asker.done("keyword_similarity_search", query=query)
-    return len(reply.data["results"]), "may not find the last changes" in reply.text
+    return len(reply.data["results"]), "may not find everything yet" in reply.text
 
 
 async def test_an_index_that_a_stopped_process_holds_is_searched_as_it_is(tmp_path: Path) -> None:
@@ -201,12 +201,8 @@ async def test_an_index_that_a_stopped_process_holds_is_searched_as_it_is(tmp_pa
 
             started = time.monotonic()
             added = await asker.done("add_content", content="green tea")
-            assert "may not find the last changes" in added.text
-            assert seconds_since(started) <= WITHIN_S
-
-            started = time.monotonic()
             await asker.done("delete_content", contentId=added.data["contentId"])
-            assert seconds_since(started) <= WITHIN_S
+            assert seconds_since(started) <= AT_ONCE_S  # neither waits for the index
         await asyncio.sleep(2)
         assert await found(asker, "tea") == (2, False)
 
@@ -238,7 +234,7 @@ async def test_a_process_that_was_stopped_while_it_loads_an_index_takes_no_threa
                     *(second.done("keyword_similarity_search", query="tea") for _ in range(40)),
                 )
                 assert {len(reply.data["results"]) for reply in replies} == {1}
-                assert all("may not find the last changes" in reply.text for reply in replies)
+                assert all("may not find everything yet" in reply.text for reply in replies)
                 await second.done("write_file", path="a", content="b")
                 assert seconds_since(started) <= WITHIN_S
             assert await found(second, "tea") == (2, False)

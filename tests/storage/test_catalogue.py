@@ -245,9 +245,14 @@ async def test_numbers_of_another_find_nothing(house: Madang) -> None:
         assert (await ranking.rank(store.key, Query((Term("oolong"),)), 10)).chunks != []
         assert (await ranking.rank(mine, Query((Term("oolong"),)), 10)).chunks == []
     else:
-        await IndexQueue(database).queue_all(store.key)
-        assert await IndexQueue(database).pending_changes(store.key) != []
-        assert await IndexQueue(database).pending_changes(mine) == []
+        queue = IndexQueue(database)
+        await queue.queue_backlog(mine)
+        await queue.queue_backlog(store.key)
+        assert await queue.lacks_changes(store.key)
+        assert not await queue.lacks_changes(mine)
+        assert await queue.backlog(mine, 10) == []
+        assert await queue.indexed_chunks(store.key, [content.no], 0, 10) != []
+        assert await queue.indexed_chunks(mine, [content.no], 0, 10) == []
 
 
 async def lines(contents: ContentStore, call: Call, content: Any) -> list[str]:

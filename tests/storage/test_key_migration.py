@@ -11,7 +11,7 @@ from madang.core.calls import Call
 from madang.core.errors import NotFound
 from madang.core.ids import SessionId, UserId
 from madang.services.content import store as content
-from madang.services.content.domain import Limits
+from madang.services.content.domain import IndexedChunk, Limits
 from madang.services.content.store.tables import MIGRATIONS as CONTENT_MIGRATIONS
 from madang.services.planning import store as planning
 from madang.services.planning.domain import Plan
@@ -120,7 +120,9 @@ async def test_contents_survive_with_their_numbers_and_texts(older: Database) ->
         queue = content.IndexQueue(older)
         [listed] = await store.list_stores(BOB)
         assert [change.content_no for change in await queue.pending_changes(listed.key)] == [4, 5, 6]
-        assert await queue.indexed_chunks(5, 0, 10) == [(1, 10, "bob second\nbob second line 1")]
+        assert await queue.indexed_chunks(listed.key, [5], 0, 10) == [
+            IndexedChunk(5, 1, 10, "bob second\nbob second line 1")
+        ]
 
 
 async def test_numbers_that_were_given_away_are_not_given_again(older: Database) -> None:

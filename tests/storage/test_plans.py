@@ -125,9 +125,13 @@ async def test_contents_are_found_by_more_than_their_user(
     await contents.chunk(CALL, content, 1)
     passages, _ = await contents.passages(store, [RankedChunk(number, 1.0) for number in range(1, 31)])
     assert len(passages) == 2
-    await queue.queue_all(store)
-    await queue.pending_changes(store)
-    await queue.indexed_chunks(content.no, 0, 10)
+    assert await queue.lacks_changes(store)
+    await queue.remove_changes(await queue.pending_changes(store))
+    await queue.queue_backlog(store)
+    assert [change.content_no for change in await queue.backlog(store, 10)] == [content.no]
+    assert await queue.pending_changes(store) == []
+    assert len(await queue.indexed_chunks(store, [content.no, content.no + 1], 0, 10)) == 2
+    assert len(await queue.indexed_chunks(store, [content.no], 1, 10)) == 1
     await contents.delete_content(CALL, "", content.id)
     await contents.delete_store(CALL, store.id)
 

@@ -19,14 +19,15 @@ class Background:
         self._tasks: set[asyncio.Task[None]] = set()
         self._is_closed = False
 
-    def start(self, work: Coroutine[Any, Any, None], name: str) -> None:
-        """Run `work` until it ends or this is closed. After that nothing is started any more."""
+    def start(self, work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None] | None:
+        """Run `work` until it ends or this is closed. After that nothing is started any more, and None is returned."""
         if self._is_closed:
             work.close()
-            return
+            return None
         task = asyncio.create_task(work, name=name)
         self._tasks.add(task)
         task.add_done_callback(self._end)
+        return task
 
     async def close(self) -> None:
         """Cancel what still runs, and wait for its end, though not for ever."""

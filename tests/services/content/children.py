@@ -11,6 +11,7 @@ from pathlib import Path
 import anyio
 
 from madang.services.content.domain import Limits
+from madang.services.content.engine.following import IndexFollower
 from madang.services.content.engine.index import StoreIndex
 from madang.services.content.store import IndexQueue
 from tests.asking import Asker
@@ -32,12 +33,14 @@ async def killed_later(*_: object) -> None:
 
 
 POINTS: dict[str, tuple[type, str, Callable[..., object]]] = {
+    "before the index follows": (IndexFollower, "_step", killed_later),
     "before the index is created": (StoreIndex, "create", killed),
     "before the index is marked as usable": (StoreIndex, "write_version", killed),
+    "before the text is put into the index": (StoreIndex, "replace", killed),
     "before the index commits": (StoreIndex, "commit", killed),
     "before the change leaves the queue": (IndexQueue, "remove_changes", killed_later),
 }
-"""Points between a commit of the rows and the end of the index update, and how a process is killed there."""
+"""Points between the answer to an addition and the end of the index update, and how a process is killed there."""
 
 
 async def load(folder: Path, round: str) -> None:
@@ -66,12 +69,14 @@ async def load(folder: Path, round: str) -> None:
 
 
 async def die(folder: Path, point: str, tool: str, text_or_id: str) -> None:
-    """Add a text or delete one, and be killed at `point`."""
+    """Add a text or delete one, answer, and be killed at `point`."""
     place, method, death = POINTS[point]
     setattr(place, method, death)
     async with open_content(folder) as asker:
         name = "content" if tool == "add_content" else "contentId"
-        await asker.ask(tool, **{name: text_or_id})
+        await asker.done(tool, **{name: text_or_id})
+        say("answered")
+        await anyio.sleep(30)
         say("alive")
 
 

@@ -139,6 +139,7 @@ async def test_the_folder_of_a_deleted_store_goes_and_one_that_was_left_behind_t
     async with open_content(tmp_path) as asker:
         store = (await asker.done("create_store")).data["storeId"]
         await add(asker, "needle", storeId=store)
+        await search(asker, "needle", storeId=store)
         assert (tmp_path / "index" / store).is_dir()
         assert (tmp_path / "index").stat().st_mode & 0o777 == 0o700
         await asker.done("delete_store", storeId=store)
@@ -187,14 +188,14 @@ def test_an_inline_search_ranks_the_same_and_leaves_the_rest_to_a_thread(
     assert first.search_inline(zebra, 5) is None  # opening takes a while
     first.create()
     first.write_version()
-    first.add(1, [(1, tokenizer.tokens("a zebra")), (2, tokenizer.tokens("no giraffa"))], replaces=True)
+    first.replace([1], [(1, 1, tokenizer.tokens("a zebra")), (1, 2, tokenizer.tokens("no giraffa"))])
     first.commit()
     ranked = first.search_inline(zebra, 5)
     assert ranked
     assert ranked == first.search(zebra, 5)
 
     second.open()
-    first.add(2, [(3, tokenizer.tokens("another zebra"))], replaces=True)
+    first.replace([2], [(2, 3, tokenizer.tokens("another zebra"))])
     first.commit()
     assert second.search_inline(zebra, 5) is None  # so does reading what another has committed
     assert len(second.search(zebra, 5)) == 2

@@ -164,12 +164,11 @@ class NewContent(NamedTuple):
 
 
 class AddedContent(NamedTuple):
-    """A content that was added, or its duplicate in the store; `is_ranked` says whether searches find it already."""
+    """A content that was added, or its duplicate in the store."""
 
     store: StoreKey
     content: Content
     is_duplicate: bool
-    is_ranked: bool = True
 
 
 class RankedChunk(NamedTuple):
@@ -197,10 +196,14 @@ class SearchMatch(NamedTuple):
 
 
 class SearchMatches(NamedTuple):
-    """What a search found, best first; `is_current` is False where the last changes could not be looked at."""
+    """What a search found, best first; `is_current` is False where the last changes could not be looked at.
+
+    `is_index_writable` says whether they will be by themselves.
+    """
 
     items: list[SearchMatch]
     is_current: bool = True
+    is_index_writable: bool = True
 
 
 class Excerpt(NamedTuple):
@@ -253,26 +256,47 @@ class SavedContent(Document):
 
 
 class IndexChange(NamedTuple):
-    """A content that an index beside the database has to add or remove, and the number of this change in the queue."""
+    """A content that an index beside the database has to add or remove, and the number of this change in the queue.
+
+    `chunk_count` is 0 for a deleted content.
+    """
 
     seq: int
     content_no: int
+    chunk_count: int
+
+
+class IndexedChunk(NamedTuple):
+    """A chunk for the index: its content, its number there, its row number, and the text it is searched by."""
+
+    content_no: int
+    number: int
+    no: int
+    text: str
 
 
 class IndexedRows(Protocol):
     """The rows that an index beside the database is made from, and the queue of changes that it lacks."""
 
-    async def pending_changes(self, store: StoreKey) -> list[IndexChange]:
-        """Return the changes that the index lacks, oldest first."""
+    async def lacks_changes(self, store: StoreKey) -> bool:
+        """Tell whether the index lacks a change, or has a backlog."""
 
-    async def queue_all(self, store: StoreKey) -> None:
-        """Queue every content of the store."""
+    async def pending_changes(self, store: StoreKey) -> list[IndexChange]:
+        """Return the changes that the index lacks, oldest first, without the backlog."""
+
+    async def backlog(self, store: StoreKey, limit: int) -> list[IndexChange]:
+        """Return contents that an index which is made anew has yet to add, newest first."""
+
+    async def queue_backlog(self, store: StoreKey) -> None:
+        """Make every content of the store the backlog of an empty index."""
 
     async def remove_changes(self, changes: Sequence[IndexChange]) -> None:
         """Remove changes from the queue: the index has them."""
 
-    async def indexed_chunks(self, content_no: int, after: int, limit: int) -> list[tuple[int, int, str]]:
-        """Return number, row number and searched text of the chunks after number `after`; none of a deleted content."""
+    async def indexed_chunks(
+        self, store: StoreKey, content_nos: Sequence[int], after: int, limit: int
+    ) -> list[IndexedChunk]:
+        """Return the chunks after number `after` of contents of the store, in order; none of a deleted content."""
 
     async def all_store_ids(self) -> list[str]:
         """Return the ids of all stores of all users."""
@@ -291,14 +315,21 @@ class Ranking(Protocol):
     needs_stored_tokens: ClassVar[bool]
     """Whether the tokens of a chunk have to be stored with its row."""
 
-    async def update(self, store: StoreKey, timeout_s: float | None = None) -> bool:
+    def follow(self, store: StoreKey) -> None:
+        """Have the ranking brought up to the rows in the background."""
+
+    async def update(self, store: StoreKey, timeout_s: float) -> bool:
         """Bring the ranking up to everything that is committed in the store, and tell whether it is.
 
-        It is not where another process keeps it locked, or after `timeout_s`: then a later call brings it up.
+        It is not where nothing could be written for `timeout_s`, or where it takes long: then a later call brings it
+        up.
+
+        Raises:
+            Unavailable: it cannot be written.
         """
 
     async def rank(self, store: StoreKey, query: Query, limit: int, *, may_wait: bool = True) -> Ranked:
-        """Return the best chunks, best first.
+        """Return the best chunks, best first; not `may_wait` after an update that did not come to its end.
 
         Raises:
             Unavailable: there is no ranking, and none can be made; or it would have to be waited for.
@@ -311,7 +342,7 @@ class Ranking(Protocol):
         """Remove what a killed process left behind."""
 
     async def close(self) -> None:
-        """Wait for running updates, and close."""
+        """End what runs in the background within seconds, and close."""
 
 
 def chunk_id(content_id: str, number: int) -> str:

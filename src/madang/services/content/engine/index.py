@@ -1,16 +1,19 @@
 """The search index of one store: a tantivy folder, or memory. Everything here blocks and belongs in a thread.
 
 It holds no text, only the tokens of each chunk, and can be deleted at any time: it is rebuilt from the rows. A file
-beside it (`version`) names the engine and the tokenizer that wrote it; an index of another version is not read.
+beside it (`version`) names the engine and the tokenizer that wrote it. An index of another version is set aside, and
+searched until the new one has everything.
 """
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import shutil
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -71,20 +74,36 @@ class StoreIndex:
     def is_open(self) -> bool:
         return self._index is not None
 
+    def older(self) -> OlderIndex | None:
+        """Return the index of an older version that was set aside from here; one in memory has none."""
+        return OlderIndex(self._files.with_name("older")) if self._files else None
+
     def open(self) -> None:
         """Open the index, unless it is open."""
-        if self._index is not None:
-            return
-        if self._files is None or not self._is_current():
-            raise IndexUnusable
-        import tantivy
+        if self._index is None:
+            if self._files is None or not self._is_current():
+                raise IndexUnusable
+            with _index_io():
+                self._check_meta_lock()
+                generation = self._generation()
+                self._index, self._loaded = _opened(self._files), generation
 
-        with _index_io():
-            self._check_meta_lock()
-            generation = self._generation()
-            index = tantivy.Index.open(str(self._files))
-            index.config_reader("manual")
-        self._index, self._loaded = index, generation
+    def open_for_writing(self) -> None:
+        """Open the index, unless it is open and still the current one: another version may have replaced it."""
+        if self._index is not None and not self._is_current():
+            self.close()
+        self.open()
+
+    def set_aside(self) -> None:
+        """Move an index of another version to where `older` finds it; one that cannot be opened stays."""
+        self.close()
+        if self._files is None or self._version is None or not self._version.exists() or self._is_current():
+            return
+        older = self._files.with_name("older")
+        with suppress(IndexUnusable), _index_io():
+            _opened(self._files)
+            if not older.exists():
+                os.rename(self._files, older)
 
     def create(self) -> None:
         """Replace the index by an empty one. Nothing reads it before `write_version`."""
@@ -113,18 +132,18 @@ class StoreIndex:
             with _index_io():
                 self._version.write_text(self._current_version(), encoding="utf-8")
 
-    def add(self, content_no: int, chunks: Sequence[tuple[int, Tokens]], *, replaces: bool) -> None:
-        """Add chunks of a content, each a row number and its tokens; `replaces` first removes those it has of it."""
+    def replace(self, contents: Sequence[int], chunks: Sequence[tuple[int, int, Tokens]]) -> None:
+        """Remove all chunks of `contents`, and add chunks, each as its content, its row number and its tokens."""
         import tantivy
 
         assert self._index is not None
         with _index_io():
             writer = self._open_writer()
-            if replaces:
+            for content_no in contents:
                 # By a query: for a term, tantivy takes the number as signed, and no document matches.
                 query = tantivy.Query.term_query(self._index.schema, "content", content_no)
                 writer.delete_documents_by_query(query)
-            for chunk_no, tokens in chunks:
+            for content_no, chunk_no, tokens in chunks:
                 if tokens.words:
                     document = tantivy.Document()
                     document.add_unsigned("chunk", chunk_no)
@@ -241,6 +260,44 @@ class StoreIndex:
 
         engine = tantivy.__version__  # type: ignore[attr-defined]  # its stubs leave it out
         return f"{engine}\n{self._analysis_name}\n"
+
+
+class OlderIndex(StoreIndex):
+    """An index of an older version: searched until a new one has everything, and not written to."""
+
+    def __init__(self, files: Path) -> None:
+        super().__init__(None, "")
+        self._files: Path = files
+        self._has_weak = False
+
+    @property
+    def exists(self) -> bool:
+        return self._files.is_dir()
+
+    def open(self) -> None:
+        if self._index is None:
+            super().open()
+            with _index_io():
+                meta = json.loads((self._files / "meta.json").read_text(encoding="utf-8"))
+            self._has_weak = any(field["name"] == "weak" for field in meta["schema"])
+
+    def search(self, query: Query, limit: int, *, is_reloaded: bool = True) -> list[RankedChunk]:
+        self.open()
+        terms = tuple(term for term in query.terms if self._has_weak or not term.is_weak)
+        return super().search(replace(query, terms=terms), limit, is_reloaded=is_reloaded) if terms else []
+
+    def remove(self) -> None:
+        """Remove its files."""
+        self.close()
+        shutil.rmtree(self._files, ignore_errors=True)
+
+
+def _opened(files: Path) -> tantivy.Index:
+    import tantivy
+
+    index = tantivy.Index.open(str(files))
+    index.config_reader("manual")
+    return index
 
 
 def _document_frequencies(searcher: tantivy.Searcher, terms: Sequence[str]) -> dict[str, int]:

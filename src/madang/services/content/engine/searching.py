@@ -52,23 +52,23 @@ class PassageSearch:
         # A Korean query of particles alone has no terms: every text has particles, so no index does.
         if store is None or not query.terms:
             return SearchMatches([])
-        passages, is_current = await self._passages(store, query, options, index_lags)
+        passages, *state = await self._passages(store, query, options, index_lags)
         highlights = highlight_terms(query.words, text)
         matches = [SearchMatch(passage, snippet(passage.chunk.text, highlights)) for passage in passages]
-        return SearchMatches(matches, is_current)
+        return SearchMatches(matches, *state)
 
     async def _passages(
         self, store: StoreKey, query: Query, options: SearchOptions, index_lags: bool
-    ) -> tuple[list[Passage], bool]:
+    ) -> tuple[list[Passage], bool, bool]:
         """Rank, and once again if contents were added or deleted between ranking and reading the rows.
 
         Where the index cannot be brought up to date in time, what it has is ranked: a read must not wait for a process
-        that was stopped.
+        that was stopped. With the passages it returns whether they are current, and whether the index can be written.
         """
         passages: list[Passage] = []
         is_current = True
+        failure: Unavailable | None = None
         for extra in (0, RETRY_EXTRA_CHUNKS):
-            failure: Unavailable | None = None
             if index_lags:
                 try:
                     is_current = await self._ranking.update(store, LOCK_WAIT_S)
@@ -83,4 +83,4 @@ class PassageSearch:
             passages, index_lags = await self._contents.passages(store, chunks)
             if not is_current or (not index_lags and len(passages) == len(chunks)):
                 break
-        return passages[: options.top_n], is_current
+        return passages[: options.top_n], is_current, failure is None

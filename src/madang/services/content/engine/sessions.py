@@ -59,7 +59,7 @@ class SessionContents:
             if store_no in stores:  # else it was made meanwhile
                 text = "".join([part async for part in self._text(call, no)])
                 await self._add(target, stores[store_no], saved, text)
-        await self._update(stores.values())
+        self._follow(stores.values())
 
     async def export(self, call: Call, archive: ArchiveWriter) -> None:
         stores = await self._rows.stores(call)
@@ -90,15 +90,15 @@ class SessionContents:
                 raise InvalidArguments(say("The archive has no store {number}.", number=saved.store))
             text = await asyncio.to_thread(_read_text, archive, saved.text)
             await self._add(call, stores[saved.store], saved, text)
-        await self._update(stores)
+        self._follow(stores)
 
     async def _add(self, call: Call, store: StoreKey, saved: SavedContent, text: str) -> None:
         added = await self._writer.add_saved(call, store, saved, text)
         await self._rows.set_time(call, added.content.no, saved.uploaded_at)
 
-    async def _update(self, stores: Iterable[StoreKey]) -> None:
+    def _follow(self, stores: Iterable[StoreKey]) -> None:
         for store in stores:
-            await self._ranking.update(store)
+            self._ranking.follow(store)
 
     async def _all(self, call: Call) -> AsyncIterator[tuple[int, int, SavedContent]]:
         after = 0

@@ -44,8 +44,8 @@ class WritableContents(Protocol):
 
 
 class ContentWriter:
-    """Adds and deletes contents. When a method returns, a search sees its change, unless another process has kept the
-    index locked: then the next search that can brings it up to date."""
+    """Adds and deletes contents. When a method returns, its rows are durable; the ranking follows in the background,
+    and a search waits for it."""
 
     def __init__(
         self,
@@ -80,7 +80,7 @@ class ContentWriter:
         return await self._add(call, await self._sources.from_url(call, url), store_id, metadata)
 
     async def add_saved(self, call: Call, store: StoreKey, saved: SavedContent, text: str) -> AddedContent:
-        """Add a text that was stored in another session. The ranking is not updated.
+        """Add a text that was stored in another session. The ranking does not follow yet.
 
         Raises:
             ToolError: it cannot be stored.
@@ -97,7 +97,7 @@ class ContentWriter:
             NotFound: there is no such store, or no such content in it.
         """
         store, content = await self._contents.delete_content(call, store_id, id)
-        await self._ranking.update(store)
+        self._ranking.follow(store)
         return store, content
 
     async def delete_store(self, call: Call, id: str) -> Store:
@@ -118,8 +118,9 @@ class ContentWriter:
             parsed = await self._parsed(call, source, filename, normalized_name(metadata.mime_type, source.mime_type))
             new = await self._new_content(call, parsed, filename, sha256, len(source.data))
             added = await self._contents.add(call, store_id, new)
-        # Also for a duplicate: the process that added it may have been killed before it updated the ranking.
-        return added._replace(is_ranked=await self._ranking.update(added.store))
+        # Also for a duplicate: the process that added it may have been killed before its ranking followed.
+        self._ranking.follow(added.store)
+        return added
 
     async def _sha256(self, call: Call, data: bytes) -> str:
         if len(data) < HASH_INLINE_MAX_BYTES:

@@ -62,7 +62,10 @@ class ServerRanking:
     async def open(self) -> None:
         """Nothing to remove: what a killed process did not commit was rolled back."""
 
-    async def update(self, store: StoreKey, timeout_s: float | None = None) -> bool:
+    def follow(self, store: StoreKey) -> None:
+        """Nothing to do: tokens are committed with their rows."""
+
+    async def update(self, store: StoreKey, timeout_s: float) -> bool:
         """Nothing to do: tokens are committed with their rows."""
         return True
 

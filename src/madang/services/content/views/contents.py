@@ -87,21 +87,24 @@ def text_or_file_required() -> InvalidArguments:
     )
 
 
-_LAGS = say("The search index is still being written: a search may not find the last changes yet.")
+_INDEX_LAGS = say("The search index is still being written: a search may not find everything yet.")
+_INDEX_UNWRITABLE = say(
+    "The search index cannot be written, so a search may not find the last changes: look for free space in the data "
+    "folder."
+)
 
 
 def content_added(added: AddedContent) -> ToolResult[ContentAdded]:
-    store, content, is_duplicate, is_ranked = added
+    store, content, is_duplicate = added
     data = ContentAdded.model_construct(**_summary_fields(content), store_id=store.id, duplicate=is_duplicate)
     note = say("Note: Use 'keyword_similarity_search' to find passages, or 'read_content' to read lines.")
-    notes = [note] if is_ranked else [_LAGS, note]
     if is_duplicate:
         summary = say(
             'The same file is already in store {store}, as "{name}". Nothing was added.',
             name=content.filename,
             store=store.id,
         )
-        return ToolResult([summary, say("Content ID: {id}", id=content.id)], data, next=notes)
+        return ToolResult([summary, say("Content ID: {id}", id=content.id)], data, next=[note])
     text: Text = [
         say('Added "{name}" to store {store}.', name=content.filename, store=store.id),
         say("Content ID: {id}", id=content.id),
@@ -115,7 +118,7 @@ def content_added(added: AddedContent) -> ToolResult[ContentAdded]:
         say("Uploaded: {at}", at=content.uploaded_at),
         say("Preview: {preview}", preview=content.preview),
     ]
-    return ToolResult(text, data, next=notes)
+    return ToolResult(text, data, next=[note])
 
 
 def contents_listed(
@@ -233,7 +236,7 @@ def passages_found(query: str, matches: SearchMatches) -> ToolResult[SearchResul
         )
         for passage, snippet in matches.items
     ]
-    lag = [] if matches.is_current else [_LAGS]
+    lag = [] if matches.is_current else [_INDEX_LAGS if matches.is_index_writable else _INDEX_UNWRITABLE]
     data = SearchResults.model_construct(query=query, results=results)
     short_query = one_line(query, MAX_QUERY_IN_TEXT_CHARS)
     if not results:
