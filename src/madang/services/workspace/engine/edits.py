@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 
@@ -23,8 +23,8 @@ from madang.services.workspace.engine.errors import (
 
 MAX_EDIT_S = 5.0
 CLOCK_EVERY = 1_000
-LINE_BLOCK = 4_096
-LINE_END_BLOCK = 1 << 18
+BLOCK_CHARS = 1 << 16
+"""Long texts are worked on in blocks: one operation on the whole would keep all other threads waiting until its end."""
 CRLF = "c"
 """Stands for `\\r\\n` in a list of line ends."""
 MAX_NEAREST_S = 0.5
@@ -99,11 +99,11 @@ class _EditedText:
     """A text with `\\n` alone, and the line ends of the original beside it: listed once, whatever edits follow."""
 
     def __init__(self, original: str, clock: _Clock) -> None:
-        self.text = _with_lf(original)
+        self.text = _replaced(original, "\r\n", "\n", clock.check)
         self._clock = clock
         crlf_count = len(original) - len(self.text)
         self._only_end = "\n" if crlf_count == 0 else "\r\n" if crlf_count == self.text.count("\n") else ""
-        self._line_ends = "" if self._only_end else _line_ends(original)
+        self._line_ends = "" if self._only_end else _line_ends(original, clock.check)
         """Of a text with both kinds: one character for each, `\\n` or CRLF."""
 
     @property
@@ -115,7 +115,7 @@ class _EditedText:
         """Replace every `old`; each new line ends like the next one in the text."""
         if self._line_ends and ("\n" in old or "\n" in new):
             self._line_ends = self._line_ends_after(old, new)
-        self.text = self.text.replace(old, new)
+        self.text = _replaced(self.text, old, new, self._clock.check)
 
     def _line_ends_after(self, old: str, new: str) -> str:
         line_ends, removed, added = self._line_ends, old.count("\n"), new.count("\n")
@@ -132,24 +132,57 @@ class _EditedText:
     def with_line_ends(self) -> str:
         """Return the text with the line ends of the original."""
         if self._only_end:
-            return self.text if self._only_end == "\n" else self.text.replace("\n", "\r\n")
-        finished, rest = [], self.text
-        for at in range(0, len(self._line_ends), LINE_END_BLOCK):
+            return self.text if self._only_end == "\n" else _replaced(self.text, "\n", "\r\n", self._clock.check)
+        finished: list[str] = []
+        done = 0
+        for at in range(0, len(self.text), BLOCK_CHARS):
             self._clock.check()
-            block = self._line_ends[at : at + LINE_END_BLOCK]
-            *lines, rest = rest.split("\n", len(block))
-            pieces = [""] * (2 * len(block))
-            pieces[0::2], pieces[1::2] = lines, ["\r\n" if end == CRLF else "\n" for end in block]
+            lines = self.text[at : at + BLOCK_CHARS].split("\n")
+            ends = self._line_ends[done : done + len(lines) - 1]
+            done += len(ends)
+            pieces = [""] * (len(lines) + len(ends))
+            pieces[0::2], pieces[1::2] = lines, ["\r\n" if end == CRLF else "\n" for end in ends]
             finished.append("".join(pieces))
-        return "".join(finished) + rest
+        return "".join(finished)
 
 
-def _line_ends(text: str) -> str:
-    return re.sub("[^\r\n]+", "", text).replace("\r\n", CRLF).replace("\r", "")
+_NO_LINE_ENDS = bytes(set(range(256)) - set(b"\n\xff"))
+
+
+def _line_ends(text: str, check_time: Callable[[], None]) -> str:
+    """Return the line ends of a text. As bytes: deleting by table is fast, and 0xff is in no text that is encoded."""
+    listed: list[bytes] = []
+    at = 0
+    while at < len(text):
+        check_time()
+        end = at + BLOCK_CHARS
+        end += text[end - 1 : end + 1] == "\r\n"
+        block = text[at:end].encode(errors="replace").replace(b"\r\n", b"\xff")
+        listed.append(block.translate(None, _NO_LINE_ENDS).replace(b"\xff", CRLF.encode()))
+        at = end
+    return b"".join(listed).decode()
 
 
 def _with_lf(text: str) -> str:
-    return text.replace("\r\n", "\n")
+    return _replaced(text, "\r\n", "\n")
+
+
+def _replaced(text: str, old: str, new: str, check_time: Callable[[], None] = lambda: None) -> str:
+    """Return `text.replace(old, new)`, made in blocks."""
+    size = max(BLOCK_CHARS, 2 * len(old))
+    if len(text) <= size:
+        return text.replace(old, new)
+    finished: list[str] = []
+    at = 0
+    while at + size < len(text):
+        check_time()
+        *pieces, rest = text[at : at + size].split(old)
+        # The next `old` may begin in this block already.
+        unread = min(len(rest), len(old) - 1)
+        finished.append(new.join((*pieces, rest[: len(rest) - unread])))
+        at += size - unread
+    finished.append(text[at:].replace(old, new))
+    return "".join(finished)
 
 
 def _positions(text: str, piece: str) -> Iterator[int]:
@@ -167,7 +200,7 @@ def _not_found(path: str, text: str, old: str, number: tuple[int, int]) -> NotFo
 def _nearest(text: str, old: str) -> tuple[int, int, float, str] | None:
     """Return the lines most like `old` (first, last, likeness, text) that were found within MAX_NEAREST_S."""
     until = time.monotonic() + MAX_NEAREST_S
-    lines = text.split("\n")[:MAX_COMPARED_LINES]
+    lines = text.split("\n", MAX_COMPARED_LINES)[:MAX_COMPARED_LINES]
     old_lines = old.strip("\n").split("\n")
     bare = [" ".join(line.split()) for line in lines]
     bare_old = [" ".join(line.split()) for line in old_lines]
@@ -209,19 +242,17 @@ def diff(before: str, after: str) -> str:
     before, after = _with_lf(before), _with_lf(after)
     if before.endswith("\n") and after.endswith("\n"):
         before, after = before[:-1], after[:-1]
-    old, new = before.split("\n"), after.split("\n")
-    head = _equal_lines(old, new)
-    tail = _equal_lines(old[head:][::-1], new[head:][::-1])
-    start = max(head - CONTEXT_LINES, 0)
-    end = max(tail - CONTEXT_LINES, 0)
-    old_part, new_part = old[start : len(old) - end], new[start : len(new) - end]
+    start = _lines_back(before, _equal_start(before, after), CONTEXT_LINES)
+    equal_end = _equal_end(before, after, start)
+    old_part, new_part = (_part(text, start, len(text) - equal_end) for text in (before, after))
     if len(old_part) + len(new_part) > MAX_DIFF_LINES:
         old_part, new_part = old_part[: MAX_DIFF_LINES // 2], new_part[: MAX_DIFF_LINES // 2]
+    first_line = before.count("\n", 0, start)
     hunks = difflib.unified_diff(old_part, new_part, lineterm="", n=CONTEXT_LINES)
     diff_lines, room = [], MAX_DIFF_BYTES
     for line in list(hunks)[2:]:
         if line.startswith("@@"):
-            line = _shift(line, start)
+            line = _shift(line, first_line)
         line = line if len(line) <= MAX_DIFF_LINE_CHARS else line[:MAX_DIFF_LINE_CHARS] + "…"
         room -= len(line.encode(errors="replace")) + 1
         if room < 0:
@@ -231,14 +262,51 @@ def diff(before: str, after: str) -> str:
     return "\n".join(diff_lines)
 
 
-def _equal_lines(old: list[str], new: list[str]) -> int:
-    """Return how many lines are equal from the first one on. Blocks are compared at once: there may be millions."""
-    head, most = 0, min(len(old), len(new))
-    while head < most and old[head : head + LINE_BLOCK] == new[head : head + LINE_BLOCK]:
-        head += LINE_BLOCK
-    while head < most and old[head] == new[head]:
-        head += 1
-    return min(head, most)
+def _equal_start(one: str, other: str) -> int:
+    """Return how many characters are equal from the first one on."""
+    at, most = 0, min(len(one), len(other))
+    while at + BLOCK_CHARS < most and one[at : at + BLOCK_CHARS] == other[at : at + BLOCK_CHARS]:
+        at += BLOCK_CHARS
+    return at + _equal_chars(one[at : at + BLOCK_CHARS], other[at : at + BLOCK_CHARS])
+
+
+def _equal_end(one: str, other: str, start: int) -> int:
+    """Return how many characters are equal at the end, less some lines of context; none before `start` are."""
+    most = min(len(one), len(other)) - start
+    size = 0
+    while size < most and _before_end(one, size) == _before_end(other, size):
+        size += BLOCK_CHARS
+    size += _equal_chars(_before_end(one, size)[::-1], _before_end(other, size)[::-1])
+    at = len(one) - min(size, most)
+    for _ in range(CONTEXT_LINES + 1):
+        at = one.find("\n", at) + 1
+        if not at:
+            return 0
+    return len(one) - at + 1
+
+
+def _equal_chars(one: str, other: str) -> int:
+    different = (at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b)
+    return next(different, min(len(one), len(other)))
+
+
+def _before_end(text: str, size: int) -> str:
+    end = max(len(text) - size, 0)
+    return text[max(end - BLOCK_CHARS, 0) : end]
+
+
+def _lines_back(text: str, at: int, lines: int) -> int:
+    """Return where the line begins that is so many lines before the one at `at`."""
+    for _ in range(lines + 1):
+        at = text.rfind("\n", 0, max(at, 0))
+        if at < 0:
+            return 0
+    return at + 1
+
+
+def _part(text: str, start: int, end: int) -> list[str]:
+    """Return the lines between two places, or the first of them if there are too many to compare."""
+    return text[start:end].split("\n", MAX_DIFF_LINES + 1)[: MAX_DIFF_LINES + 1]
 
 
 def _shift(header: str, by: int) -> str:
