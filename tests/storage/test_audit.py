@@ -17,7 +17,7 @@ import pytest
 
 from madang.core.calls import Call
 from madang.core.ids import AssistantId, SessionId, UserId
-from madang.storage.audit import AUDIT_MIGRATIONS, KEPT_ROWS, AuditEntry, AuditLog
+from madang.storage.audit import AUDIT_MIGRATIONS, HASHED_APART_MIN_CHARS, KEPT_ROWS, AuditEntry, AuditLog
 from madang.storage.clock import parse_timestamp
 from madang.storage.database import Database, MigrationSet, ResultT, Row, Transaction, Work
 from madang.storage.sqlite import SqliteDatabase
@@ -110,6 +110,17 @@ async def test_long_values_are_cut_and_the_hash_stands_for_the_whole(database: S
         "few": [1, None],
     }
     assert digest == hashlib.sha256(json.dumps(arguments, sort_keys=True).encode()).hexdigest()
+
+
+async def test_a_long_text_stands_in_the_hash_by_its_own(database: SqliteDatabase) -> None:
+    """Written out as JSON, megabytes would hold up every other thread."""
+    text = "가" * HASHED_APART_MIN_CHARS
+
+    shortened, digest = await recorded(database, {"text": text, "a": 1})
+
+    inner = {"sha256": hashlib.sha256(text.encode()).hexdigest()}
+    assert digest == hashlib.sha256(json.dumps({"a": 1, "text": inner}).encode()).hexdigest()
+    assert json.loads(shortened)["text"] == "가" * 120 + f"… ({HASHED_APART_MIN_CHARS} characters)"
 
 
 def nested(depth: int) -> dict[str, Any]:

@@ -134,7 +134,7 @@ class JsonCheck:
 
 def _check_json(body: bytes, is_rpc: bool) -> Refusal | None:
     if body.count(b"[") + body.count(b"{") > MAX_BODY_DEPTH or body.count(b",") > MAX_BODY_VALUES:
-        outside_strings = _STRING.sub(b"", body)
+        outside_strings = _outside_strings(body)
         if outside_strings.count(b",") > MAX_BODY_VALUES:
             return Refusal(413, f"The body holds more than {MAX_BODY_VALUES} values.")
         if _is_too_deep(outside_strings):
@@ -157,11 +157,32 @@ def _refuse_constant(name: str) -> Any:
     raise ValueError(f"{name} is not JSON")
 
 
-# An unclosed string matches to the end: without that, each escaped quote in it would be tried as a start (quadratic).
-_STRING = re.compile(rb'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)', re.DOTALL)
+_BACKSLASHES = re.compile(rb"\\*+")
 _NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 _STEPS = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")  # one level up, one level down, as signed bytes
 _BLOCK_BYTES = 16 * 1024
+_STRINGS_BLOCK_BYTES = 64 * 1024
+
+
+def _outside_strings(body: bytes) -> bytes:
+    """Return what is outside of strings; an unclosed one lasts to the end.
+
+    It works in blocks, between which other threads get the GIL, and in each with what searches bytes fastest: a regular
+    expression over strings takes six times as long.
+    """
+    parts: list[bytes] = []
+    is_inside = False
+    start = 0
+    while start < len(body):
+        # Not between a backslash and what it escapes.
+        end = start + _STRINGS_BLOCK_BYTES
+        run = _BACKSLASHES.match(body, end - 1)
+        end = run.end() + 1 if run is not None and run[0] else end
+        pieces = body[start:end].replace(rb"\\", b"").replace(rb"\"", b"").split(b'"')
+        parts += pieces[is_inside::2]
+        is_inside ^= len(pieces) % 2 == 0
+        start = end
+    return b"".join(parts)
 
 
 def _is_too_deep(outside_strings: bytes) -> bool:

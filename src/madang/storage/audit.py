@@ -33,6 +33,7 @@ CLOSE_RETRY_S = 0.1
 KEPT_ROWS = 100_000
 MAX_QUEUED_ENTRIES = 10_000
 MAX_VALUE_CHARS = 120
+HASHED_APART_MIN_CHARS = 64 * 1024
 EXPIRY_BATCH_ROWS = 1000
 
 logger = logging.getLogger(__name__)
@@ -276,7 +277,12 @@ def _storable(text: str) -> str:
 
 
 def _digest(arguments: Mapping[str, Any]) -> str:
-    """Return the hash of the arguments, or nothing for some that no tool would take: too deep, or not JSON at all."""
+    """Return the hash of the arguments, or nothing for some that no tool would take: too deep, or not JSON at all.
+
+    A long text stands in it by its own hash: as JSON it would be written out, which holds up every other thread.
+    """
+    if isinstance(arguments, Mapping):  # a client may send anything
+        arguments = {name: _long_text_hash(value) or value for name, value in arguments.items()}
     try:
         whole = json.dumps(arguments, sort_keys=True, default=str)
     except (TypeError, ValueError, RecursionError):
@@ -284,11 +290,17 @@ def _digest(arguments: Mapping[str, Any]) -> str:
     return hashlib.sha256(whole.encode(errors="replace")).hexdigest()
 
 
+def _long_text_hash(value: Any) -> dict[str, str] | None:
+    if not isinstance(value, str) or len(value) < HASHED_APART_MIN_CHARS:
+        return None
+    return {"sha256": hashlib.sha256(value.encode(errors="replace")).hexdigest()}
+
+
 def _shortened(value: Any, depth: int = 3) -> Any:
     """Return arguments small enough to be read: the hash stands for what is cut off."""
     if isinstance(value, str):
-        text = _storable(value)
-        return text if len(text) <= MAX_VALUE_CHARS else f"{text[:MAX_VALUE_CHARS]}… ({len(text)} characters)"
+        text = _storable(value[:MAX_VALUE_CHARS])
+        return text if len(value) <= MAX_VALUE_CHARS else f"{text}… ({len(value)} characters)"
     if isinstance(value, Mapping):
         if depth == 0:
             return f"{{{len(value)} fields}}"

@@ -2,7 +2,7 @@
 
 For work on a stranger's input that looks at no clock: a thread could not be ended. The child is confined as
 `storage/confinement.py` does it, and ends with its parent. Documents of people have a pool of their own
-(`services/content/engine/parsing`).
+(`services/content/engine/parsing`). Every child that works for a call gets its priority here.
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ POLL_S = 0.05
 """How often a call that was cancelled is noticed."""
 READ_CHUNK_BYTES = 1 << 16
 NICENESS = 10
-"""The server goes first where both want a processor."""
 
 # `-m` would not find us in a folder that is on the path of this process alone.
 _START = "import sys; sys.path.insert(0, sys.argv[1]); from madang.storage.child_process import main; main()"
@@ -92,8 +91,7 @@ def start_python(code: str, *arguments: object, stdin: int | IO[bytes] = subproc
         env={},
         start_new_session=True,
     )
-    with suppress(OSError):
-        os.setpriority(os.PRIO_PROCESS, process.pid, NICENESS)
+    lower_priority(process.pid)
     return process
 
 
@@ -102,6 +100,12 @@ def kill_group(process: subprocess.Popen[bytes]) -> None:
     if process.returncode is None:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
+
+
+def lower_priority(pid: int) -> None:
+    """Let the server go first where it and a child both want a processor."""
+    with suppress(OSError):  # the child is gone
+        os.setpriority(os.PRIO_PROCESS, pid, os.getpriority(os.PRIO_PROCESS, 0) + NICENESS)
 
 
 def _read(process: subprocess.Popen[bytes], until: float, max_bytes: int, stop: StopSignal | None) -> bytes:

@@ -6,12 +6,12 @@ itself. Here a small shell waits at a pipe, through which nothing comes while th
 
 from __future__ import annotations
 
-import os
 import subprocess
 from contextlib import suppress
 
+from madang.storage.child_process import lower_priority
+
 SHELL = "/bin/sh"
-NICENESS = 10
 
 # A pipe that closes without a word means that this process was killed.
 _WATCH = 'read -r _ || kill -9 "$0"'
@@ -44,8 +44,7 @@ class TetheredProcess(subprocess.Popen[bytes]):
             self.kill()
             self.wait()
             raise
-        with suppress(OSError):
-            os.setpriority(os.PRIO_PROCESS, self.pid, NICENESS)
+        lower_priority(self.pid)
 
     def poll(self) -> int | None:
         code = super().poll()

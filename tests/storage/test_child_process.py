@@ -1,0 +1,62 @@
+"""Children that work for calls: the server goes first."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from madang.services.content.engine.parsing.children import Child
+from madang.storage import child_process
+from madang.storage.child_process import NICENESS, ask_child
+from madang.storage.lifeline import TetheredProcess
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="priorities of POSIX")
+
+ANSWER = """
+import os, time
+
+def answer(question):
+    until = time.monotonic() + 60
+    while os.getpriority(os.PRIO_PROCESS, 0) != int(question) and time.monotonic() < until:
+        time.sleep(0.01)
+    return str(os.getpriority(os.PRIO_PROCESS, 0)).encode()
+"""
+
+
+def priority(pid: int = 0) -> int:
+    return os.getpriority(os.PRIO_PROCESS, pid)
+
+
+LOWERED = min(priority() + NICENESS, 19)
+
+
+def test_a_child_that_is_asked_has_a_lower_priority(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "own_priority.py").write_text(ANSWER)
+    monkeypatch.setattr(child_process, "_PACKAGES", str(tmp_path))
+
+    answer = ask_child("own_priority", str(LOWERED).encode(), limit_s=60, memory_bytes=1 << 29, max_answer_bytes=100)
+
+    assert int(answer) == LOWERED
+
+
+def test_a_reader_of_documents_has_a_lower_priority() -> None:
+    child = Child(cpu_s=5)
+
+    try:
+        assert priority(child.pid) == LOWERED
+    finally:
+        child.end()
+
+
+def test_a_tethered_program_has_a_lower_priority() -> None:
+    program = TetheredProcess(["sleep", "60"], stdin=subprocess.DEVNULL)
+    program.tether()
+
+    try:
+        assert priority(program.pid) == LOWERED
+    finally:
+        program.kill()
+        program.wait()
