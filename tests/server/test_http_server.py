@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import anyio
 import pytest
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from madang.server.gate import EVENT_STREAM, JSON_API, STATIC, Gate, PolicyRoute
 from madang.server.http import listening_socket, local_policy
@@ -21,17 +21,20 @@ from madang.server.http_server import ACCEPTS_PER_TURN, Clocks, HttpServer, max_
 
 TOKEN = "t" * 32
 STRANGERS = ACCEPTS_PER_TURN * 8
-FAST = Clocks(head_s=0.3, refused_body_s=0.3, idle_s=1, shutdown_s=1)
-PATIENT = Clocks(head_s=60, refused_body_s=60, idle_s=60, shutdown_s=1)
+FAST = Clocks(head_s=0.3, refused_body_s=0.3, unread_s=0.3, idle_s=1, shutdown_s=1)
+PATIENT = Clocks(head_s=60, refused_body_s=60, unread_s=60, idle_s=60, shutdown_s=1)
+IMPATIENT_WRITER = replace(PATIENT, unread_s=0.5)
+LARGE_BYTES = 1 << 20
 
 
 @dataclass
 class Served:
-    """A server with three routes, which a test talks to in bytes."""
+    """A server with a few routes, which a test talks to in bytes."""
 
     port: int
     release: asyncio.Event = field(default_factory=asyncio.Event)
     waiting: int = 0
+    ended_streams: int = 0
     has_changed: asyncio.Event = field(default_factory=asyncio.Event)
     wires: list[Wire] = field(default_factory=list)
     server: HttpServer = field(init=False)
@@ -48,6 +51,20 @@ class Served:
 
     async def answer(self, _: Request) -> Response:
         return JSONResponse({})
+
+    async def answer_at_length(self, _: Request) -> Response:
+        return Response(b"x" * LARGE_BYTES)
+
+    async def stream(self, _: Request) -> Response:
+        async def events() -> AsyncIterator[bytes]:
+            try:
+                while True:
+                    yield b"x" * 10_000
+                    await asyncio.sleep(0)
+            finally:
+                self.ended_streams += 1
+
+        return StreamingResponse(events())
 
     async def wait(self, _: Request) -> Response:
         self.waiting += 1
@@ -105,6 +122,8 @@ async def serving(clocks: Clocks = FAST, connections: int = 2 * STRANGERS) -> As
             PolicyRoute("/api", served.answer, policy=JSON_API),
             PolicyRoute("/wait", served.wait, policy=EVENT_STREAM),
             PolicyRoute("/open", served.wait, policy=STATIC),
+            PolicyRoute("/large", served.answer_at_length, policy=JSON_API),
+            PolicyRoute("/stream", served.stream, policy=EVENT_STREAM),
         ]
         app = Gate(Starlette(routes=routes), local_policy(TOKEN, "127.0.0.1", port), routes)
         served.server = HttpServer(app, connections=connections, clocks=clocks)
@@ -124,6 +143,14 @@ async def until(served: Served, waiting: int) -> None:
         while served.waiting < waiting:
             served.has_changed.clear()
             await served.has_changed.wait()
+
+
+async def eventually(condition: Callable[[], bool]) -> None:
+    with anyio.fail_after(60):
+        while True:
+            if condition():
+                return
+            await asyncio.sleep(0.01)
 
 
 async def test_a_connection_that_says_nothing_is_closed() -> None:
@@ -199,6 +226,34 @@ async def test_a_client_that_does_not_read_its_refusals_is_closed() -> None:
                     wire.request(token=False)
                 await wire.writer.drain()
         assert len(served.server.connection_limit) == 0
+
+
+@pytest.mark.parametrize("path", ["/large", "/stream"])
+@pytest.mark.parametrize("connection", ["keep-alive", "close"])
+async def test_a_client_with_the_token_that_does_not_read_its_answer_is_closed(path: str, connection: str) -> None:
+    async with serving(IMPATIENT_WRITER) as served:
+        wire = await served.connect(buffer_bytes=4096)
+        wire.writer.transport.pause_reading()  # type: ignore[attr-defined]
+        wire.request(path, connection=connection)
+
+        await eventually(lambda: len(served.server.connection_limit) == 1)
+        await eventually(lambda: not served.server.server_state.connections)
+        await eventually(lambda: served.ended_streams == (path == "/stream"))
+        assert len(served.server.connection_limit) == 0
+
+
+async def test_an_answer_that_is_read_slowly_is_read_to_its_end() -> None:
+    clocks = replace(PATIENT, unread_s=2)
+    async with serving(clocks) as served:
+        wire = await served.connect(buffer_bytes=4096)
+        wire.request("/large", connection="close")
+
+        size = 0
+        with anyio.fail_after(60):
+            while part := await wire.reader.read(LARGE_BYTES // 10):
+                size += len(part)
+                await asyncio.sleep(clocks.unread_s / 8)
+        assert size > LARGE_BYTES
 
 
 async def test_pipelined_requests_are_answered_in_order() -> None:

@@ -1,4 +1,5 @@
-"""uvicorn as we use it: how many connections there may be, and how long a client may take over the head of a request.
+"""uvicorn as we use it: how many connections there may be, and how long a client may take over the head of a request or
+without reading anything of its answer.
 
 What a request may do is the gate's matter (`server/gate.py`). Private parts of uvicorn are used here and nowhere else;
 `tests/server/test_http_server.py` has a test for each.
@@ -34,6 +35,9 @@ ACCEPTS_PER_TURN = 4
 turns later; so many must not come in between that it is closed before as the oldest of the strangers."""
 BACKLOG = 2048
 
+TICKS_BETWEEN_LOOKS = 5
+"""Of uvicorn's, a tenth of a second each, between two looks for clients that do not read."""
+
 REPEATED_MESSAGE_S = 60.0
 
 logger = logging.getLogger(__name__)
@@ -48,6 +52,8 @@ class Clocks:
     refused_body_s: float = 5.0
     """For the rest of a body after its answer. If it were closed at once, the answer might not reach the client.
     For reading refusals, too, where a client asks for many and reads none."""
+    unread_s: float = 30.0
+    """Without a byte of what waits for the client being taken, whether it was let in or not."""
     idle_s: int = 5
     """Between two requests."""
     shutdown_s: int = 3
@@ -115,6 +121,12 @@ class ConnectionLimit:
             if not connection.is_served:
                 self._drop(connection)
 
+    def drop_unread(self) -> None:
+        """Close those whose clients have read nothing for too long of what waits for them."""
+        for connection in [*self._strangers, *self._known]:
+            if connection.is_left_unread():
+                self._drop(connection)
+
     def _drop(self, connection: BoundedProtocol) -> None:
         # Not at its end, which comes a turn later: until then it would be counted.
         self.discard(connection)
@@ -133,6 +145,8 @@ class BoundedProtocol(H11Protocol):
         self.app_state = {**self.app_state, CONNECTION_KEY: self}
         self._was_admitted = False
         self.is_served = False
+        self._unsent_bytes = 0
+        self._taken_at = 0.0
 
     def admit(self, *, has_token: bool) -> bool:
         """Tell that the gate lets a request in; return whether there is room for it."""
@@ -166,12 +180,25 @@ class BoundedProtocol(H11Protocol):
         if self.conn.their_state is not h11.IDLE:
             self._look()
 
+    def is_left_unread(self) -> bool:
+        """Tell whether the client has taken nothing for too long of what was written for it.
+
+        This has to be asked regularly: a transport tells when its buffer is full and when it is nearly empty, and
+        nothing once it was closed, though it stays until the client has taken the rest.
+        """
+        unsent_bytes = self.transport.get_write_buffer_size()
+        if not unsent_bytes or not self._unsent_bytes or unsent_bytes < self._unsent_bytes:
+            self._taken_at = time.monotonic()
+        self._unsent_bytes = unsent_bytes
+        return bool(unsent_bytes) and time.monotonic() - self._taken_at > self._clocks.unread_s
+
     def pause_writing(self) -> None:
         super().pause_writing()
         self._look()
 
     def resume_writing(self) -> None:
         super().resume_writing()
+        self._unsent_bytes = 0  # what comes next is counted anew
         self._look()
 
     def send_400_response(self, msg: str) -> None:
@@ -284,6 +311,11 @@ class HttpServer(uvicorn.Server):
             loop.set_exception_handler(handler)
             for one in loggers:
                 one.removeFilter(repeats)
+
+    async def on_tick(self, counter: int) -> bool:
+        if counter % TICKS_BETWEEN_LOOKS == 0:
+            self.connection_limit.drop_unread()
+        return await super().on_tick(counter)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
