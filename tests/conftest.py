@@ -1,5 +1,6 @@
 """What every test shares, and which tests are slow."""
 
+import os
 from collections.abc import AsyncIterator
 
 import hypothesis
@@ -12,6 +13,11 @@ pytest_plugins = ["tests.postgresql"]
 # A busy machine must not fail a test: a ceiling is there against hangs, and says nothing about speed.
 hypothesis.settings.register_profile("tests", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
 hypothesis.settings.load_profile("tests")
+
+# The command line speaks the language of the shell; what tests compare is English unless they say otherwise.
+for _name in ("LC_ALL", "LC_MESSAGES", "LANGUAGE"):
+    os.environ.pop(_name, None)
+os.environ["LANG"] = "C.UTF-8"
 
 SLOW_FOLDERS = ("hosts", "crash", "faults", "browser", "conformance", "security", "cli", "storage")
 """Those that start programs, browsers and servers; the longest first."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -39,6 +40,7 @@ ChoiceT = TypeVar("ChoiceT", bound=str)
 DEFAULT_NAME = "default"
 DEFAULT_ASSISTANT = AssistantId(DEFAULT_NAME)
 DEFAULT_SESSION = SessionId(DEFAULT_NAME)
+CONFIG_FILE = "config.toml"
 MIN_TOKEN_CHARS = 16
 EVENTS_DAYS = 30
 AUDIT_DAYS = 365
@@ -81,6 +83,15 @@ class Settings:
     def database_path(self) -> Path:
         return self.data_dir / "madang.db"
 
+    @property
+    def config_path(self) -> Path:
+        return self.data_dir / CONFIG_FILE
+
+    @property
+    def token_path(self) -> Path:
+        """Where `madang token` keeps the token of the HTTP server."""
+        return self.data_dir / "token"
+
 
 def read_settings(
     environment: Mapping[str, str],
@@ -102,7 +113,7 @@ def read_settings(
         SetupError: a value is not valid.
     """
     folder = _folder(data_dir or environment.get("MADANG_DATA_DIR") or str(default_data_dir(environment)))
-    config = _read_config(folder / "config.toml")
+    config = _read_config(folder / CONFIG_FILE)
 
     def chosen(option: str | None, name: str, default: str) -> str:
         if option is not None:
@@ -111,7 +122,7 @@ def read_settings(
 
     name = _raw_name if environment.get("MADANG_RAW_NAMES") == "1" else _name
     token = environment.get("MADANG_TOKEN", "")
-    if token and (len(token) < MIN_TOKEN_CHARS or not token.isascii() or not token.isprintable() or " " in token):
+    if token and not is_token(token):
         raise SetupError(
             say("MADANG_TOKEN must be at least {length} printable characters without spaces.", length=MIN_TOKEN_CHARS),
             hint=say("Make one with: python3 -c 'import secrets; print(secrets.token_urlsafe(32))'"),
@@ -121,7 +132,7 @@ def read_settings(
         assistant=AssistantId(name("assistant", chosen(assistant, "assistant", DEFAULT_NAME))),
         session=SessionId(name("session", chosen(session, "session", DEFAULT_NAME))),
         user=UserId(name("user", chosen(user, "user", LOCAL_USER))),
-        locale=_one_of("locale", chosen(locale, "locale", "en"), LOCALES),
+        locale=_one_of("locale", chosen(locale, "locale", environment_locale(environment)), LOCALES),
         ui=_one_of("ui", chosen(ui, "ui", "auto"), UI_CHOICES),
         ask=_one_of("ask", chosen(ask, "ask", "auto"), ASK_CHOICES),
         services=tuple(name.strip() for name in chosen(services, "services", "").split(",") if name.strip()),
@@ -133,6 +144,18 @@ def read_settings(
         events_days=config.retention.events_days,
         audit_days=config.retention.audit_days,
     )
+
+
+def is_token(text: str) -> bool:
+    """Tell whether a text may be the token of the HTTP server."""
+    return len(text) >= MIN_TOKEN_CHARS and text.isascii() and text.isprintable() and " " not in text
+
+
+def environment_locale(environment: Mapping[str, str]) -> Locale:
+    """Return the language that a person's shell is set to, if it is one of ours."""
+    spelling = next((environment[name] for name in ("LC_ALL", "LC_MESSAGES", "LANG") if environment.get(name)), "")
+    language = re.split(r"[_.@-]", spelling)[0].lower()
+    return next((locale for locale in LOCALES if locale == language), "en")
 
 
 class _AssistantConfig(Document):
@@ -164,6 +187,11 @@ def _read_config(path: Path) -> _Config:
         return _Config.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
     except (FileNotFoundError, NotADirectoryError):
         return _Config()
+    except PermissionError as error:
+        # Of a folder that belongs to somebody else, the file in it is not what the person has to hear about.
+        if os.access(path.parent, os.X_OK):
+            raise SetupError(say("{path} cannot be used: {reason}", path=str(path), reason=str(error))) from None
+        raise _unusable(path.parent, error.strerror or str(error)) from None
     except ValidationError as error:
         reason = invalid_arguments(error).message
         raise SetupError(say("{path} cannot be used: {reason}", path=str(path), reason=reason)) from None
@@ -209,12 +237,30 @@ def _allowed(names: Sequence[str], data_dir: Path) -> tuple[Path, ...]:
 
 
 def default_data_dir(environment: Mapping[str, str]) -> Path:
-    """Return the folder of this platform for a user's application data."""
+    """Return the folder of this platform for a user's application data.
+
+    Raises:
+        SetupError: there is no home to have it in.
+    """
     if sys.platform == "darwin":
-        return Path.home() / "Library" / "Application Support" / "madang"
+        return _home(environment) / "Library" / "Application Support" / "madang"
     if sys.platform == "win32":
-        return Path(environment.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "madang"
-    return Path(environment.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "madang"
+        return Path(environment.get("LOCALAPPDATA") or _home(environment) / "AppData" / "Local") / "madang"
+    return Path(environment.get("XDG_DATA_HOME") or _home(environment) / ".local" / "share") / "madang"
+
+
+def _home(environment: Mapping[str, str]) -> Path:
+    try:
+        # An empty HOME would be the root of the file system.
+        home = Path.home() if environment.get("HOME") != "" or sys.platform == "win32" else None
+    except RuntimeError:
+        home = None
+    if home is None:
+        raise SetupError(
+            say("There is no home folder: HOME is empty, or this user has none."),
+            hint=say("Name the data folder with --data-dir or MADANG_DATA_DIR."),
+        )
+    return home
 
 
 def prepare_data_dir(folder: Path) -> None:

@@ -123,7 +123,7 @@ def test_the_tools_are_listed_with_their_cost(tmp_path: Path, capsys: pytest.Cap
     assert main(["tools", "--services", "planning", "--data-dir", str(tmp_path)]) == 0
 
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].split() == ["TOOL", "EFFECT", "FOR", "TOKENS"]
+    assert lines[0].split() == ["TOOL", "EFFECT", "FOR", "TOKENS", "WHAT", "IT", "DOES"]
     assert [line.split()[0] for line in lines[1:-1]] == [
         "create_goal",
         "clear_goal",
@@ -175,12 +175,14 @@ def test_the_doctor_finds_a_broken_database(tmp_path: Path, capsys: pytest.Captu
     folder = tmp_path / "madang"
     folder.mkdir(mode=0o700)
     (folder / "madang.db").write_bytes(b"this is no database" * 100)
+    (folder / "madang.db").chmod(0o600)
 
     assert main(["doctor", "--data-dir", str(folder)]) == 1
 
     output = capsys.readouterr().out
-    assert "FAIL  Service playbook: error " in output
     assert "FAIL  Database: " in output
+    assert "madang restore" in output
+    assert output.count("FAIL") == 1, "one cause, one finding"
 
 
 # Allowed folders

@@ -84,7 +84,7 @@ def test_what_is_wrong_with_a_command_is_told_on_one_line(
 
 def test_an_option_that_there_is_not_is_quoted_inertly(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
-        main(["tools", f"--{HOSTILE}"])
+        main(["doctor", f"--{HOSTILE}"])
 
     assert is_inert(capsys.readouterr().err)
 
@@ -116,7 +116,7 @@ def test_the_token_is_told_once_and_stands_in_nothing_to_be_pasted() -> None:
     told = how_to_connect(Settings(Path("/data")), "127.0.0.1", 8321, token := "t" * 32)
 
     assert [line for line in told.splitlines() if token in line] == [
-        f"Token (new at each start; set MADANG_TOKEN to keep one): {token}"
+        f"Token (new at each start; 'madang token' keeps one): {token}"
     ]
 
 

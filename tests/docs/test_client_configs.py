@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from madang.cli import _parser
-from madang.cli.serve import DEFAULT_ADDRESS
+from madang.cli.parser import DEFAULT_ADDRESS
 from madang.cli.tools import token_estimate
 from madang.core.tools import MethodTool
 from madang.services import builtin_services, prebuilt_schemas

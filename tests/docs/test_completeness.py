@@ -47,6 +47,12 @@ def test_every_option_and_command_is_in_the_settings_reference() -> None:
     assert {one for one in wanted if f"`{one}" not in SETTINGS} == set()
 
 
+def test_the_settings_reference_names_every_service() -> None:
+    (row,) = [line for line in SETTINGS.splitlines() if line.startswith("| `--services A,B`")]
+
+    assert [name for one in SERVICES if f"`{(name := one.metadata.name)}`" not in row] == []
+
+
 def test_every_option_in_the_settings_reference_exists() -> None:
     known = {
         option for parser in _commands().values() for action in parser._actions for option in action.option_strings

@@ -17,7 +17,7 @@ WITH_EXAMPLES = [page for page in PAGES if any(block.language == "console" for b
 
 _ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}")
 # What differs from one run or machine to the next.
-_VARIES = re.compile(r"\d{4}-\d\d-\d\d(?:T[\d:.]+Z)?|(?<=Python: )\S+|(?<=SQLite: )\S+")
+_VARIES = re.compile(r"\d{4}-\d\d-\d\d(?:T[\d:.]+Z)?|(?<=Python: )\S+|(?<=SQLite: )\S+|(?<=MCP SDK )[\d.]+")
 
 
 @dataclass(slots=True)
@@ -36,6 +36,7 @@ def test_the_examples_of_a_page_run_in_order_and_print_what_it_shows(
     for name in [name for name in os.environ if name.startswith("MADANG_")]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("MADANG_DATA_DIR", str(tmp_path / "data"))
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.chdir(tmp_path)
     ids: dict[str, str] = {}
     for example in _examples(page):
@@ -56,7 +57,7 @@ def test_commands_that_only_start_something_have_options_that_exist(page: Path) 
     for line in lines:
         _, found, arguments = line.rpartition("madang ")
         if found and not line.startswith("pip "):
-            _parser().parse_args(shlex.split(arguments))
+            _parser().parse_args(shlex.split(arguments.rstrip(')"')))
 
 
 def _run(command: str) -> int:

@@ -16,7 +16,7 @@ import yaml
 from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
-from madang.cli.serve import DEFAULT_ADDRESS
+from madang.cli.parser import DEFAULT_ADDRESS
 from tests.docs.pages import blocks
 from tests.hosts.programs import MADANG, TOKEN, environment, madang_over_http
 from tests.node import ROOT, inspector_command

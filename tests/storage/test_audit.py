@@ -186,7 +186,7 @@ async def test_a_full_trail_of_trouble_stops_nothing_but_is_said(
 
     await log.close()
 
-    assert "2 audit rows were lost" in caplog.text
+    assert "2 audit row(s) were lost" in caplog.text
 
 
 class SlowDatabase:
@@ -306,8 +306,8 @@ async def test_one_bad_row_costs_no_other_and_is_not_retried(
     names = [(f"tool {number}",) for number in range(20)]
     assert await rows(each_database, "tool") == [*names, ("last",)]
     assert await rows(each_database, "tool", UserId("bob")) == names
-    assert "3 audit rows were lost: the database refuses their values" in caplog.text
-    assert "1 audit rows were lost: the database refuses their values" in caplog.text
+    assert "3 audit row(s) were lost: the database refuses their values" in caplog.text
+    assert "1 audit row(s) were lost: the database refuses their values" in caplog.text
     await log.close()
 
 

@@ -12,6 +12,8 @@ from madang.core.texts import one_line, terminal_text
 
 TRACEBACK_MARGIN = "    "
 MAX_RECORD_CHARS = 4_000
+ANSWERED = ("madang.provider.lifecycle", "madang.storage.audit")
+"""Where it is logged that the database or a service is away: what a call of it answers as well."""
 
 logger = logging.getLogger("madang")
 
@@ -34,9 +36,14 @@ class InertFormatter(logging.Formatter):
         return super().format(record)
 
 
-def configure_logging(*, is_verbose: bool) -> None:
-    """Log to standard error: standard output belongs to the protocol."""
+def configure_logging(*, is_verbose: bool, tells_reasons: bool = False) -> None:
+    """Log to standard error: standard output belongs to the protocol.
+
+    A command that `tells_reasons` itself logs no failure that becomes its answer.
+    """
     handler = logging.StreamHandler(sys.stderr)
+    if tells_reasons and not is_verbose:
+        handler.addFilter(lambda record: record.name not in ANSWERED or bool(record.exc_info))
     handler.setFormatter(InertFormatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
     logging.basicConfig(level=logging.INFO if is_verbose else logging.WARNING, handlers=[handler])
     # The SDK logs the ids of sessions, which are credentials: not even the person's own log needs them.

@@ -12,16 +12,15 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
 
+from madang.cli.launcher import launch_command, shell_line
 from madang.cli.shutdown import ShutdownClock
-from madang.cli.terminal import show
+from madang.cli.terminal import show, show_note
 from madang.core.errors import SetupError
-from madang.core.phrases import say
-from madang.core.texts import one_line
+from madang.core.phrases import layout, say
+from madang.rendering.catalogue import translator
 from madang.settings import Settings
 
-DEFAULT_ADDRESS = "127.0.0.1:8321"
 LOCAL_HOSTS = ("127.0.0.1", "localhost", "::1")
 
 SWITCH_INTERVAL_S = 0.0005
@@ -35,6 +34,12 @@ def mcp(options: argparse.Namespace, settings: Settings) -> int:
     # SIGTERM shuts down in order, as Ctrl-C does. By default it would end the process at once, and so would uvicorn,
     # which raises it again when it has finished.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    if address is None and os.isatty(0):
+        waiting = say(
+            "Madang waits for an MCP client on standard input. To try a tool: madang call get_current_state. "
+            "To connect a client: madang install. Ctrl-C stops."
+        )
+        show_note(waiting.render(translator(settings.locale)))
     with ShutdownClock() as clock:
         if address is None:
             clock.exit_code = asyncio.run(_serve_stdio(settings, clock))
@@ -102,6 +107,7 @@ async def _serve_stdio(settings: Settings, clock: ShutdownClock) -> int:
 async def _serve_http(settings: Settings, host: str, port: int, clock: ShutdownClock) -> None:
     with _gc_paused():
         from madang.app import open_madang
+        from madang.cli.tokens import kept_token
         from madang.server.http import http_app, local_policy, loopback_sockets
         from madang.server.http_server import HttpServer
         from madang.server.mcp import McpServer
@@ -109,13 +115,14 @@ async def _serve_http(settings: Settings, host: str, port: int, clock: ShutdownC
     with ExitStack() as opened:
         sockets = [opened.enter_context(socket) for socket in loopback_sockets(port)]
         port = sockets[0].getsockname()[1]
-        token = settings.token or secrets.token_urlsafe(32)
+        kept = settings.token or kept_token(settings)
+        token = kept or secrets.token_urlsafe(32)
         async with open_madang(settings, base_url(host, port)) as madang:
             server = McpServer(
                 madang.provider, madang.call("mcp-http"), settings.page_override, always_elicit=settings.ask == "elicit"
             )
             app = http_app(server.server, local_policy(token, host, port), madang.downloads)
-            show(how_to_connect(settings, host, port, token))
+            show(how_to_connect(settings, host, port, token, is_kept=bool(kept)))
             serving = HttpServer(app)
             clock.start_with(serving)
             await serving.serve(sockets=sockets)
@@ -125,12 +132,7 @@ def base_url(host: str, port: int) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def own_command() -> str:
-    """Return the command that starts this program: by its absolute path, because clients run in other folders."""
-    return str(Path(sys.argv[0]).absolute()) if os.sep in sys.argv[0] else sys.argv[0]
-
-
-def how_to_connect(settings: Settings, host: str, port: int, token: str) -> str:
+def how_to_connect(settings: Settings, host: str, port: int, token: str, *, is_kept: bool = False) -> str:
     """Return how to connect clients to the server, for the person who started it.
 
     The token stands in no command line, which every account of the machine can see, and in no file of a project.
@@ -138,16 +140,30 @@ def how_to_connect(settings: Settings, host: str, port: int, token: str) -> str:
     url = f"{base_url(host, port)}/mcp"
     entry = {"type": "http", "url": url, "headers": {"Authorization": "Bearer ${input:madang-token}"}}
     asked = {"type": "promptString", "id": "madang-token", "description": "Token of Madang", "password": True}
-    token_note = "" if settings.token else " (new at each start; set MADANG_TOKEN to keep one)"
-    return f"""\
-Madang serves MCP at {url}
-Data folder: {one_line(str(settings.data_dir))}
-Token{token_note}: {token}
-
-Clients that connect over HTTP, for example VS Code (.vscode/mcp.json), which asks for the token:
-{json.dumps({"servers": {"madang": entry}, "inputs": [asked]}, indent=2)}
-
-Keep the token out of command lines: other users of this machine can see them.
-Clients that start their servers themselves (Claude Desktop, Goose) need none. They run: {one_line(own_command())} mcp
-The MCP Inspector: npx @modelcontextprotocol/inspector {one_line(own_command())} mcp
-Stop with Ctrl-C."""
+    config = json.dumps({"servers": {"madang": entry}, "inputs": [asked]}, indent=2)
+    command = shell_line([*launch_command(), "mcp"])
+    lines = [
+        say("Madang serves MCP at {url}", url=url),
+        say("Data folder: {folder}", folder=str(settings.data_dir)),
+        say("Token: {token}", token=token)
+        if is_kept
+        else say("Token (new at each start; 'madang token' keeps one): {token}", token=token),
+        layout(""),
+        say("Clients that start Madang themselves need neither: madang install claude-desktop"),
+        say(
+            "(or claude-code, vscode, cursor, codex, gemini-cli, copilot-cli, opencode, goose). They run: {command}",
+            command=command,
+        ),
+        layout(""),
+        say("Clients that connect over HTTP, for example VS Code (.vscode/mcp.json), which asks for the token:"),
+    ]
+    ending = [
+        layout(""),
+        say("Keep the token out of command lines: other users of this machine can see them."),
+        say("The MCP Inspector: npx @modelcontextprotocol/inspector {command}", command=command),
+        say("Stop with Ctrl-C."),
+    ]
+    translate = translator(settings.locale)
+    return "\n".join(
+        [*(line.render(translate) for line in lines), config, *(line.render(translate) for line in ending)]
+    )

@@ -18,9 +18,11 @@ def show(text: str) -> None:
 def show_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Print columns side by side; each text stays on its line."""
     cells = [list(headings), *([one_line(cell) for cell in row] for row in rows)]
-    widths = [max(map(_width, column)) for column in zip(*cells, strict=True)]
+    widths = [max(map(text_width, column)) for column in zip(*cells, strict=True)]
     for row in cells:
-        show("  ".join(cell + " " * (width - _width(cell)) for cell, width in zip(row, widths, strict=True)).rstrip())
+        show(
+            "  ".join(cell + " " * (width - text_width(cell)) for cell, width in zip(row, widths, strict=True)).rstrip()
+        )
 
 
 def confirm(question: str) -> bool:
@@ -39,7 +41,12 @@ def show_error(message: str) -> None:
     print(f"madang: {one_line(message)}", file=sys.stderr)
 
 
-def _width(text: str) -> int:
+def show_note(message: str) -> None:
+    """Print something that is neither the answer nor an error, on one line of standard error."""
+    print(one_line(message), file=sys.stderr, flush=True)
+
+
+def text_width(text: str) -> int:
     """Return how many columns a text takes: a syllable of Hangul takes two."""
     return sum(
         0 if unicodedata.combining(char) else 2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in text

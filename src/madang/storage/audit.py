@@ -140,7 +140,7 @@ class AuditLog:
             await asyncio.sleep(CLOSE_RETRY_S)
             await self._flush()
         if self._queue:
-            logger.error("%d audit rows were lost: the database could not be written", len(self._queue))
+            logger.error("%d audit row(s) were lost: the database could not be written", len(self._queue))
 
     async def _flush_soon(self) -> None:
         await asyncio.sleep(FLUSH_S)
@@ -158,7 +158,7 @@ class AuditLog:
             for user_id, entries in by_user.items():
                 refused_count = await self._write(user_id, entries)
                 if refused_count:
-                    logger.error("%d audit rows were lost: the database refuses their values", refused_count)
+                    logger.error("%d audit row(s) were lost: the database refuses their values", refused_count)
 
     async def _write(self, user_id: UserId, entries: list[_QueuedEntry]) -> int:
         """Write rows of one user, and return how many the database refuses for what is in them."""
@@ -182,7 +182,7 @@ class AuditLog:
             waiting = entries + self._queue
             self._queue = waiting[-MAX_QUEUED_ENTRIES:]
             if len(waiting) > MAX_QUEUED_ENTRIES:
-                logger.error("%d audit rows were lost: %s", len(waiting) - MAX_QUEUED_ENTRIES, error)
+                logger.error("%d audit row(s) were lost: %s", len(waiting) - MAX_QUEUED_ENTRIES, error)
             return 0
         except Exception:
             # A value that cannot be stored, whatever it is. Anybody can send one: it must not cost the rows of others,

@@ -1,0 +1,305 @@
+"""The words of the command line: commands, options, their help in the person's language, and guesses at a slip."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NoReturn
+
+from madang import __version__
+from madang.cli.terminal import text_width
+from madang.core.calls import Locale
+from madang.core.phrases import Phrase, Translate, say
+from madang.core.suggestions import did_you_mean
+from madang.core.texts import one_line
+from madang.rendering.catalogue import translator
+
+DEFAULT_ADDRESS = "127.0.0.1:8321"
+SHELLS = ("bash", "zsh", "fish")
+
+Command = Callable[[argparse.Namespace, Any], int]
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose errors stay on one line, and offer what the person may have meant."""
+
+    translate: Translate = staticmethod(lambda template: template)
+
+    def error(self, message: str) -> NoReturn:
+        super().error(one_line(message))
+
+    def say(self, phrase: Phrase) -> str:
+        return phrase.render(self.translate)
+
+    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
+        options, unknown = self.parse_known_args(args, namespace)
+        if unknown:
+            message = self.say(say("These arguments are not known: {arguments}.", arguments=" ".join(unknown)))
+            suggestion = did_you_mean(unknown[0].partition("=")[0], sorted(set(_option_names(self))))
+            self.error(f"{message} {self.say(suggestion)}" if suggestion else message)
+        return options
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if isinstance(action, argparse._SubParsersAction) and value not in action.choices:
+            hint = did_you_mean(value, action.choices) or say(
+                "There are: {names}.", names=", ".join(map(str, action.choices))
+            )
+            message = say("There is no command '{name}'.", name=value)
+            self.error(f"{self.say(message)} {self.say(hint)}")
+        super()._check_value(action, value)
+
+
+def make_parser(
+    run: Callable[[str], Command], locale: Locale = "en", wanted: Sequence[str] | None = None, data_dir: str = ""
+) -> Parser:
+    """Return the parser. `run` gives the function of a command; its options hold it as `command`.
+
+    Only commands among the words `wanted` get their options, by default all: a client waits for the start of
+    `madang mcp`, which needs no others.
+    """
+    return _Builder(run, locale, wanted, data_dir).parser()
+
+
+class _Builder:
+    def __init__(
+        self, run: Callable[[str], Command], locale: Locale, wanted: Sequence[str] | None, data_dir: str
+    ) -> None:
+        self._run = run
+        self._translate = translator(locale)
+        self._wanted = wanted
+        self._data_dir = data_dir
+
+    def parser(self) -> Parser:
+        parser = self._parser(
+            prog="madang",
+            usage="madang [OPTION …] [COMMAND …]",
+            description=self._say(say("A workbench that a person and an agent share: an MCP server and its tools.")),
+            epilog=self._epilog(),
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        parser.set_defaults(command=None, command_name="")
+        version = self._say(say("print the version"))
+        parser.add_argument("--version", action="version", version=f"madang {__version__}", help=version)
+        self._add_shared(parser, None)
+        self._add_serving(parser, None)
+        commands = parser.add_subparsers(
+            title=self._say(say("commands")),
+            description=self._say(say("'madang COMMAND --help' says more; options stand before or after it.")),
+            metavar="COMMAND",
+            parser_class=self._parser_class,
+            prog="madang",
+        )
+        self._add_everyday(commands)
+        self._add_setup(commands)
+        self._add_data(commands)
+        return parser
+
+    def _say(self, phrase: Phrase) -> str:
+        # argparse takes a percent sign for the beginning of a value; a data folder may have one in its name.
+        return phrase.render(self._translate).replace("%", "%%")
+
+    @property
+    def _parser_class(self) -> Any:
+        # argparse calls it and nothing else, whatever its types ask for.
+        return self._parser
+
+    def _parser(self, **options: Any) -> Parser:
+        parser = Parser(add_help=False, **options)
+        parser.translate = self._translate
+        help = self._say(say("print this help"))
+        parser.add_argument("-h", "--help", action="help", default=argparse.SUPPRESS, help=help)
+        return parser
+
+    def _epilog(self) -> str:
+        rows = [
+            (
+                self._say(say("without a command")),
+                self._say(say("MCP for the program that started it, over its pipe;")),
+            ),
+            ("", self._say(say("in a terminal, MCP over HTTP on this machine"))),
+            ("madang install claude-desktop", self._say(say("connect a client"))),
+            ("madang tools add_todo", self._say(say("what a tool does and takes"))),
+            ('madang call add_todo \'{"name": "…"}\'', self._say(say("call a tool"))),
+            (self._say(say("data folder")), one_line(self._data_dir)),
+            (self._say(say("variables")), "MADANG_DATA_DIR, MADANG_LOCALE, MADANG_DATABASE, MADANG_TOKEN, …"),
+        ]
+        return "\n".join(f"  {left}{' ' * (38 - text_width(left))}{right}".rstrip() for left, right in rows)
+
+    # Options that several commands have
+
+    def _add_shared(self, parser: argparse.ArgumentParser, default: str | None) -> None:
+        """Add what every command takes, which may stand before it as well: there the default is None."""
+
+        def add(name: str, metavar: str, help: Phrase, **more: Any) -> None:
+            parser.add_argument(name, metavar=metavar, default=default, help=self._say(help), **more)
+
+        add("--data-dir", "DIR", say("where everything is kept (default: {folder})", folder=self._data_dir))
+        add(
+            "--database",
+            "URL",
+            say(
+                "a PostgreSQL server instead of a file there; with a password, better in MADANG_DATABASE: others on "
+                "this machine can see the command line"
+            ),
+        )
+        add("--assistant", "NAME", say("whose playbooks (default: default)"))
+        add("--session", "NAME", say("which session's plan (default: default)"))
+        add("--user", "NAME", say("whose data, where several people share a database (default: local)"))
+        add("--locale", "en|ko", say("the language of texts (default: that of the terminal, by LC_ALL or LANG)"))
+        add(
+            "--allow-folder",
+            "DIR",
+            say("a folder that files may be imported from; may be given several times (default: none)"),
+            action="append",
+            dest="allow_folder" if default else "allow_folder_first",
+        )
+        add("--services", "A,B", say("offer only these services (default: all)"))
+
+    def _add_serving(self, parser: argparse.ArgumentParser, default: str | None) -> None:
+        parser.add_argument(
+            "--http",
+            metavar="HOST:PORT",
+            nargs="?",
+            const=DEFAULT_ADDRESS,
+            default=default,
+            help=self._say(say("serve over HTTP, here (default: {address})", address=DEFAULT_ADDRESS)),
+        )
+        parser.add_argument(
+            "--ui",
+            metavar="auto|linked|embedded|off",
+            default=default,
+            help=self._say(say("how pages reach the client (default: auto)")),
+        )
+        parser.add_argument(
+            "--ask",
+            metavar="auto|elicit",
+            default=default,
+            help=self._say(say("elicit: ask through the client's own forms")),
+        )
+        parser.add_argument(
+            "--verbose",
+            action="store_true",
+            default=default or False,
+            help=self._say(say("log every call to standard error")),
+        )
+
+    # Commands
+
+    def _add_everyday(self, commands: Any) -> None:
+        mcp = self._command(commands, "mcp", say("serve MCP over stdio, or over HTTP"))
+        if mcp:
+            self._add_serving(mcp, argparse.SUPPRESS)
+        call = self._command(commands, "call", say("call one tool and print its answer"))
+        if call:
+            call.add_argument("tool", metavar="TOOL", help=self._say(say("its name; 'madang tools' lists them")))
+            call.add_argument(
+                "arguments", nargs="?", default="{}", metavar="JSON", help=self._say(say("an object, or - to read it"))
+            )
+            self._add_json(call, say("print the structured result"))
+        tools = self._command(commands, "tools", say("list the tools and what their schemas cost, or explain one"))
+        if tools:
+            tools.add_argument("tool", nargs="?", metavar="NAME", help=self._say(say("explain this tool")))
+            self._add_json(tools, say("print JSON, with the schemas"))
+        doctor = self._command(commands, "doctor", say("check what Madang needs, and say what to do"))
+        if doctor:
+            self._add_json(doctor, say("print JSON, for a report"))
+        self._group(
+            commands, "sessions", say("list, rename, delete, copy, export and import sessions"), self._session_actions
+        )
+        self._group(
+            commands, "assistants", say("list assistants, and choose what each may use"), self._assistant_actions
+        )
+
+    def _add_setup(self, commands: Any) -> None:
+        token = self._command(commands, "token", say("print the token of the HTTP server, and keep it from now on"))
+        if token:
+            token.add_argument("--new", action="store_true", help=self._say(say("make a new one: the old one ends")))
+        completion = self._command(commands, "completion", say("print a script that completes commands in your shell"))
+        if completion:
+            completion.add_argument("shell", choices=SHELLS, metavar="|".join(SHELLS))
+
+    def _add_data(self, commands: Any) -> None:
+        """Add what handles all data at once."""
+
+    def _add_json(self, parser: argparse.ArgumentParser, help: Phrase) -> None:
+        parser.add_argument("--json", action="store_true", help=self._say(help))
+
+    def _command(self, commands: Any, name: str, help: Phrase) -> Parser | None:
+        """Add a command; without its options, and None, if nobody asks for it now."""
+        parser: Parser = commands.add_parser(name, help=self._say(help), description=self._sentence(help))
+        if self._wanted is not None and name not in self._wanted:
+            return None
+        self._add_shared(parser, argparse.SUPPRESS)
+        parser.set_defaults(command=self._run(name), command_name=name)
+        return parser
+
+    def _group(self, commands: Any, name: str, help: Phrase, add_actions: Callable[[Any], None]) -> None:
+        parser: Parser = commands.add_parser(name, help=self._say(help), description=self._sentence(help))
+        if self._wanted is not None and name not in self._wanted:
+            return
+        actions = parser.add_subparsers(
+            title=self._say(say("actions")), metavar="ACTION", required=True, parser_class=self._parser_class
+        )
+        add_actions(actions)
+
+    def _sentence(self, help: Phrase) -> str:
+        text = self._say(help)
+        return f"{text[:1].upper()}{text[1:]}."
+
+    def _action(self, actions: Any, group: str, name: str, help: Phrase) -> Parser:
+        parser: Parser = actions.add_parser(name, help=self._say(help), description=self._sentence(help))
+        self._add_shared(parser, argparse.SUPPRESS)
+        parser.set_defaults(command=self._run(group), action=name)
+        return parser
+
+    def _session_actions(self, actions: Any) -> None:
+        def add(name: str, help: Phrase) -> Parser:
+            return self._action(actions, "sessions", name, help)
+
+        add("list", say("list the sessions, newest first"))
+        rename = add("rename", say("give a session a title; an empty one takes it away"))
+        delete = add("delete", say("delete a session with everything in it"))
+        copy = add("copy", say("copy a session to a new one"))
+        export = add("export", say("write a session to a ZIP file"))
+        for action in (rename, delete, copy, export):
+            action.add_argument("name", metavar="NAME", help=self._say(say("the session")))
+        rename.add_argument("title", metavar="TITLE")
+        delete.add_argument("--yes", action="store_true", help=self._say(say("do not ask")))
+        copy.add_argument("target", metavar="NEW", help=self._say(say("the name of the copy")))
+        copy.add_argument("--title", metavar="TITLE", help=self._say(say("its title (default: that of the session)")))
+        export.add_argument("file", metavar="FILE")
+        imports = add("import", say("make a new session of such a file; --session names it (default: a new name)"))
+        imports.add_argument("file", metavar="FILE")
+        self._add_trust(imports)
+
+    def _add_trust(self, parser: Parser) -> None:
+        trust = say("take it however large it is: only if you made it")
+        parser.add_argument("--trust", action="store_true", help=self._say(trust))
+
+    def _assistant_actions(self, actions: Any) -> None:
+        def add(name: str, help: Phrase) -> Parser:
+            return self._action(actions, "assistants", name, help)
+
+        add("list", say("list the assistants that were set up"))
+        show = add("show", say("show one assistant"))
+        grant = add("grant", say("let an assistant use these services and no others"))
+        for action in (show, grant):
+            action.add_argument("id", metavar="ID", help=self._say(say("the assistant")))
+        chosen = grant.add_mutually_exclusive_group(required=True)
+        chosen.add_argument("granted", metavar="SERVICE", nargs="*", default=[])
+        default = say("all services that neither run code nor reach out")
+        chosen.add_argument("--default", action="store_true", help=self._say(default))
+
+
+def subparsers(parser: argparse.ArgumentParser) -> Iterable[tuple[str, argparse.ArgumentParser]]:
+    """Yield the commands of a parser with their names."""
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            yield from action.choices.items()
+
+
+def _option_names(parser: argparse.ArgumentParser) -> Iterable[str]:
+    for action in parser._actions:
+        yield from action.option_strings
+    for _, inner in subparsers(parser):
+        yield from _option_names(inner)
