@@ -27,6 +27,8 @@ COMMANDS = {
     "doctor": "doctor:check",
     "sessions": "sessions:run",
     "assistants": "assistants:run",
+    "install": "install:install",
+    "uninstall": "install:uninstall",
     "token": "tokens:run",
     "completion": "completion:run",
 }

@@ -211,12 +211,33 @@ class _Builder:
         )
 
     def _add_setup(self, commands: Any) -> None:
+        install = self._command(commands, "install", say("connect a client: put Madang into its configuration"))
+        if install:
+            self._add_client(install)
+            self._add_serving(install, argparse.SUPPRESS)
+            install.add_argument(
+                "--uvx", action="store_true", help=self._say(say("have the client start it with uvx, not by its path"))
+            )
+        uninstall = self._command(commands, "uninstall", say("take Madang out of a client's configuration again"))
+        if uninstall:
+            self._add_client(uninstall)
         token = self._command(commands, "token", say("print the token of the HTTP server, and keep it from now on"))
         if token:
             token.add_argument("--new", action="store_true", help=self._say(say("make a new one: the old one ends")))
         completion = self._command(commands, "completion", say("print a script that completes commands in your shell"))
         if completion:
             completion.add_argument("shell", choices=SHELLS, metavar="|".join(SHELLS))
+
+    def _add_client(self, parser: Parser) -> None:
+        which = say("claude-desktop, claude-code, vscode, cursor, codex, … (without one: list them)")
+        parser.add_argument("client", nargs="?", metavar="CLIENT", help=self._say(which))
+        parser.add_argument("--dry-run", action="store_true", help=self._say(say("only show what would be changed")))
+        parser.add_argument(
+            "--name", default="madang", metavar="NAME", help=self._say(say("the name of the server (default: madang)"))
+        )
+        parser.add_argument(
+            "--file", metavar="FILE", help=self._say(say("the client's file (default: that of this user)"))
+        )
 
     def _add_data(self, commands: Any) -> None:
         """Add what handles all data at once."""

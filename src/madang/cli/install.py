@@ -1,0 +1,161 @@
+"""`madang install` and `madang uninstall`: Madang in the configuration of a client, without editing it by hand."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from madang.cli.clients.editing import Edit, find_entry, put_entry, remove_entry
+from madang.cli.clients.files import read_file
+from madang.cli.clients.known import CLIENTS, Client
+from madang.cli.launcher import launch_command, runs_from_uv_cache, shell_line, uvx_command
+from madang.cli.terminal import show, show_table
+from madang.core.errors import MadangError, RequestError, SetupError
+from madang.core.phrases import Phrase, layout, say
+from madang.core.suggestions import did_you_mean
+from madang.core.texts import one_line
+from madang.rendering.catalogue import translator
+from madang.settings import Settings
+
+PASSED_ON = ("assistant", "session", "user", "services", "ui", "ask")
+"""The options that a client's Madang is started with as they were given here."""
+MAX_SHOWN_CHARS = 300
+
+
+def install(options: argparse.Namespace, settings: Settings) -> int:
+    """Put Madang into a client's file, or list the clients."""
+    if options.client is None:
+        return _list(options, settings)
+    client, file = _chosen(options)
+    command = [*_command(options), "mcp", *_arguments(options, settings)]
+    edit = put_entry(client, options.name, read_file(file), client.make_entry(command))
+    if not edit.changes_something:
+        return _tell(settings, say("{client} starts this Madang already: {path}", client=client.title, path=str(file)))
+    if options.dry_run:
+        return _show_changes(settings, edit)
+    if find_entry(client, options.name, edit.file) is None:
+        edit.file.back_up()
+    edit.file.replace(edit.data)
+    _tell(
+        settings, say("{client} starts Madang from now on: {command}", client=client.title, command=shell_line(command))
+    )
+    _tell(settings, say("Changed: {path}", path=str(file)))
+    if edit.file.data is not None:
+        _tell(settings, say("As it was before: {path}", path=str(edit.file.backup_path)))
+    return _tell(
+        settings,
+        say("Start {client} anew to use it. To undo this: madang uninstall {id}", client=client.title, id=client.id),
+    )
+
+
+def uninstall(options: argparse.Namespace, settings: Settings) -> int:
+    """Take Madang out of a client's file. The data stays."""
+    if options.client is None:
+        return _list(options, settings)
+    client, file = _chosen(options)
+    edit = remove_entry(client, options.name, read_file(file))
+    if not edit.changes_something:
+        return _tell(settings, say("{client} has no Madang: {path}", client=client.title, path=str(file)))
+    if options.dry_run:
+        return _show_changes(settings, edit)
+    backup = edit.file.read_backup()
+    edit.file.replace(edit.data)
+    _tell(settings, say("{client} no longer starts Madang. Your data is where it was.", client=client.title))
+    if edit.data == backup or edit.data is None:
+        edit.file.drop_backup()
+        return _tell(settings, say("As it was before Madang: {path}", path=str(file)))
+    _tell(settings, say("Changed: {path}", path=str(file)))
+    if backup is not None:
+        _tell(
+            settings,
+            say("As it was before Madang, without your later changes: {path}", path=str(edit.file.backup_path)),
+        )
+    return 0
+
+
+def _list(options: argparse.Namespace, settings: Settings) -> int:
+    rows = []
+    for client in CLIENTS:
+        path = client.find_file(os.environ)
+        try:
+            entry = find_entry(client, options.name, read_file(path))
+            state = say("connected") if entry is not None else layout("-")
+        except MadangError as error:
+            state = error.message
+        rows.append((client.id, _words(settings, state), str(path)))
+    show_table([_words(settings, heading) for heading in (say("CLIENT"), say("MADANG"), say("FILE"))], rows)
+    return 0
+
+
+def _chosen(options: argparse.Namespace) -> tuple[Client, Path]:
+    client = next((client for client in CLIENTS if client.id == options.client), None)
+    if client is None:
+        names = [client.id for client in CLIENTS]
+        raise RequestError(
+            say("There is no client '{name}'.", name=options.client),
+            hint=did_you_mean(options.client, names) or say("There are: {names}.", names=", ".join(names)),
+        )
+    if not re.fullmatch(r"[A-Za-z0-9_-]{1,64}", options.name):
+        raise RequestError(say("The name of a server has 1 to 64 letters, digits, hyphens and underscores."))
+    try:
+        return client, Path(options.file).expanduser().absolute() if options.file else client.find_file(os.environ)
+    except RuntimeError as error:
+        raise SetupError(
+            say("'{path}' cannot be used: {reason}.", path=options.file or "~", reason=str(error))
+        ) from None
+
+
+def _command(options: argparse.Namespace) -> list[str]:
+    """Return what the client runs: this Madang by its path, or `uvx` where there is no path that lasts."""
+    return uvx_command() if options.uvx or runs_from_uv_cache() else launch_command()
+
+
+def _arguments(options: argparse.Namespace, settings: Settings) -> Sequence[str]:
+    """Return the options for the client's Madang: a client has none of the variables of this shell."""
+    arguments: list[str] = []
+    if options.data_dir or os.environ.get("MADANG_DATA_DIR"):
+        arguments += ["--data-dir", str(settings.data_dir)]
+    if settings.database:
+        if _has_password(settings.database):
+            raise SetupError(
+                say("The URL of the database has a password, which does not belong into a client's file."),
+                hint=say("Install without it, and give MADANG_DATABASE to the client in its own way."),
+            )
+        arguments += ["--database", settings.database]
+    for name in PASSED_ON:
+        if value := getattr(options, name):
+            arguments += [f"--{name}", value]
+    if settings.locale != "en":
+        arguments += ["--locale", settings.locale]
+    for folder in options.allow_folder or ():
+        arguments += ["--allow-folder", str(Path(folder).expanduser().absolute())]
+    return arguments
+
+
+def _has_password(url: str) -> bool:
+    parts = urlsplit(url)
+    return bool(parts.password) or "password=" in parts.query
+
+
+def _show_changes(settings: Settings, edit: Edit) -> int:
+    before = edit.file.text.splitlines()
+    after = (edit.data or b"").decode("utf-8").splitlines()
+    _tell(settings, say("This would change {path}:", path=str(edit.file.path)))
+    # Without the lines around: a client's file may hold secrets.
+    for line in list(difflib.unified_diff(before, after, lineterm="", n=0))[2:]:
+        show("" if line.startswith("@@") else f"  {one_line(line, MAX_SHOWN_CHARS)}")
+    return 0
+
+
+def _tell(settings: Settings, phrase: Phrase) -> int:
+    show(_words(settings, phrase))
+    return 0
+
+
+def _words(settings: Settings, phrase: Phrase) -> str:
+    return one_line(phrase.render(translator(settings.locale)))

@@ -1,0 +1,83 @@
+"""`madang install` as the clients' own programs see it: they list our server, and say that it answers.
+
+The programs are large: `make hosts` fetches them into `.hosts/`, and those that are there are asked.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from hosts.install import FOLDER, NotAvailable, command_of
+from hosts.programs import HOSTS
+from madang.cli.clients.known import CLIENTS
+from tests.hosts.programs import MADANG, environment
+
+LIMIT_S = 120
+VARIABLES: Mapping[str, Mapping[str, str]] = {
+    "claude-code": {"DISABLE_AUTOUPDATER": "1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "IS_SANDBOX": "1"},
+    "codex": {},
+    "gemini-cli": {"GEMINI_API_KEY": "not-a-key", "GEMINI_CLI_TRUST_WORKSPACE": "true"},
+    "opencode": {"OPENCODE_DISABLE_AUTOUPDATE": "1", "OPENCODE_DISABLE_MODELS_FETCH": "1"},
+}
+ANSWER = {"claude-code": "Connected", "codex": "enabled", "gemini-cli": "Connected", "opencode": "connected"}
+EXISTING = {
+    "claude-code": '{\n  "numStartups": 3\n}',
+    "codex": '# mine\nmodel = "x" # keep\n',
+    "gemini-cli": '{\r\n\t// mine\r\n\t"ui": {"theme": "GitHub"}\r\n}\r\n',
+    "opencode": '{\n  "$schema": "https://opencode.ai/config.json", // keep\n  "mcp": {}\n}',
+}
+REWRITES_ITS_FILE = ("claude-code",)
+
+
+@pytest.mark.parametrize("id", VARIABLES)
+def test_the_clients_own_program_lists_our_server(id: str, tmp_path: Path) -> None:
+    client = next(client for client in CLIENTS if client.id == id)
+    program = _program(client.title)
+    variables = {**environment(tmp_path), **VARIABLES[id]}
+    file = client.find_file({})  # below the home of whoever runs this; the same below the one of the test
+    path = tmp_path / file.relative_to(Path.home())
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(EXISTING[id].encode())
+
+    _run([str(MADANG), "install", id], variables, tmp_path)
+    listed = _run([*program, "mcp", "list"], variables, tmp_path)
+
+    (line,) = [line for line in listed.splitlines() if re.search(r"\bmadang\b.*" + ANSWER[id], line)]
+    assert str(MADANG) in listed, line
+    _run([str(MADANG), "uninstall", id], variables, tmp_path)
+    if id in REWRITES_ITS_FILE:
+        assert "madang" not in path.read_text()
+        assert '"numStartups": 3' in path.read_text()
+    else:
+        assert path.read_bytes() == EXISTING[id].encode()
+        assert not path.with_name(path.name + ".before-madang").exists()
+
+
+def _program(title: str) -> list[str]:
+    host = next(host for host in HOSTS if host.title == title)
+    if host.package and not (FOLDER / host.command / "installed.txt").exists():
+        pytest.skip(f"{title} is not in .hosts/: make hosts fetches it")
+    try:
+        return command_of(host)
+    except NotAvailable as error:
+        pytest.skip(str(error))
+
+
+def _run(command: list[str], variables: dict[str, str], folder: Path) -> str:
+    done = subprocess.run(
+        command,
+        env={**variables, "PATH": f"{variables['PATH']}{os.pathsep}/usr/bin"},
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=LIMIT_S,
+    )
+    assert done.returncode == 0, done.stderr + done.stdout
+    return done.stdout + done.stderr
