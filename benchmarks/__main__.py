@@ -13,6 +13,7 @@ from benchmarks import (
     exports,
     files,
     floods,
+    hangul,
     http,
     memory,
     notices,
@@ -51,6 +52,7 @@ BENCHMARKS: dict[str, Callable[[Effort], Awaitable[list[Finding]]]] = {
     "exports": exports.exports,
     "contexts": contexts.contexts,
     "floods": floods.floods,
+    "hangul": hangul.stalls,
 }
 
 

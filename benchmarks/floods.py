@@ -47,6 +47,8 @@ def _edits(number: int) -> list[dict[str, Any]]:
     return [{"oldText": old, "newText": new, "replaceAll": True} for old, new in turns]
 
 
+NUMBER = "{number} "
+"""At the beginning of a content: another one in each call, which is then no duplicate."""
 KOREAN = "대한민국의 모든 권력은 국민으로부터 나온다. " * 20_000
 
 FLOODS = (
@@ -56,6 +58,7 @@ FLOODS = (
     Flood("6 sessions with 100 edits of 4 MB", "edit_file", {"path": "mixed.txt", "edits": _edits(100)}, 6, 6),
     Flood("40 greps", "grep", {"pattern": r"(\w+\s?){5,60}z"}, 40),
     Flood("10 Korean texts of 1 MB", "add_content", {"content": KOREAN}, 10),
+    Flood("10 different Korean texts of 1 MB", "add_content", {"content": NUMBER + KOREAN}, 10),
     Flood("8 imports of a long flat list", "import_playbooks", {"document": "[1" + ",1" * 1_000_000 + "]"}, 8),
     Flood("8 imports of many directives", "import_playbooks", {"document": "%TAG !a! b\n" * 190_000}, 8),
     Flood("8 imports of long JSON", "import_playbooks", {"document": '{"a":[1' + ",1" * 90_000 + "]}"}, 8),
@@ -69,19 +72,19 @@ async def floods(effort: Effort) -> list[Finding]:
     """The p95 of small calls of one session beside each flood of another, over stdio and HTTP."""
     seconds = max(2.0, effort.seconds / 10)
     findings = []
-    for door in (_stdio, _http):
+    for door in (over_stdio, over_http):
         with tempfile.TemporaryDirectory() as folder:
             async with door(Path(folder)) as call:
                 await _prepare(call, Path(folder))
                 for flood in FLOODS:
-                    findings += await _measure(call, flood, seconds, door.__name__.strip("_"))
+                    findings += await _measure(call, flood, seconds, door.__name__.removeprefix("over_"))
     return findings
 
 
 async def _prepare(call: Call, folder: Path) -> None:
-    await _done(call, GUEST, "write_file", {"path": "a.txt", "content": "x\n" * 100})
+    await done(call, GUEST, "write_file", {"path": "a.txt", "content": "x\n" * 100})
     for number in range(30):
-        await _done(call, _session(number), "write_file", {"path": "a/" * 60 + "f", "content": ""})
+        await done(call, _session(number), "write_file", {"path": "a/" * 60 + "f", "content": ""})
     _add_files(folder)
 
 
@@ -123,8 +126,11 @@ async def _measure(call: Call, flood: Flood, seconds: float, door: str) -> list[
 
 
 async def _repeat(call: Call, session: str, flood: Flood) -> None:
-    while True:
-        await call(session, flood.tool, flood.arguments)
+    for number in count():
+        arguments = dict(flood.arguments)
+        if arguments.get("content", "").startswith(NUMBER):
+            arguments["content"] = f"{id(asyncio.current_task())} {number}{arguments['content']}"
+        await call(session, flood.tool, arguments)
 
 
 async def _p95_ms(call: Call, tool: str, arguments: dict[str, Any], seconds: float) -> float:
@@ -132,13 +138,14 @@ async def _p95_ms(call: Call, tool: str, arguments: dict[str, Any], seconds: flo
     until = time.monotonic() + seconds
     while time.monotonic() < until or len(spent) < 5:
         before = time.perf_counter()
-        await _done(call, GUEST, tool, arguments)
+        await done(call, GUEST, tool, arguments)
         spent.append((time.perf_counter() - before) * 1000)
         await asyncio.sleep(PAUSE_S)
     return sorted(spent)[int(len(spent) * 0.95)]
 
 
-async def _done(call: Call, session: str, tool: str, arguments: dict[str, Any]) -> None:
+async def done(call: Call, session: str, tool: str, arguments: dict[str, Any]) -> None:
+    """Call a tool; an error would make a figure meaningless."""
     message = await call(session, tool, arguments)
     if "error" in message or message["result"].get("isError"):
         raise RuntimeError(str(message)[:500])
@@ -154,7 +161,8 @@ def _body(number: int, session: str, tool: str, arguments: dict[str, Any]) -> by
 
 
 @asynccontextmanager
-async def _stdio(folder: Path) -> AsyncIterator[Call]:
+async def over_stdio(folder: Path) -> AsyncIterator[Call]:
+    """Serve over standard input and output, for calls of many sessions at a time."""
     pipe, nothing = subprocess.PIPE, subprocess.DEVNULL
     process = await asyncio.create_subprocess_exec(
         *madang_command(folder),
@@ -196,7 +204,7 @@ async def _stdio(folder: Path) -> AsyncIterator[Call]:
 
 
 @asynccontextmanager
-async def _http(folder: Path) -> AsyncIterator[Call]:
+async def over_http(folder: Path) -> AsyncIterator[Call]:
     process = await asyncio.create_subprocess_exec(
         *madang_command(folder, "--http", "127.0.0.1:0"),
         cwd=ROOT,
