@@ -11,9 +11,11 @@ from pathlib import Path
 import anyio
 
 from madang.services.content.domain import Limits
+from madang.services.content.engine import following
 from madang.services.content.engine.following import IndexFollower
-from madang.services.content.engine.index import StoreIndex
+from madang.services.content.engine.index import OlderIndex, StoreIndex
 from madang.services.content.store import IndexQueue
+from madang.storage.search import tokens
 from tests.asking import Asker
 from tests.services.content.contents import add, open_content, search
 
@@ -41,6 +43,20 @@ POINTS: dict[str, tuple[type, str, Callable[..., object]]] = {
     "before the change leaves the queue": (IndexQueue, "remove_changes", killed_later),
 }
 """Points between the answer to an addition and the end of the index update, and how a process is killed there."""
+
+
+REBUILD_POINTS: dict[str, tuple[type, str, Callable[..., object]]] = {
+    "before the older index is set aside": (StoreIndex, "set_aside", killed),
+    "after the older index is set aside": (StoreIndex, "create", killed),
+    "before the contents are queued": (IndexQueue, "queue_backlog", killed_later),
+    "before the new index is marked as usable": (StoreIndex, "write_version", killed),
+    "before a part of the contents is committed": (StoreIndex, "commit", killed),
+    "before a part of the contents leaves the queue": (IndexQueue, "remove_changes", killed_later),
+    "before the older index is removed": (OlderIndex, "remove", killed),
+}
+"""Points while the index of another version is made anew."""
+
+NEW_VERSION = 999
 
 
 async def load(folder: Path, round: str) -> None:
@@ -80,6 +96,18 @@ async def die(folder: Path, point: str, tool: str, text_or_id: str) -> None:
         say("alive")
 
 
+async def rebuild(folder: Path, point: str) -> None:
+    """Search as another version, which makes the index anew a content at a time, and be killed at `point`."""
+    place, method, death = REBUILD_POINTS[point]
+    setattr(place, method, death)
+    tokens.TOKENIZER_VERSION = NEW_VERSION
+    following.MAX_CONTENTS_PER_STEP = 1
+    async with open_content(folder) as asker:
+        await search(asker, "needle")
+        await anyio.sleep(30)
+        say("alive")
+
+
 async def work(folder: Path, name: str, count: str) -> None:
     """Add texts, find each at once, and delete every fourth; say what is kept."""
     async with open_content(folder, limits=LIMITS) as asker:
@@ -94,7 +122,7 @@ async def work(folder: Path, name: str, count: str) -> None:
                 say(f"{key} {id}")
 
 
-CHILDREN: dict[str, Callable[..., Awaitable[None]]] = {"load": load, "die": die, "work": work}
+CHILDREN: dict[str, Callable[..., Awaitable[None]]] = {"load": load, "die": die, "rebuild": rebuild, "work": work}
 
 if __name__ == "__main__":
     anyio.run(lambda: CHILDREN[sys.argv[1]](Path(sys.argv[2]), *sys.argv[3:]))

@@ -11,7 +11,9 @@ from pathlib import Path
 import apsw
 import pytest
 
-from tests.services.content.children import LIMITS, POINTS
+from madang.services.content.engine import following
+from madang.storage.search import tokens
+from tests.services.content.children import LIMITS, NEW_VERSION, POINTS, REBUILD_POINTS
 from tests.services.content.contents import add, open_content, search
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -102,6 +104,26 @@ async def test_what_a_killed_process_deleted_is_found_by_nobody(tmp_path: Path, 
     async with open_content(tmp_path) as asker:
         assert await search(asker, "needle") == [remaining]
         check_folder(tmp_path)
+
+
+@pytest.mark.parametrize("point", REBUILD_POINTS)
+async def test_a_process_that_is_killed_while_it_makes_an_index_anew_loses_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, point: str
+) -> None:
+    async with open_content(tmp_path) as asker:
+        ids = [await add(asker, f"needle {number}") for number in range(4)]
+        await search(asker, "needle")
+
+    assert run("rebuild", tmp_path, point) == ""
+
+    monkeypatch.setattr(tokens, "TOKENIZER_VERSION", NEW_VERSION)
+    monkeypatch.setattr(following, "MAX_REBUILD_WAIT_S", 30.0)
+    async with open_content(tmp_path) as asker:
+        assert set(await search(asker, "needle")) == set(ids)
+    check_folder(tmp_path)
+    async with open_content(tmp_path) as asker:
+        ids.append(await add(asker, "one more needle"))
+        assert set(await search(asker, "needle")) == set(ids)
 
 
 async def test_four_processes_add_delete_and_search_at_once(tmp_path: Path) -> None:

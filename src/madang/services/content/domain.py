@@ -302,6 +302,10 @@ class IndexedRows(Protocol):
         """Return the ids of all stores of all users."""
 
 
+MAX_UPDATE_S = 10.0
+"""How long a search waits for its ranking."""
+
+
 class Ranked(NamedTuple):
     """Chunks of a store, best first; `is_current` is False where the last changes could not be looked at."""
 
@@ -321,8 +325,7 @@ class Ranking(Protocol):
     async def update(self, store: StoreKey, timeout_s: float) -> bool:
         """Bring the ranking up to everything that is committed in the store, and tell whether it is.
 
-        It is not where nothing could be written for `timeout_s`, or where it takes long: then a later call brings it
-        up.
+        It is not after `timeout_s`, or where another process keeps it locked: then a later call brings it up.
 
         Raises:
             Unavailable: it cannot be written.

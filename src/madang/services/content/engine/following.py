@@ -9,8 +9,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import shutil
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
@@ -20,29 +20,22 @@ from madang.core.executor import Executor, Lane, WorkOwner, WorkStopped
 from madang.core.phrases import say
 from madang.services.content.domain import IndexChange, IndexedRows, StoreKey
 from madang.services.content.engine.index import IndexBusy, IndexUnusable, StoreIndex
+from madang.services.content.engine.writer_lock import WriterLock
 from madang.storage.database import LOCK_WAIT_S
-from madang.storage.locks import FairFileLock
 from madang.storage.memory import release_memory
 from madang.storage.search.analysis import Analysis
 
 FOLLOW_DELAY_S = 0.25
 """How long changes are collected for one commit of the index, unless a search waits for them."""
 
-IDLE_RELEASE_S = 2.0
-"""How long a writer stays open after its last use: opening one is expensive."""
-
-WAITER_POLL_S = 0.05
 CLOSE_S = 1.0
 """How long closing works off the queue. What is left is in the queue still."""
-
-MAX_CATCH_UP_S = 10.0
-"""How long a search waits for an index that is getting on."""
 
 MAX_REBUILD_WAIT_S = 1.0
 """How long searches wait for a new index while one of an older version can answer: as long as a small store takes."""
 
-MAX_CONTENTS_PER_READ = 200
-MAX_CHUNKS_PER_READ = 200
+MAX_CONTENTS_PER_READ = 100
+MAX_CHUNKS_PER_READ = 100
 MAX_CHUNKS_PER_COMMIT = 4_000
 MAX_CONTENTS_PER_STEP = 100
 
@@ -55,8 +48,7 @@ logger = logging.getLogger(__name__)
 class IndexFollower:
     """Brings the index of one store up to its rows. One task at a time writes to it, any number search.
 
-    `_write_lock` is between the tasks of this process, `_process_lock` between processes; an index in memory needs
-    none. While an index is made anew, the contents it has yet to add are the backlog, and `older` answers beside it.
+    While an index is made anew, the contents it has yet to add are the backlog, and `older` answers beside it.
     """
 
     def __init__(
@@ -76,16 +68,13 @@ class IndexFollower:
         self._analysis = analysis
         self._executor = executor
         self._background = background
+        self._lock = WriterLock(folder, self._close_writer, background)
         # Not the owner of the store's searches: they would wait behind what is done here.
         self._owner = WorkOwner(store.user_id, f"index of {store.id}")
-        self._process_lock = FairFileLock(folder) if folder else None
-        self._write_lock = asyncio.Lock()
-        self._used_at = 0.0
         self._is_closing = asyncio.Event()
         self._closing_at = 0.0
         self._is_dropped = False
         self._task: asyncio.Task[None] | None = None
-        self._release_task: asyncio.Task[None] | None = None
 
         self._requested = self._completed = self._failed = 0  # numbers of requests to follow
         self._failure: Unavailable | None = None
@@ -94,12 +83,11 @@ class IndexFollower:
         self._is_unusable = False
         self._has_backlog = False
         self._older_answers_at = 0.0
-        self._advanced_at = 0.0
         self._advanced = asyncio.Event()
 
     @property
     def is_idle(self) -> bool:
-        return self._task is None and self._release_task is None and not self._write_lock.locked()
+        return self._task is None and not self._lock.is_held
 
     def follow(self) -> None:
         """Have the index brought up to the rows soon."""
@@ -110,8 +98,8 @@ class IndexFollower:
     async def catch_up(self, timeout_s: float, *, is_unusable: bool = False) -> bool:
         """Wait until the index has what is committed now, and tell whether it has.
 
-        It has not if nothing was written for `timeout_s`, because another process keeps it locked; if it takes long; or
-        if it is made anew and an older one can answer meanwhile. `is_unusable` has it opened again, or recreated.
+        It has not after `timeout_s`, or earlier if another process keeps it locked, or if it is made anew and an older
+        one can answer meanwhile. `is_unusable` has it opened again, or recreated.
 
         Raises:
             Unavailable: it cannot be written.
@@ -134,7 +122,7 @@ class IndexFollower:
 
     async def _wait_for(self, number: int, timeout_s: float) -> bool:
         loop = asyncio.get_running_loop()
-        started_at = loop.time()
+        latest = loop.time() + timeout_s
         while True:
             if self._completed >= number and not self._has_backlog:
                 return True
@@ -142,7 +130,7 @@ class IndexFollower:
                 if self._failure is not None:
                     raise self._failure
                 return False
-            deadline = min(started_at + MAX_CATCH_UP_S, max(started_at, self._advanced_at) + timeout_s)
+            deadline = latest
             if self._completed >= number:
                 if self._is_answered_by_older():
                     return False
@@ -160,7 +148,7 @@ class IndexFollower:
             TimeoutError: another process keeps it locked.
         """
         self._is_dropped = True
-        async with self._locked(LOCK_WAIT_S):
+        async with self._lock.hold(LOCK_WAIT_S):
             await self._close_indexes()
             if self._folder is not None:
                 await self._run_native(shutil.rmtree, self._folder, ignore_errors=True)
@@ -171,13 +159,11 @@ class IndexFollower:
         self._closing_at = asyncio.get_running_loop().time()
         self._is_closing.set()
         self._is_hurried.set()
-        tasks = {task for task in (self._task, self._release_task) if task is not None}
-        if tasks:
-            _, late = await asyncio.wait(tasks, timeout=2 * CLOSE_S)
+        if self._task is not None:
+            _, late = await asyncio.wait({self._task}, timeout=2 * CLOSE_S)
             if late:
                 return
-        async with self._write_lock:
-            await self._release()
+        if await self._lock.close(2 * CLOSE_S):
             await self._close_indexes()
 
     async def _run(self) -> None:
@@ -214,17 +200,17 @@ class IndexFollower:
             raise WorkStopped
 
     def _advance(self) -> None:
-        self._advanced_at = asyncio.get_running_loop().time()
         advanced, self._advanced = self._advanced, asyncio.Event()
         advanced.set()
 
     def _fail(self, error: Exception) -> None:
         self._failed = self._requested
-        self._failure = index_unavailable() if isinstance(error, IndexUnusable) else None
-        if isinstance(error, IndexBusy | TimeoutError):
+        is_locked = isinstance(error, IndexBusy | TimeoutError)
+        self._failure = index_unavailable() if isinstance(error, IndexUnusable | OSError) and not is_locked else None
+        if is_locked:
             if self._completed < self._requested:  # else another process works off the backlog
                 logger.warning("The search index of store %s is locked by another process", self._store.id)
-        elif isinstance(error, IndexUnusable | ToolError):
+        elif isinstance(error, IndexUnusable | ToolError | OSError):
             logger.warning("The search index of store %s cannot be written: %s", self._store.id, error)
         elif not isinstance(error, WorkStopped):
             logger.error("The search index of store %s cannot be written", self._store.id, exc_info=error)
@@ -236,7 +222,7 @@ class IndexFollower:
             return False
         # The backlog alone is not worth waiting for: the process that holds the lock works it off.
         is_wanted = self._waiting > 0 or self._completed < self._requested
-        async with self._locked(LOCK_WAIT_S if is_wanted else 0.0):
+        async with self._lock.hold(LOCK_WAIT_S if is_wanted else 0.0):
             for is_last in (False, True):
                 if self._is_dropped:
                     return False
@@ -329,49 +315,11 @@ class IndexFollower:
         if self.older is not None and self.older.exists:
             await self._run_native(self.older.remove)
 
-    @asynccontextmanager
-    async def _locked(self, timeout_s: float) -> AsyncIterator[None]:
-        """Hold the index for writing. Other processes get it after `IDLE_RELEASE_S`, or when they wait for it.
-
-        Raises:
-            TimeoutError: another process has held it for `timeout_s`, counted from here: those of this process that
-                wait for one another wait for the same lock.
-        """
-        loop = asyncio.get_running_loop()
-        deadline = loop.time() + timeout_s
-        async with self._write_lock:
-            if self._process_lock is not None:
-                try:
-                    await self._process_lock.acquire(max(0.0, deadline - loop.time()))
-                except TimeoutError:
-                    raise  # which is an OSError as well
-                except OSError as error:
-                    raise IndexUnusable(str(error)) from error
-            try:
-                yield
-            finally:
-                self._used_at = loop.time()
-                if self._process_lock is not None and self._release_task is None:
-                    waiting = self._release_when_idle(self._process_lock)
-                    self._release_task = self._background.start(waiting, f"lock of search index {self._store.id}")
-
-    async def _release_when_idle(self, lock: FairFileLock) -> None:
-        loop = asyncio.get_running_loop()
-        while loop.time() - self._used_at < IDLE_RELEASE_S and not lock.has_waiter() and not self._is_closing.is_set():
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._is_closing.wait(), WAITER_POLL_S)
-        async with self._write_lock:
-            self._release_task = None
-            await self._release()
-
-    async def _release(self) -> None:
+    async def _close_writer(self) -> None:
         try:
             await self._run_native(self.index.close_writer)
         except (IndexUnusable, IndexBusy) as error:
             logger.warning("A merge of a search index failed: %s", error)
-        finally:
-            if self._process_lock is not None:
-                self._process_lock.release()
         # A while after the last of many changes: parsing, tokenizing and the writer's heap took it, in several threads.
         await self._run_native(release_memory)
 

@@ -284,7 +284,8 @@ class OlderIndex(StoreIndex):
     def search(self, query: Query, limit: int, *, is_reloaded: bool = True) -> list[RankedChunk]:
         self.open()
         terms = tuple(term for term in query.terms if self._has_weak or not term.is_weak)
-        return super().search(replace(query, terms=terms), limit, is_reloaded=is_reloaded) if terms else []
+        # It does not change; and what is loaded can be searched also while the files are being removed.
+        return super().search(replace(query, terms=terms), limit, is_reloaded=False) if terms else []
 
     def remove(self) -> None:
         """Remove its files."""

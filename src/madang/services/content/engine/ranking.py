@@ -17,10 +17,9 @@ from madang.core.errors import Unavailable
 from madang.core.executor import Executor, WorkOwner
 from madang.core.ids import LOCAL_USER
 from madang.core.phrases import say
-from madang.services.content.domain import IndexedRows, Ranked, RankedChunk, StoreKey
+from madang.services.content.domain import MAX_UPDATE_S, IndexedRows, Ranked, RankedChunk, StoreKey
 from madang.services.content.engine.following import IndexFollower, index_unavailable
 from madang.services.content.engine.index import IndexBusy, IndexUnusable
-from madang.storage.database import LOCK_WAIT_S
 from madang.storage.search.analysis import Analysis
 from madang.storage.search.queries import Query
 
@@ -46,6 +45,7 @@ class IndexRanking:
         self._executor = executor or Executor()
         self._background = Background()
         self._followers: dict[StoreKey, IndexFollower] = {}
+        self._drops: set[asyncio.Task[None]] = set()
 
     async def open(self) -> None:
         """Remove the folders of deleted stores; a new store has its row before its folder."""
@@ -66,31 +66,37 @@ class IndexRanking:
     async def rank(self, store: StoreKey, query: Query, limit: int, *, may_wait: bool = True) -> Ranked:
         follower = self._get(store)
         failure = _index_locked()
-        is_current, ranked = may_wait, await self._search(store, follower, query, limit)
-        if ranked is None and may_wait:
+        ranked = await self._search(store, follower, query, limit) if may_wait else None
+        is_current = ranked is not None
+        if may_wait and ranked is None:
             try:
-                is_current = await follower.catch_up(LOCK_WAIT_S, is_unusable=True)
+                is_current = await follower.catch_up(MAX_UPDATE_S, is_unusable=True)
             except Unavailable as error:
-                is_current, failure = False, error
-            ranked = await self._search(store, follower, query, limit)
-        if ranked is not None and is_current:
+                failure = error
+            if is_current:
+                ranked = await self._search(store, follower, query, limit)
+        if ranked is not None:
             return ranked
+        # The older one first: what it loses meanwhile is in the new one.
         older = await self._search_older(store, follower, query, limit)
+        ranked = await self._search(store, follower, query, limit)
         if ranked is None and older is None:
             raise index_unavailable() if is_current else failure
         return Ranked(_merged(ranked.chunks if ranked else [], older or [], limit), is_current=False)
 
     async def drop(self, store: StoreKey) -> None:
-        follower = self._get(store)
+        task = asyncio.create_task(self._get(store).drop())
+        self._drops.add(task)
+        task.add_done_callback(self._drops.discard)
+        self._followers.pop(store)
         try:
-            await asyncio.shield(follower.drop())
-        except TimeoutError:
-            logger.warning("The search index of store %s is locked; the next start removes it", store.id)
-        finally:
-            self._followers.pop(store, None)
+            await asyncio.shield(task)  # half of it would leave a lock or a writer open
+        except OSError as error:
+            logger.warning("The search index of store %s stays until the next start: %r", store.id, error)
 
     async def close(self) -> None:
         """Close every index. What the queue still has is worked off by the next process that needs it."""
+        await asyncio.gather(*self._drops, return_exceptions=True)
         await asyncio.gather(*(follower.close() for follower in self._followers.values()))
         await self._background.close()
         self._followers.clear()
@@ -126,7 +132,8 @@ class IndexRanking:
         try:
             return await self._executor.slow.run(_owner(store), older.search, query, limit)
         except (IndexUnusable, IndexBusy) as error:
-            logger.warning("The older search index of store %s cannot be read: %s", store.id, error)
+            if older.exists:  # else the new one has just become complete
+                logger.warning("The older search index of store %s cannot be read: %s", store.id, error)
             return None
 
     def _get(self, store: StoreKey) -> IndexFollower:
@@ -135,6 +142,8 @@ class IndexRanking:
             folder = self._folder / store.id if self._folder else None
             follower = IndexFollower(store, folder, self._rows, self._analysis, self._executor, self._background)
             self._evict()
+            if follower.older is not None and follower.older.exists:
+                follower.follow()  # a killed process left it
         self._followers[store] = follower  # at the end: the most recently used
         return follower
 

@@ -8,6 +8,7 @@ from typing import Protocol
 from madang.core.calls import Call
 from madang.core.errors import Unavailable
 from madang.services.content.domain import (
+    MAX_UPDATE_S,
     Passage,
     RankedChunk,
     Ranking,
@@ -17,7 +18,6 @@ from madang.services.content.domain import (
     StoreKey,
 )
 from madang.services.content.engine.snippets import snippet
-from madang.storage.database import LOCK_WAIT_S
 from madang.storage.search.analysis import Analysis
 from madang.storage.search.queries import Query
 from madang.storage.search.tokens import highlight_terms
@@ -71,7 +71,7 @@ class PassageSearch:
         for extra in (0, RETRY_EXTRA_CHUNKS):
             if index_lags:
                 try:
-                    is_current = await self._ranking.update(store, LOCK_WAIT_S)
+                    is_current = await self._ranking.update(store, MAX_UPDATE_S)
                 except Unavailable as error:
                     is_current, failure = False, error
             try:
