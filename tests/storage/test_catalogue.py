@@ -18,12 +18,14 @@ import pytest
 
 from madang.app import Madang, open_madang
 from madang.core.calls import Call
+from madang.core.executor import Executor
 from madang.core.ids import UserId
 from madang.services.content.domain import Limits, StoreKey
 from madang.services.content.store import ContentStore, IndexQueue, ServerRanking
 from madang.settings import Settings
 from madang.storage.database import Database, Row, Transaction
 from madang.storage.events import EventLog, NewEvent
+from madang.storage.search.analysis import Analysis
 from madang.storage.search.queries import Query, Term
 from tests.postgresql import url_in
 from tests.storage.backends import BACK_ENDS
@@ -241,9 +243,10 @@ async def test_numbers_of_another_find_nothing(house: Madang) -> None:
     assert await lines(contents, owner, content) != []
     assert await lines(contents, eve, content) == []
     if database.ranks_text:
-        ranking = ServerRanking(database)
+        ranking = ServerRanking(database, Analysis(Executor()))
         assert (await ranking.rank(store.key, Query((Term("oolong"),)), 10)).chunks != []
         assert (await ranking.rank(mine, Query((Term("oolong"),)), 10)).chunks == []
+        await ranking.close()
     else:
         queue = IndexQueue(database)
         await queue.queue_backlog(mine)

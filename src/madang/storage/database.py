@@ -22,6 +22,8 @@ Dialect = Literal["sqlite", "postgresql"]
 LOCK_WAIT_S = 4.0
 """How long a unit of work waits for a lock that another process holds, counted from the call: with what a call does
 besides, it is answered within five seconds."""
+ALONE_WAIT_S = 0.05
+"""The same for a unit that is to be alone: the user's others wait behind it."""
 OPTIONAL_WAIT_S = 0.25
 """The same for a unit that only tells or remembers something: it must not delay what the caller has asked for."""
 
@@ -133,6 +135,15 @@ class Database(Protocol):
 
         Raises:
             Unavailable: the disk is full or broken, another process holds the database too long, or the server is away.
+        """
+
+    async def write_alone(self, work: Work[ResultT], *, user_id: UserId | None = None) -> ResultT:
+        """Do the same while no other unit of the user writes.
+
+        It has to be brief: a server, which lets the user's units run beside each other, keeps them waiting meanwhile.
+
+        Raises:
+            Unavailable: as for `write`, or the user's other units leave no gap for `ALONE_WAIT_S`.
         """
 
     async def write_across_users(self, work: Work[ResultT]) -> ResultT:

@@ -109,6 +109,9 @@ class SqliteDatabase:
     async def write(self, work: Work[ResultT], *, user_id: UserId | None = None, is_optional: bool = False) -> ResultT:
         return await self._submit(self._writes, work, _deadline(is_optional=is_optional), is_optional=is_optional)
 
+    async def write_alone(self, work: Work[ResultT], *, user_id: UserId | None = None) -> ResultT:
+        return await self.write(work)
+
     async def write_across_users(self, work: Work[ResultT]) -> ResultT:
         return await self.write(work)
 

@@ -161,6 +161,8 @@ class NewContent(NamedTuple):
     chunks: Sequence[Chunk]
     tokens: Sequence[Tokens] = ()
     """The tokens of each chunk, if the ranking needs them in the rows."""
+    analysis: str = ""
+    """The name of the analysis that made them."""
 
 
 class AddedContent(NamedTuple):

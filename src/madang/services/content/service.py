@@ -61,7 +61,7 @@ class ContentService(Service):
         self._contents = ContentStore(database, limits)
         self._parser = Parser(executor)
         self._ranking: Ranking = (
-            ServerRanking(database)
+            ServerRanking(database, analysis)
             if database.ranks_text
             else IndexRanking(index_dir, IndexQueue(database), analysis, executor)
         )

@@ -18,7 +18,16 @@ import asyncpg
 from madang.core.errors import SetupError, Unavailable
 from madang.core.ids import UserId
 from madang.core.phrases import say
-from madang.storage.database import LOCK_WAIT_S, OPTIONAL_WAIT_S, Dialect, MigrationSet, ResultT, Row, Work
+from madang.storage.database import (
+    ALONE_WAIT_S,
+    LOCK_WAIT_S,
+    OPTIONAL_WAIT_S,
+    Dialect,
+    MigrationSet,
+    ResultT,
+    Row,
+    Work,
+)
 from madang.storage.liveness import Liveness
 from madang.storage.postgresql.address import ServerAddress
 from madang.storage.postgresql.advisory import MIGRATIONS, advisory_key
@@ -119,10 +128,13 @@ class PostgresDatabase:
     async def write(self, work: Work[ResultT], *, user_id: UserId | None = None, is_optional: bool = False) -> ResultT:
         # At first beside the user's other units, on a snapshot: the server refuses it if they touch the same rows.
         # Then alone. READ COMMITTED, because the snapshot of the other kind is older than the lock that is waited for.
-        key = advisory_key(f"user/{user_id or ''}")
-        beside = partial(begin_write, "REPEATABLE READ", user_id, lock=f"pg_advisory_xact_lock_shared({key})")
-        alone = partial(begin_write, "READ COMMITTED", user_id, lock=f"pg_advisory_xact_lock({key})")
-        return await self._run_writing(work, (beside, alone), OPTIONAL_WAIT_S if is_optional else LOCK_WAIT_S)
+        lock = f"pg_advisory_xact_lock_shared({_write_lock(user_id)})"
+        beside = partial(begin_write, "REPEATABLE READ", user_id, lock=lock)
+        attempts = (beside, _begin_alone(user_id))
+        return await self._run_writing(work, attempts, OPTIONAL_WAIT_S if is_optional else LOCK_WAIT_S)
+
+    async def write_alone(self, work: Work[ResultT], *, user_id: UserId | None = None) -> ResultT:
+        return await self._run_writing(work, (_begin_alone(user_id),), ALONE_WAIT_S)
 
     async def write_across_users(self, work: Work[ResultT]) -> ResultT:
         begin = partial(begin_write, "READ COMMITTED", None)
@@ -310,6 +322,14 @@ class PostgresDatabase:
                 hint=say("Update Madang, or use another database."),
             )
         return applied_count or 0
+
+
+def _write_lock(user_id: UserId | None) -> int:
+    return advisory_key(f"user/{user_id or ''}")
+
+
+def _begin_alone(user_id: UserId | None) -> Callable[[float], str]:
+    return partial(begin_write, "READ COMMITTED", user_id, lock=f"pg_advisory_xact_lock({_write_lock(user_id)})")
 
 
 async def _unit(work: Work[ResultT], begin: str, notifier: Notifier, connection: Connection) -> ResultT:

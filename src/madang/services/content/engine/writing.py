@@ -144,7 +144,8 @@ class ContentWriter:
         if not self._ranking.needs_stored_tokens:
             return new
         texts = [searched_text(filename, chunk.number, chunk.text) for chunk in new.chunks]
-        return new._replace(tokens=await self._analysis.tokenize(call, texts))
+        tokens = await self._analysis.tokenize(call, texts)
+        return new._replace(tokens=tokens, analysis=self._analysis.name)
 
 
 def _cut_content(parsed: Parsed, filename: str, sha256: str, size: int) -> NewContent:

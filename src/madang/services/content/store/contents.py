@@ -23,8 +23,9 @@ from madang.services.content.domain import (
     no_content,
     no_store,
 )
-from madang.services.content.store.ranking import tsvector_text
+from madang.services.content.store.parts import count_deleted
 from madang.services.content.store.tables import MIGRATIONS
+from madang.services.content.store.vectors import tsvector_text, word_count
 from madang.storage.clock import timestamp
 from madang.storage.database import Database, Row, Transaction
 from madang.storage.subscriptions import topic
@@ -137,7 +138,13 @@ class ContentStore:
                     say("The session has {limit} contents, and may have no more.", limit=self._limits.contents),
                     hint=say("Use 'delete_content' to remove one that is not needed."),
                 )
-            inserted = await tx.run(_NEW_CONTENT, id, call.user_id, key.no, *_content_values(new), now)
+            values = id, call.user_id, key.no, *_content_values(new), now
+            # The name of the analysis is a column on a server only: an index beside the database has it as a whole.
+            inserted = await (
+                tx.run(_NEW_ANALYZED_CONTENT, *values, new.analysis)
+                if self._database.ranks_text
+                else tx.run(_NEW_CONTENT, *values)
+            )
             row = await tx.one(_BY_HASH, call.user_id, key.no, new.sha256)
             assert row is not None
             if not inserted:
@@ -152,8 +159,10 @@ class ContentStore:
     async def _add_chunks(self, tx: Transaction, store: StoreKey, content_no: int, new: NewContent) -> None:
         key = store.user_id, store.no, content_no
         if self._database.ranks_text:
-            vectors = map(tsvector_text, new.tokens)
-            rows = [(*key, *chunk, vector) for chunk, vector in zip(new.chunks, vectors, strict=True)]
+            rows = [
+                (*key, *chunk, tsvector_text(tokens), word_count(tokens))
+                for chunk, tokens in zip(new.chunks, new.tokens, strict=True)
+            ]
             await tx.run_many(_NEW_CHUNK_WITH_WORDS, rows)
             return
         await tx.run_many(_NEW_CHUNK, [(*key, *chunk) for chunk in new.chunks])
@@ -269,6 +278,8 @@ class ContentStore:
                     _key(call, store_id, store)  # raises NotFound for the store, if that is what is missing
                 raise no_content(id)
             key, content = StoreKey(row[-2], row[-1], call.user_id), _content(row[:-2])
+            if self._database.ranks_text:
+                await count_deleted(tx, key, content.no)
             if not await tx.run("DELETE FROM content WHERE user_id = ?1 AND no = ?2", call.user_id, content.no):
                 raise no_content(id)  # another call has just deleted it
             if not self._database.ranks_text:
@@ -304,12 +315,13 @@ _NEW_CONTENT = (
     "INSERT INTO content (id, user_id, store_no, sha256, filename, mime_type, size, line_count, chunk_count, preview, "
     "page_lines, uploaded_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12) ON CONFLICT DO NOTHING"
 )
+_NEW_ANALYZED_CONTENT = _NEW_CONTENT.replace("uploaded_at)", "uploaded_at, analysis)").replace("?12)", "?12, ?13)")
 _NEW_CHANGE = "INSERT INTO content_change (user_id, store_no, content_no) VALUES (?1, ?2, ?3)"
 _CHUNK_FIELDS = "user_id, store_no, content_no, number, from_line, to_line, text"
 _NEW_CHUNK = f"INSERT INTO content_chunk ({_CHUNK_FIELDS}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)"
 _NEW_CHUNK_WITH_WORDS = (
-    f"INSERT INTO content_chunk ({_CHUNK_FIELDS}, words) "
-    "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, CAST(CAST(?8 AS text) AS tsvector))"
+    f"INSERT INTO content_chunk ({_CHUNK_FIELDS}, words, word_count) "
+    "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, CAST(CAST(?8 AS text) AS tsvector), ?9)"
 )
 _IN_CONTENT = "user_id = ?1 AND content_no = ?2"
 _BY_HASH = f"SELECT {_FIELDS} FROM content c WHERE c.user_id = ?1 AND c.store_no = ?2 AND c.sha256 = ?3"

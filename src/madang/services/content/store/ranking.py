@@ -1,54 +1,99 @@
-"""Ranking on a database server: the tokens of each chunk are a column, and one statement ranks within the store."""
+"""Ranking on a database server, by one statement, within one store.
+
+The tokens of each chunk are a column. In a large store the words of the older chunks are also in parts (`parts`), by
+which they are found without looking at every chunk; the young ones are looked through.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import ClassVar
 
 from madang.services.content.domain import Ranked, RankedChunk, StoreKey
-from madang.storage.database import Database, Transaction
-from madang.storage.search.queries import Query, Tokens
+from madang.services.content.store.maintenance import StoreMaintenance
+from madang.services.content.store.parts import MAX_CHUNK_NO, MAX_TIMES, Parts
+from madang.services.content.store.retokenizing import Retokenizer
+from madang.services.content.store.vectors import lexeme, quoted
+from madang.storage.database import Database
+from madang.storage.search.analysis import Analysis
+from madang.storage.search.queries import Query, Term
 
 # BM25, as beside SQLite (k1 = 1.2, b = 0.75): the server's own ranking does not weigh words by their rarity, on which
-# most of the result depends. The frequency of a word in a chunk is derived from its rank: for a single word and weights
-# of one, that is (1 + 1/4 + 1/9 + … + 1/n²) / 1.644934, which is 1 - 1 / (1.644934 * (n + 1/2)) to two places. The
-# length of a chunk is the number of its distinct words; the average is taken over the chunks with any of the terms.
+# most of the result depends. In a young chunk the frequency of a word is derived from its rank: for a single word and
+# weights of one, that is (1 + 1/4 + 1/9 + … + 1/n²) / 1.644934, which is 1 - 1 / (1.644934 * (n + 1/2)) to two places.
 #
-# Each query scans the store once: under row-level security no index of words can be used, because its operator may not
-# see rows before they are known to be the user's own.
-_BEST = """
-WITH asked AS (
-  SELECT CAST(word AS tsquery) AS word, at FROM unnest(CAST(?2 AS text[])) WITH ORDINALITY AS w (word, at)
-), hit AS MATERIALIZED (
-  SELECT h.at, c.no, h.often, CAST(length(c.words) AS double precision) AS length
+# Of the young chunks each is looked at: under row-level security no index of a column of tokens can be used, because
+# its operator may not see rows before they are known to be the user's own. For `word = …` the server knows that it
+# gives nothing away. The conditions on the user are for the planner; row-level security decides.
+#
+# Scores are compared as REAL: sums that differ only by the order of addition are equal then, and the number decides.
+# Deleted chunks are still in their parts: as many more are ranked as the parts know of, and the rows decide. `ranked`
+# tells whether that was enough.
+_IS_YOUNG = f"c.no > (SELECT to_no FROM total) AND c.no < (SELECT to_no + {MAX_CHUNK_NO} FROM total)"
+"""With an end, though none is ever reached: the planner then expects few, and does not compile the statement."""
+
+_BEST = f"""
+WITH asked AS MATERIALIZED (
+  SELECT word, CAST(quoted AS tsquery) AS query, weight
+  FROM unnest(CAST(?2 AS text[]), CAST(?5 AS text[]), CAST(?6 AS double precision[])) AS a (word, quoted, weight)
+), part AS MATERIALIZED (
+  SELECT no, to_no, chunks, length, gone FROM content_part WHERE user_id = ?4 AND store_no = ?1
+), total AS MATERIALIZED (
+  SELECT coalesce(sum(chunks), 0) AS chunks, coalesce(sum(length), 0) AS length, coalesce(max(to_no), 0) AS to_no,
+    coalesce(sum(gone), 0) AS gone FROM part
+), posting AS MATERIALIZED (
+  SELECT w.word, w.many, w.hits FROM part p CROSS JOIN LATERAL (
+    SELECT w.word, w.many, w.hits FROM content_word w
+    WHERE w.user_id = ?4 AND w.store_no = ?1 AND w.part_no = p.no AND w.word = ANY (CAST(?2 AS text[])) OFFSET 0
+  ) w
+), young AS MATERIALIZED (
+  SELECT c.no, CAST(coalesce(c.word_count, length(c.words)) AS double precision) AS length, h.word, h.times
   FROM content_chunk c CROSS JOIN LATERAL (
-    SELECT a.at, 1 / (1.644934 * (1.000001 - ts_rank('{1, 1, 1, 1}', c.words, a.word))) - 0.5 AS often
-    FROM asked a WHERE c.words @@ a.word OFFSET 0
+    SELECT a.word, least(
+      round(1 / (1.644934 * (1.000001 - ts_rank('{{1, 1, 1, 1}}', c.words, a.query))) - 0.5), {MAX_TIMES}
+    ) AS times
+    FROM asked a WHERE c.words @@ a.query OFFSET 0
   ) h
-  WHERE c.user_id = ?4 AND c.store_no = ?1
-), held AS (
-  SELECT at, count(*) AS many FROM hit GROUP BY at
-), usual AS (
-  SELECT avg(length) AS length,
-    (SELECT sum(chunk_count) FROM content WHERE user_id = ?4 AND store_no = ?1) AS chunks FROM hit
-), weight AS (
-  SELECT a.at, CAST(ln(1 + (greatest(u.chunks - n.many, 0) + 0.5) / (n.many + 0.5)) AS double precision) AS weight
-  FROM asked a CROSS JOIN usual u LEFT JOIN held ON held.at = a.at
+  WHERE c.user_id = ?4 AND c.store_no = ?1 AND {_IS_YOUNG}
+), usual AS MATERIALIZED (
+  SELECT CAST(t.chunks + y.chunks AS double precision) AS chunks,
+    0.9 * (t.chunks + y.chunks) / CAST(greatest(t.length + y.length, 1) AS double precision) AS per_word
+  FROM total t CROSS JOIN (
+    SELECT count(*) AS chunks, coalesce(sum(coalesce(word_count, length(words))), 0) AS length
+    FROM content_chunk c WHERE user_id = ?4 AND store_no = ?1 AND {_IS_YOUNG}
+  ) y
+), held AS MATERIALIZED (
+  SELECT word, CAST(sum(many) AS double precision) AS many FROM (
+    SELECT word, many FROM posting UNION ALL SELECT word, count(*) FROM young GROUP BY word
+  ) m GROUP BY word
+), weight AS MATERIALIZED (
+  SELECT a.word, a.weight * ln(1 + (greatest(u.chunks - n.many, 0) + 0.5) / (n.many + 0.5)) AS weight, u.per_word,
+    held.word IS NULL AS is_absent
+  FROM asked a CROSS JOIN usual u LEFT JOIN held ON held.word = a.word
   CROSS JOIN LATERAL (SELECT coalesce(held.many, 1) AS many) n
+), old AS MATERIALIZED (
+  SELECT h >> 16 AS no, CAST(sum(
+    w.weight * ((h >> 12) & 15) / (((h >> 12) & 15) + CAST(0.3 AS double precision) + w.per_word * (h & 4095))
+  ) AS real) AS score
+  FROM posting p JOIN weight w ON w.word = p.word CROSS JOIN LATERAL unnest(p.hits) AS h
+  GROUP BY 1 ORDER BY score DESC, no LIMIT ?3 + (SELECT gone FROM total)
+), best AS MATERIALIZED (
+  SELECT no, score FROM old
+  WHERE EXISTS (SELECT 1 FROM content_chunk c WHERE c.user_id = ?4 AND c.store_no = ?1 AND c.no = old.no)
+  UNION ALL
+  (SELECT y.no, CAST(sum(
+     w.weight * y.times / (y.times + CAST(0.3 AS double precision) + w.per_word * y.length)
+   ) AS real)
+   FROM young y JOIN weight w ON w.word = y.word GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT ?3)
 )
-SELECT h.no, sum(w.weight * h.often / (h.often + 0.3 + 0.9 * h.length / u.length)) / (SELECT sum(weight) FROM weight)
-  AS share
-FROM hit h JOIN weight w ON w.at = h.at CROSS JOIN usual u GROUP BY h.no ORDER BY share DESC, h.no LIMIT ?3
+SELECT b.nos, b.shares, ARRAY(SELECT word FROM weight WHERE is_absent), (SELECT count(*) FROM old)
+FROM (
+  SELECT array_agg(no ORDER BY score DESC, no) AS nos,
+    array_agg(score / (SELECT sum(weight) FROM weight) ORDER BY score DESC, no) AS shares
+  FROM (SELECT no, score FROM best ORDER BY score DESC, no LIMIT ?3) b
+) b
 """
-
-
-def tsvector_text(tokens: Tokens) -> str:
-    """Return tokens as the text of a tsvector, with their positions, because the server ranks by their number."""
-    # 16,383 is the largest position that PostgreSQL stores, and 255 the most positions of one token.
-    positions: dict[str, list[str]] = {}
-    for position, token in enumerate(tokens.words, start=1):
-        positions.setdefault(token, []).append(str(min(position, 16_383)))
-    return " ".join(f"{_quoted(token)}:{','.join(at[:255])}" for token, at in positions.items())
 
 
 class ServerRanking:
@@ -56,35 +101,46 @@ class ServerRanking:
 
     needs_stored_tokens: ClassVar[bool] = True
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, analysis: Analysis) -> None:
         self._database = database
+        self._maintenance = StoreMaintenance(Parts(database), Retokenizer(database, analysis), analysis)
 
     async def open(self) -> None:
         """Nothing to remove: what a killed process did not commit was rolled back."""
 
     def follow(self, store: StoreKey) -> None:
-        """Nothing to do: tokens are committed with their rows."""
+        """Tokens are committed with their rows; whether they also go into parts is looked at in a while."""
+        self._maintenance.request(store)
 
     async def update(self, store: StoreKey, timeout_s: float) -> bool:
         """Nothing to do: tokens are committed with their rows."""
         return True
 
     async def rank(self, store: StoreKey, query: Query, limit: int, *, may_wait: bool = True) -> Ranked:
-        words = [_quoted(term) for term in query.words]
-
-        async def work(tx: Transaction) -> Ranked:
-            rows = await tx.all(_BEST, store.no, words, limit, store.user_id)
-            return Ranked([RankedChunk(no, math.sqrt(min(max(share, 0.0), 1.0))) for no, share in rows])
-
-        return await self._database.read(work, user_id=store.user_id)
+        self._maintenance.request_first(store)
+        return Ranked(await self._best(store, query.terms, limit))
 
     async def drop(self, store: StoreKey) -> None:
         """Nothing to do: tokens are deleted with their rows."""
 
     async def close(self) -> None:
-        """Nothing to close: the database belongs to the composition root."""
+        """End the maintenance; the database belongs to the composition root."""
+        await self._maintenance.close()
+
+    async def _best(self, store: StoreKey, terms: Sequence[Term], limit: int) -> list[RankedChunk]:
+        lexemes = [lexeme(term) for term in terms]
+        queries, weights = [quoted(one) for one in lexemes], [term.weight for term in terms]
+        ranked_limit = limit
+        while True:
+            [(numbers, shares, _, ranked)] = await self._database.find(
+                _BEST, store.no, lexemes, ranked_limit, store.user_id, queries, weights, user_id=store.user_id
+            )
+            chunks = [RankedChunk(no, _relevance(share)) for no, share in zip(numbers or (), shares or (), strict=True)]
+            # A deletion that met a fold may not be counted: then deleted chunks took the places of others.
+            if len(chunks) >= limit or ranked < ranked_limit:
+                return chunks[:limit]
+            ranked_limit *= 4
 
 
-def _quoted(token: str) -> str:
-    escaped = token.replace("\\", "\\\\").replace("'", "''")
-    return f"'{escaped}'"
+def _relevance(share: float) -> float:
+    return math.sqrt(min(max(share, 0.0), 1.0))
