@@ -54,6 +54,7 @@ class Madang:
     sessions: SessionStore
     audit: AuditLog
     assistants: AssistantStore
+    executor: Executor
     background: Background
     """Owns what runs beside the calls, and ends it before anything is closed."""
     downloads: Downloads | None = None
@@ -64,7 +65,7 @@ class Madang:
         """For a person or a program that deletes, copies, exports or imports whole sessions."""
         from madang.provider.sessions import SessionOperations  # on use: a server that starts needs none of it
 
-        return SessionOperations(self.provider, self.database, self.sessions, self.audit)
+        return SessionOperations(self.provider, self.database, self.sessions, self.audit, self.executor)
 
     def call(self, door: Door, pages: PageMode = "off") -> Call:
         """Return a call with the assistant, session, user and locale of the settings; the door says who acts."""
@@ -112,7 +113,7 @@ async def open_madang(settings: Settings, base_url: str = "") -> AsyncIterator[M
             provider.register(service)
     background.start(_apply_retention(database, audit, settings), "retention")
     try:
-        yield Madang(settings, database, provider, sessions, audit, assistants, background, downloads)
+        yield Madang(settings, database, provider, sessions, audit, assistants, executor, background, downloads)
     finally:
         executor.stop()
         await background.close()

@@ -169,6 +169,46 @@ async def test_work_that_runs_is_told_when_its_call_is_cancelled(executor: Execu
     assert await asyncio.to_thread(ended.wait, WITHIN_S)
 
 
+async def test_a_step_is_told_to_stop_and_waited_for_when_its_caller_is_cancelled(executor: Executor) -> None:
+    begun, may_end, ended = threading.Event(), threading.Event(), threading.Event()
+
+    def step(stop: StopSignal) -> None:
+        begun.set()
+        stop.wait(WITHIN_S)
+        may_end.wait(WITHIN_S)
+        ended.set()
+
+    task = asyncio.create_task(executor.native.run_to_end(A, step))
+    await asyncio.to_thread(begun.wait, WITHIN_S)
+
+    task.cancel()
+    await asyncio.wait([task], timeout=0.05)
+    assert not task.done()
+    may_end.set()
+
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert ended.is_set()
+
+
+async def test_a_step_is_never_refused_and_one_that_has_not_begun_is_dropped_with_its_caller() -> None:
+    executor = Executor(native=LaneLimits(threads=1, per_session=1, per_user=1))
+    is_free = threading.Event()
+    first = asyncio.create_task(executor.native.run_to_end(A, lambda _: is_free.wait(WITHIN_S)))
+    await asyncio.sleep(0)
+    others = [asyncio.create_task(executor.native.run_to_end(A, lambda _: 1)) for _ in range(300)]
+    await asyncio.sleep(0)
+
+    others[0].cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await others[0]
+    is_free.set()
+
+    assert await first is True
+    assert sum(await asyncio.gather(*others[1:])) == 299
+    executor.close()
+
+
 async def test_closing_tells_running_work_to_stop_and_refuses_what_is_new() -> None:
     executor = Executor()
     begun, ended = threading.Event(), threading.Event()
@@ -208,14 +248,7 @@ MAY = {
     "storage/audit.py",  # rows that wait for a lock, and whose calls are over
     "server/bodies.py",  # before it is known whose call it is
     "server/downloads.py",
-    # Whole sessions, saved and restored for a person: no tool does it.
-    "cli/sessions.py",
-    "provider/sessions.py",
-    "services/content/engine/sessions.py",
-    "services/planning/service.py",
-    "services/playbook/service.py",
-    "services/ui/service.py",
-    "services/workspace/service.py",
+    "cli/sessions.py",  # a question to the person, in a process of one call
 }
 
 

@@ -162,6 +162,19 @@ class Lane:
         finally:
             stop.set()
 
+    async def run_to_end(self, owner: HasOwner, work: Callable[[StopSignal], ResultT]) -> ResultT:
+        """Run a step of work that was accepted already. When the caller is cancelled, the step is told to stop and
+        waited for, so that nothing goes on behind what the caller cleans up."""
+        stop = self.stop_signal()
+        job = self._add(owner, lambda: work(stop))
+        try:
+            return await asyncio.shield(job.future)
+        except asyncio.CancelledError:
+            stop.set()
+            if not job.drop():
+                await asyncio.wait([job.future])
+            raise
+
     def submit(
         self, owner: HasOwner, work: Callable[Rest, ResultT], *args: Rest.args, **kwargs: Rest.kwargs
     ) -> Job[ResultT]:

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Coroutine, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager, suppress
 from dataclasses import asdict, replace
 from itertools import islice
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from madang.core.calls import Call
 from madang.core.errors import Conflict, Denied, InvalidArguments, MadangError, NotFound, Unavailable
+from madang.core.executor import Executor
 from madang.core.ids import SessionId, is_name, new_id
 from madang.core.limits import MAX_NAME_CHARS
 from madang.core.phrases import say
@@ -44,6 +45,9 @@ HEARTBEAT_S = 10.0
 AUDIT_SETTLE_S = 2 * FLUSH_S
 """How late an audit row of another process can be."""
 
+Rest = ParamSpec("Rest")
+ResultT = TypeVar("ResultT")
+
 logger = logging.getLogger(__name__)
 
 
@@ -56,6 +60,7 @@ class SessionOperations:
         database: Database,
         sessions: SessionStore,
         audit: AuditLog,
+        executor: Executor | None = None,
         *,
         hook_limit_s: float = SESSION_HOOK_LIMIT_S,
     ) -> None:
@@ -64,6 +69,7 @@ class SessionOperations:
         self._sessions = sessions
         self._events = EventLog(database)
         self._audit = audit
+        self._executor = executor or Executor()
         self._hook_limit_s = hook_limit_s
         self._lock = asyncio.Lock()
 
@@ -112,12 +118,12 @@ class SessionOperations:
 
         async with self._working(call):
             session = await self._existing(call)
-            archive = await asyncio.to_thread(NewArchive, path)
+            archive = await self._in_thread(call, NewArchive, path)
             try:
                 await self._write(call, session, archive.writer)
-                return await asyncio.to_thread(archive.finish)
+                return await self._in_thread(call, archive.finish)
             except BaseException:
-                await asyncio.shield(asyncio.to_thread(archive.discard))
+                await asyncio.shield(self._in_thread(call, archive.discard))
                 raise
 
     async def import_(self, call: Call, path: Path, limits: ArchiveLimits | None = None) -> SessionRecord:
@@ -132,9 +138,9 @@ class SessionOperations:
         from madang.storage.archives import ArchiveLimits, open_archive
 
         call = replace(call, session_id=call.session_id or SessionId(new_id()))
-        async with self._working(call), _entered(open_archive(path, limits or ArchiveLimits())) as archive:
+        async with self._working(call), self._entered(call, open_archive(path, limits or ArchiveLimits())) as archive:
             await self._finish_earlier(call)
-            saved = await asyncio.to_thread(check_format, archive)
+            saved = await self._in_thread(call, check_format, archive)
             like = saved.record(call.session)
             filled = replace(call, assistant_id=like.assistant_id or call.assistant_id)
             async with self._filling(filled, like):
@@ -227,20 +233,20 @@ class SessionOperations:
 
     async def _restore_events(self, call: Call, archive: ZipArchiveReader) -> None:
         saved = archive.read_all(EVENTS, SavedEvent)
-        while batch := await asyncio.to_thread(_batch, saved):
+        while batch := await self._in_thread(call, _batch, saved):
             await self._append(call, [event.event() for event in batch])
 
     async def _append(self, call: Call, events: Sequence[Event]) -> None:
         await self._database.write(lambda tx: restore_events(tx, call, events), user_id=call.user_id)
 
     async def _write(self, call: Call, session: SessionRecord, archive: ZipArchiveWriter) -> None:
-        await asyncio.to_thread(archive.add, SESSION, SavedSession.of(session))
+        await self._in_thread(call, archive.add, SESSION, SavedSession.of(session))
         page = await self._events.read(call)
         if page.events:
             with archive.create(EVENTS) as file:
                 while page.events:
                     lines = [SavedEvent(**asdict(event)).model_dump_json() + "\n" for event in page.events]
-                    await asyncio.to_thread(file.write, "".join(lines).encode())
+                    await self._in_thread(call, file.write, "".join(lines).encode())
                     page = await self._events.read(call, page.next_after)
         for service in await self._provider.open_services():
             name = service.metadata.name
@@ -257,6 +263,22 @@ class SessionOperations:
             await self._events.open()
             await PauseStore(self._database).open()
             yield
+
+    @asynccontextmanager
+    async def _entered(
+        self, call: Call, archive: AbstractContextManager[ZipArchiveReader]
+    ) -> AsyncIterator[ZipArchiveReader]:
+        """Enter and leave what blocks, in threads."""
+        reader = await self._in_thread(call, archive.__enter__)
+        try:
+            yield reader
+        finally:
+            await self._in_thread(call, archive.__exit__, None, None, None)
+
+    async def _in_thread(
+        self, call: Call, work: Callable[Rest, ResultT], *args: Rest.args, **kwargs: Rest.kwargs
+    ) -> ResultT:
+        return await self._executor.native.run_to_end(call, lambda _: work(*args, **kwargs))
 
     async def _existing(self, call: Call) -> SessionRecord:
         """Return the call's session; it may have been used before sessions had rows."""
@@ -313,16 +335,6 @@ class _Probe:
 
     def create(self, name: str) -> AbstractContextManager[IO[bytes]]:
         raise _SomethingKept
-
-
-@asynccontextmanager
-async def _entered(archive: AbstractContextManager[ZipArchiveReader]) -> AsyncIterator[ZipArchiveReader]:
-    """Enter and leave what blocks, in threads."""
-    reader = await asyncio.to_thread(archive.__enter__)
-    try:
-        yield reader
-    finally:
-        await asyncio.to_thread(archive.__exit__, None, None, None)
 
 
 def _batch(events: Iterator[SavedEvent]) -> list[SavedEvent]:

@@ -45,8 +45,8 @@ def builtin_services(
     executor = executor or Executor()
     return [
         PlaybookService(database, executor),
-        PlanningService(database),
-        UiService(database),
+        PlanningService(database, executor),
+        UiService(database, executor),
         ChartService(),
         ContentService(database, index_dir, folders, executor=executor),
         WorkspaceService(database, folders, downloads, executor),

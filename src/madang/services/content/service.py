@@ -67,7 +67,7 @@ class ContentService(Service):
         )
         sources = SourceReader(folders, limits.file_bytes, executor)
         writer = ContentWriter(self._contents, self._ranking, sources, self._parser, analysis, executor)
-        self._sessions = SessionContents(SessionRows(database, limits), writer, self._ranking)
+        self._sessions = SessionContents(SessionRows(database, limits), writer, self._ranking, executor)
         self.tools = tools_of(
             ContentTools(
                 self._contents,

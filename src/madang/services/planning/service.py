@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace
 
 from madang.core.archives import ArchiveReader, ArchiveWriter
 from madang.core.calls import Call
+from madang.core.executor import Executor
 from madang.core.ids import SessionId
 from madang.core.phrases import say
 from madang.core.service import Service, ServiceContext, ServiceMetadata
@@ -36,7 +36,8 @@ class PlanningService(Service):
     )
     state_type = PlanState
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, executor: Executor | None = None) -> None:
+        self._executor = executor or Executor()
         self._store = PlanStore(database)
         self.tools = tools_of(PlanningTools(self._store))
 
@@ -58,10 +59,10 @@ class PlanningService(Service):
     async def export_session(self, call: Call, archive: ArchiveWriter) -> None:
         plan = await self._store.get(call)
         if plan != Plan():
-            await asyncio.to_thread(archive.add, PLAN, plan)
+            await self._executor.native.run_to_end(call, lambda _: archive.add(PLAN, plan))
 
     async def import_session(self, call: Call, archive: ArchiveReader) -> None:
-        plan = await asyncio.to_thread(archive.read, PLAN, Plan)
+        plan = await self._executor.native.run_to_end(call, lambda _: archive.read(PLAN, Plan))
         await self._restore(call, plan or Plan())
 
     async def _restore(self, call: Call, plan: Plan) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from dataclasses import replace
@@ -57,7 +56,8 @@ class PlaybookService(Service):
         self._store = PlaybookStore(database)
         self._database = database
         self._resources = PlaybookResources(self._store)
-        self.tools = tools_of(PlaybookTools(self._store, executor))
+        self._executor = executor or Executor()
+        self.tools = tools_of(PlaybookTools(self._store, self._executor))
 
     async def load(self) -> None:
         await self._store.open()
@@ -105,7 +105,7 @@ class PlaybookService(Service):
             archive.add_all(SELECTIONS, saved.selections)
             archive.add_all(CHOICES, saved.choices)
 
-        await asyncio.to_thread(write)
+        await self._executor.native.run_to_end(call, lambda _: write())
 
     async def import_session(self, call: Call, archive: ArchiveReader) -> None:
         from madang.services.playbook.store.sessions import SavedPlaybook, SavedSelection, SavedSelections
@@ -118,4 +118,4 @@ class PlaybookService(Service):
                 list(archive.read_all(CHOICES, SavedPause)),
             )
 
-        await self._sessions.restore(call, await asyncio.to_thread(read))
+        await self._sessions.restore(call, await self._executor.native.run_to_end(call, lambda _: read()))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from functools import cached_property
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from madang.core.archives import ArchiveReader, ArchiveWriter
 from madang.core.calls import Call
+from madang.core.executor import Executor
 from madang.core.ids import SessionId
 from madang.core.pauses import PauseRecord
 from madang.core.phrases import say
@@ -45,7 +45,8 @@ class UiService(Service):
     )
     state_type = UiState
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, executor: Executor | None = None) -> None:
+        self._executor = executor or Executor()
         self._store = UiStore(database)
         self._database = database
         self.tools = tools_of(UiTools(self._store))
@@ -76,10 +77,11 @@ class UiService(Service):
         await self._sessions.restore(replace(call, session_id=target), await self._sessions.read(call))
 
     async def export_session(self, call: Call, archive: ArchiveWriter) -> None:
-        await asyncio.to_thread(archive.add_all, ITEMS, await self._sessions.read(call))
+        items = await self._sessions.read(call)
+        await self._executor.native.run_to_end(call, lambda _: archive.add_all(ITEMS, items))
 
     async def import_session(self, call: Call, archive: ArchiveReader) -> None:
         from madang.services.ui.store.sessions import SavedItem
 
-        items = await asyncio.to_thread(lambda: list(archive.read_all(ITEMS, SavedItem)))
+        items = await self._executor.native.run_to_end(call, lambda _: list(archive.read_all(ITEMS, SavedItem)))
         await self._sessions.restore(call, items)

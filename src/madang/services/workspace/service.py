@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from dataclasses import replace
 
 from madang.core.archives import ArchiveReader, ArchiveWriter
@@ -56,6 +54,7 @@ class WorkspaceService(Service):
     ) -> None:
         executor = executor or Executor()
         self._executor = executor
+        self._lane = executor.native
         self._notices = Notices(database)
         self._files = FileEngine(folders)
         self._exports = Exports(folders, downloads, executor)
@@ -91,35 +90,22 @@ class WorkspaceService(Service):
         return self._resources.changes(call)
 
     async def forget_session(self, call: Call) -> None:
-        await asyncio.to_thread(self._sessions.forget, call)
+        await self._lane.run_to_end(call, lambda _: self._sessions.forget(call))
         self._files.forget_session(call)
         await self._publish(call)
 
     async def copy_session(self, call: Call, target: SessionId) -> None:
         copied = replace(call, session_id=target)
-        await _in_thread(lambda cancelled: self._sessions.copy(call, copied, cancelled))
+        await self._lane.run_to_end(call, lambda stop: self._sessions.copy(call, copied, stop))
         await self._publish(copied)
 
     async def export_session(self, call: Call, archive: ArchiveWriter) -> None:
-        await _in_thread(lambda cancelled: self._sessions.export(call, archive, cancelled))
+        await self._lane.run_to_end(call, lambda stop: self._sessions.export(call, archive, stop))
 
     async def import_session(self, call: Call, archive: ArchiveReader) -> None:
-        await _in_thread(lambda cancelled: self._sessions.import_(call, archive, cancelled))
+        await self._lane.run_to_end(call, lambda stop: self._sessions.import_(call, archive, stop))
         await self._publish(call)
 
     async def _publish(self, call: Call) -> None:
         for topic in (files_topic(call), exports_topic(call)):
             await self._notices.publish(topic, user_id=call.user_id)
-
-
-async def _in_thread(work: Callable[[threading.Event], None]) -> None:
-    """Run `work` in a thread. When the caller is cancelled, it is told to stop, and waited for."""
-    cancelled = threading.Event()
-    task = asyncio.ensure_future(asyncio.to_thread(work, cancelled))
-    task.add_done_callback(lambda future: future.cancelled() or future.exception())
-    try:
-        await asyncio.shield(task)
-    except asyncio.CancelledError:
-        cancelled.set()
-        await asyncio.wait([task])
-        raise

@@ -5,13 +5,14 @@ In an archive each text is a plain file, beside the lists of stores and contents
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Iterable
+from functools import partial
 from typing import IO, Protocol
 
 from madang.core.archives import ArchiveReader, ArchiveWriter
 from madang.core.calls import Call
 from madang.core.errors import InvalidArguments, LimitExceeded
+from madang.core.executor import Executor, StopSignal
 from madang.core.phrases import say
 from madang.services.content.domain import AddedContent, Ranking, SavedContent, SavedStore, StoreKey
 
@@ -42,10 +43,11 @@ class TextWriter(Protocol):
 class SessionContents:
     """The contents of whole sessions."""
 
-    def __init__(self, rows: WholeRows, writer: TextWriter, ranking: Ranking) -> None:
+    def __init__(self, rows: WholeRows, writer: TextWriter, ranking: Ranking, executor: Executor | None = None) -> None:
         self._rows = rows
         self._writer = writer
         self._ranking = ranking
+        self._lane = (executor or Executor()).native
 
     async def forget(self, call: Call) -> None:
         """Delete the rows at once, then what the ranking has of them."""
@@ -71,10 +73,10 @@ class SessionContents:
             name = f"texts/{len(contents) + 1:06}.txt"
             with archive.create(name) as file:
                 async for part in self._text(call, no):
-                    await asyncio.to_thread(file.write, part.encode())
+                    await self._lane.run_to_end(call, partial(_write, file, part.encode()))
             contents.append(saved.model_copy(update={"store": numbers[store_no], "text": name}))
-        await asyncio.to_thread(archive.add_all, STORES, [store for _, store in stores])
-        await asyncio.to_thread(archive.add_all, CONTENTS, contents)
+        await self._lane.run_to_end(call, lambda _: archive.add_all(STORES, [store for _, store in stores]))
+        await self._lane.run_to_end(call, lambda _: archive.add_all(CONTENTS, contents))
 
     async def import_(self, call: Call, archive: ArchiveReader) -> None:
         """Add all contents.
@@ -82,13 +84,13 @@ class SessionContents:
         Raises:
             ToolError: a text is missing or none, or there are more than a session may have.
         """
-        saved_stores = await asyncio.to_thread(lambda: list(archive.read_all(STORES, SavedStore)))
+        saved_stores = await self._lane.run_to_end(call, lambda _: list(archive.read_all(STORES, SavedStore)))
         stores = [await self._rows.add_store(call, store) for store in saved_stores]
         contents = archive.read_all(CONTENTS, SavedContent)
-        while (saved := await asyncio.to_thread(next, contents, None)) is not None:
+        while (saved := await self._lane.run_to_end(call, lambda _: next(contents, None))) is not None:
             if not 0 <= saved.store < len(stores):
                 raise InvalidArguments(say("The archive has no store {number}.", number=saved.store))
-            text = await asyncio.to_thread(_read_text, archive, saved.text)
+            text = await self._lane.run_to_end(call, partial(_read_text, archive, saved.text))
             await self._add(call, stores[saved.store], saved, text)
         self._follow(stores)
 
@@ -114,7 +116,11 @@ class SessionContents:
             after += len(texts)
 
 
-def _read_text(archive: ArchiveReader, name: str) -> str:
+def _write(file: IO[bytes], data: bytes, _: StopSignal) -> None:
+    file.write(data)
+
+
+def _read_text(archive: ArchiveReader, name: str, _: StopSignal) -> str:
     file: IO[bytes]
     with archive.open(name) as file:
         data = file.read(MAX_TEXT_BYTES + 1)
