@@ -10,9 +10,10 @@ from inline_snapshot import snapshot
 from madang.core.calls import PageMode
 from madang.core.documents import Document
 from madang.core.errors import NotFound, Unavailable
+from madang.core.executor import StopSignal, WorkStopped
 from madang.core.limits import MAX_REPLY_BYTES, MAX_REPLY_ROWS
 from madang.core.paging import span
-from madang.core.phrases import ByPage, Rows, Text, layout, say
+from madang.core.phrases import ByPage, Rows, Text, Translate, layout, say
 from madang.core.results import Pause, Reply, ShownPage, ToolResult, UiPage
 from madang.rendering.catalogue import translator
 from madang.rendering.replies import error_reply, render_text, reply
@@ -251,6 +252,28 @@ def test_a_page_comes_in_the_form_and_language_of_the_client() -> None:
     assert (linked.document, linked.name) == ("", "playbooks/list")
     assert linked.fragment.startswith('<h1 tabindex="-1">Playbooks</h1>')
     assert none is None
+
+
+def test_a_reply_looks_at_the_clock_at_each_phrase_its_page_included() -> None:
+    page = UiPage(name="playbook/list", title=say("Pages"), template="chart/chart.html", context={"chart": SlowPage()})
+    result = ToolResult([say("One.")], Data(), page=page)
+    stop = StopSignal()
+    SlowPage.stop = stop
+
+    with pytest.raises(WorkStopped):
+        reply("chart", "draw", replace(CALL, pages="linked"), result, stop.check)
+
+
+class SlowPage:
+    """A page whose call is cancelled while it is drawn."""
+
+    title = ""
+    stop: StopSignal
+
+    def parts(self, translate: Translate) -> None:
+        self.stop.set()
+        translate("Chart")
+        raise AssertionError("it went on")
 
 
 def test_english_is_written_in_the_code() -> None:

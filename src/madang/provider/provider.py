@@ -324,7 +324,9 @@ class Provider:
                 result = replace(result, next=[*result.next, *await self._summaries(call, besides=service)])
             if result.page is not None and call.pages != "off":
                 # In a thread: a page with thousands of points would hold the event loop while it is drawn.
-                return await self._executor.slow.run(call, reply, service.metadata.name, tool.name, call, result)
+                return await self._executor.slow.run_stoppable(
+                    call, lambda stop: reply(service.metadata.name, tool.name, call, result, stop.check)
+                )
             return reply(service.metadata.name, tool.name, call, result)
         except ToolError as error:
             return error_reply(service.metadata.name, tool.name, call, error)

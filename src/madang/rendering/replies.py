@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import chain
 from typing import Any
 
@@ -21,9 +21,14 @@ MIN_ROWS_BYTES = 2 * 1024
 MIN_ROW_BYTES = 300
 
 
-def reply(service: str, tool: str, call: Call, result: ToolResult[Any]) -> Reply:
-    """Put a tool's result into the words and the form of this call's reader."""
-    translate = translator(call.locale)
+def reply(
+    service: str, tool: str, call: Call, result: ToolResult[Any], check_time: Callable[[], None] | None = None
+) -> Reply:
+    """Put a tool's result into the words and the form of this call's reader.
+
+    `check_time` is called at each phrase, and raises to end it.
+    """
+    translate = _stoppable(translator(call.locale), check_time)
     shows_page = (result.page is not None or result.refill is not None) and call.pages != "off"
     text = chosen(result.text, shows_page=shows_page)
     following = chosen(result.next, shows_page=shows_page)
@@ -202,6 +207,17 @@ def _truncate(line: str, max_bytes: int, translate: Translate) -> str:
     head = encoded[:max_bytes].decode(errors="ignore")
     rest = say("… (cut here: {left_out} more characters)", left_out=len(line) - len(head))
     return head + rest.render(translate)
+
+
+def _stoppable(translate: Translate, check_time: Callable[[], None] | None) -> Translate:
+    if check_time is None:
+        return translate
+
+    def checked(template: str) -> str:
+        check_time()
+        return translate(template)
+
+    return checked
 
 
 def _rendered_page(page: UiPage | None, call: Call, translate: Translate) -> ShownPage | None:

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from inline_snapshot import snapshot
 
 from madang.core.errors import InvalidArguments, LimitExceeded
+from madang.core.executor import StopSignal, WorkStopped
 from madang.core.ids import AssistantId
 from madang.services.playbook import engine
 from madang.services.playbook.domain import Action, PlaybookContent, StepInput, SuccessCriteria
@@ -314,3 +315,32 @@ def test_a_document_holds_only_as_much_as_can_be_imported_again(format: engine.F
     assert 1 < count < len(large)
     assert len(document) <= engine.MAX_IMPORT_CHARS
     assert engine.read_document(document) == large[:count]
+
+
+LONG = [
+    PlaybookContent.model_validate({"goal": f"배포 {n}", "workflow": [{"description": "x\n\ty: 1\u2028"}] * 200})
+    for n in range(8)
+]
+
+
+def test_a_long_document_is_written_in_a_child_as_a_short_one_is_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    in_child = engine.write_document(LONG, "yaml")
+    monkeypatch.setattr(engine, "INLINE_YAML_MAX_CHARS", 2**31)
+    monkeypatch.setattr(engine, "ask_child", None)
+
+    assert engine.write_document(LONG, "yaml") == in_child
+
+
+def test_writing_a_long_document_ends_with_its_call() -> None:
+    stop = StopSignal()
+    stop.set()
+
+    with pytest.raises(WorkStopped):
+        engine.write_importable(LONG, "yaml", stop)
+
+
+def test_a_document_that_takes_too_long_to_write_is_refused_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "MAX_WRITE_S", 0.0)
+
+    with pytest.raises(LimitExceeded, match="too much for one YAML document"):
+        engine.write_document(LONG, "yaml")

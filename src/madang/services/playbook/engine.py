@@ -14,7 +14,7 @@ from pydantic import Field, ValidationError
 
 from madang.core.arguments import check_shape, invalid_arguments
 from madang.core.documents import Document
-from madang.core.errors import InvalidArguments, Unavailable
+from madang.core.errors import InvalidArguments, LimitExceeded, Unavailable
 from madang.core.executor import StopSignal
 from madang.core.limits import MAX_ARGUMENT_DEPTH, MAX_ARGUMENT_VALUES
 from madang.core.paging import MAX_PAGE_ITEMS
@@ -27,8 +27,9 @@ Format = Literal["yaml", "json"]
 MAX_IMPORT_CHARS = 2 * 1024 * 1024
 MAX_PARSER_MESSAGE_CHARS = 300
 INLINE_YAML_MAX_CHARS = 32 * 1024
-"""Longer documents are parsed in a child process, whose start would cost more than parsing these."""
+"""Longer documents are parsed and written in a child process, whose start would cost more than these."""
 MAX_PARSE_S = 10.0
+MAX_WRITE_S = 20.0
 MAX_PARSE_BYTES = 512 << 20
 MAX_ANSWER_BYTES = 8 * MAX_IMPORT_CHARS
 """Of what a parser says, as JSON: every character may be an escape."""
@@ -47,25 +48,22 @@ class _ParsedArgument(Document):
     document: PortableDocument
 
 
-def write_document(contents: Sequence[PlaybookContent], format: Format) -> str:
-    """Return the document of these playbooks; equal playbooks give equal bytes."""
+def write_document(contents: Sequence[PlaybookContent], format: Format, stop: StopSignal | None = None) -> str:
+    """Return the document of these playbooks; equal playbooks give equal bytes.
+
+    Raises:
+        LimitExceeded: it takes too long to write.
+    """
     outline = PortableDocument.model_construct(madang_playbooks=1, playbooks=list(contents))
     plain = outline.model_dump(mode="json", by_alias=True, exclude_defaults=True)
     if format == "json":
         return json.dumps(plain, ensure_ascii=False, indent=2) + "\n"
-    import yaml
+    bare = json.dumps(plain).encode()
+    if len(bare) > INLINE_YAML_MAX_CHARS:
+        return _write_in_child(bare, stop)
+    from madang.storage.files.yaml_writing import write_yaml
 
-    class Dumper(yaml.SafeDumper):
-        """Safe YAML that keeps every line break: unquoted, YAML 1.1 reads these as spaces or not at all."""
-
-        def represent_text(self, text: str) -> yaml.ScalarNode:
-            style = '"' if any(sign in text for sign in "\x85\u2028\u2029") else "|" if "\n" in text else None
-            return self.represent_scalar("tag:yaml.org,2002:str", text, style=style)
-
-    Dumper.add_representer(str, Dumper.represent_text)
-    # An endless width keeps each text on the lines its author gave it.
-    text: str = yaml.dump(plain, Dumper=Dumper, allow_unicode=True, sort_keys=False, width=2**31)
-    return text
+    return write_yaml(plain)
 
 
 def write_importable(
@@ -73,12 +71,12 @@ def write_importable(
 ) -> tuple[str, int]:
     """Return the document of as many playbooks as `read_document` takes, and how many these are."""
     count = len(contents)
-    document = write_document(contents, format)
+    document = write_document(contents, format, stop)
     while len(document) > MAX_IMPORT_CHARS and count > 1:
         if stop is not None:
             stop.check()
         count = max(1, min(count - 1, count * MAX_IMPORT_CHARS // len(document)))
-        document = write_document(contents[:count], format)
+        document = write_document(contents[:count], format, stop)
     return document, count
 
 
@@ -143,14 +141,38 @@ def _parse_in_child(document: str, stop: StopSignal | None) -> Any:
             raise _unreadable(say("it takes longer than {limit:g} s to read", limit=MAX_PARSE_S)) from None
         raise _unreadable(say("its parser gave up")) from error
     except OSError as error:
-        raise Unavailable(
-            say("No process can be started to read the document: {reason}.", reason=error.strerror or str(error)),
-            hint=say("Call again in a few seconds, or import fewer playbooks at a time."),
-        ) from error
+        raise _no_process(error) from error
     reply = json.loads(answer)
     if "refused" in reply:
         raise _refusal(reply["refused"], reply["detail"])
     return reply["value"]
+
+
+def _write_in_child(bare: bytes, stop: StopSignal | None) -> str:
+    try:
+        document = ask_child(
+            "madang.storage.files.yaml_writing",
+            bare,
+            limit_s=MAX_WRITE_S,
+            memory_bytes=MAX_PARSE_BYTES,
+            max_answer_bytes=MAX_ANSWER_BYTES,
+            stop=stop,
+        )
+    except ChildFailed as error:
+        raise LimitExceeded(
+            say("These playbooks are too much for one YAML document."),
+            hint=say("Export fewer playbooks at a time, by 'ids', or as JSON."),
+        ) from error
+    except OSError as error:
+        raise _no_process(error) from error
+    return document.decode(errors="surrogatepass")
+
+
+def _no_process(error: OSError) -> Unavailable:
+    return Unavailable(
+        say("No process can be started for the document: {reason}.", reason=error.strerror or str(error)),
+        hint=say("Call again in a few seconds, or take fewer playbooks at a time."),
+    )
 
 
 def _refusal(reason: str, detail: str) -> InvalidArguments:

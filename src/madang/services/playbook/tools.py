@@ -160,8 +160,7 @@ class PlaybookTools:
         """Write playbooks (all, or those named) as one portable document that import_playbooks reads."""
         total = await self._store.total(call) if ids is None else len(ids)
         contents = await self._exportable(call, ids or await self._store.all_ids(call, MAX_PAGE_ITEMS))
-        # A large document takes a while to write, and would block the event loop.
-        document, count = await self._executor.slow.run_stoppable(
+        document, count = await self._executor.native.run_stoppable(
             call, lambda stop: engine.write_importable(contents, format, stop)
         )
         return playbooks.playbooks_exported(document, format, count, total - count)
