@@ -27,8 +27,8 @@ MANY_FILES = 20_000
 PAUSE_S = 0.005
 MAX_LINE_BYTES = 64 << 20
 
-Call = Callable[[str, str, dict[str, Any]], Awaitable[dict[str, Any]]]
-"""Calls a tool in a session and returns the message that answers."""
+Call = Callable[[str, str, dict[str, Any] | str], Awaitable[dict[str, Any]]]
+"""Calls a tool in a session, with arguments or their JSON, and returns the message that answers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,11 +126,10 @@ async def _measure(call: Call, flood: Flood, seconds: float, door: str) -> list[
 
 
 async def _repeat(call: Call, session: str, flood: Flood) -> None:
+    """Make the calls of a flood. Arguments are encoded once: the client must not delay what it measures."""
+    encoded = json.dumps(flood.arguments)
     for number in count():
-        arguments = dict(flood.arguments)
-        if arguments.get("content", "").startswith(NUMBER):
-            arguments["content"] = f"{id(asyncio.current_task())} {number}{arguments['content']}"
-        await call(session, flood.tool, arguments)
+        await call(session, flood.tool, encoded.replace(NUMBER, f"{id(encoded)} {number} ", 1))
 
 
 async def _p95_ms(call: Call, tool: str, arguments: dict[str, Any], seconds: float) -> float:
@@ -155,9 +154,11 @@ def _session(number: int) -> str:
     return f"{FLOODING}{number:02}"
 
 
-def _body(number: int, session: str, tool: str, arguments: dict[str, Any]) -> bytes:
-    params = {"name": tool, "arguments": arguments, "_meta": {**META, SESSION_KEY: session}}
-    return json.dumps({"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params}).encode()
+def _body(number: int, session: str, tool: str, arguments: dict[str, Any] | str) -> bytes:
+    params = {"name": tool, "_meta": {**META, SESSION_KEY: session}}
+    request = json.dumps({"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params})
+    encoded = arguments if isinstance(arguments, str) else json.dumps(arguments)
+    return f'{request.removesuffix("}}")}, "arguments": {encoded}}}}}'.encode()
 
 
 @asynccontextmanager
@@ -187,7 +188,7 @@ async def over_stdio(folder: Path) -> AsyncIterator[Call]:
             if future is not None and not future.done():
                 future.set_result(message)
 
-    async def call(session: str, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    async def call(session: str, tool: str, arguments: dict[str, Any] | str) -> dict[str, Any]:
         number = next(numbers)
         future: asyncio.Future[dict[str, Any]] = loop.create_future()
         waiting[number] = future
@@ -217,7 +218,7 @@ async def over_http(folder: Path) -> AsyncIterator[Call]:
     assert address is not None
     port = int(address[1])
 
-    async def call(session: str, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    async def call(session: str, tool: str, arguments: dict[str, Any] | str) -> dict[str, Any]:
         body = _body(1, session, tool, arguments)
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         async with AsyncExitStack() as opened:
