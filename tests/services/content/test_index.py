@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from madang.services.content.engine import index
+from madang.services.content.engine import matching
 from madang.services.content.engine.index import IndexUnusable, StoreIndex, _index_io
 from madang.storage.search import tokens
 from madang.storage.search.tokens import Tokenizer
@@ -200,7 +200,7 @@ def test_an_inline_search_ranks_the_same_and_leaves_the_rest_to_a_thread(
     assert second.search_inline(zebra, 5) is None  # so does reading what another has committed
     assert len(second.search(zebra, 5)) == 2
 
-    monkeypatch.setattr(index, "INLINE_SEARCH_MAX_POSTINGS", 1)
+    monkeypatch.setattr(matching, "INLINE_MAX_POSTINGS", 1)
     assert second.search_inline(zebra, 5) is None
     assert second.search_inline(tokenizer.query("giraffa"), 5)
     first.close_writer()

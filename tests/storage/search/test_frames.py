@@ -9,10 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from madang.storage.search import frames
-from madang.storage.search.queries import Query, Term, Tokens
+from madang.storage.search.queries import Query, Term, Tokens, TypedWord
 
 TOKEN = st.text(st.characters(exclude_characters=" \t\n"), min_size=1)
 TOKENS = st.builds(Tokens, st.lists(TOKEN), st.lists(TOKEN))
+WORD = st.builds(TypedWord, st.text(), st.text(), st.lists(st.text()).map(tuple))
 TERM = st.builds(Term, st.text(), st.floats(allow_nan=False), st.booleans())
 
 
@@ -26,13 +27,13 @@ def test_tokens_come_back_as_they_were(tokens: list[Tokens]) -> None:
     assert frames.unpack_tokens(frames.pack_tokens(tokens), len(tokens)) == tokens
 
 
-@given(st.builds(Query, st.lists(TERM).map(tuple), st.lists(st.text()).map(tuple)))
+@given(st.builds(Query, st.lists(TERM).map(tuple), st.lists(st.text()).map(tuple), st.lists(WORD).map(tuple)))
 def test_a_query_comes_back_as_it_was(query: Query) -> None:
     assert frames.unpack_query(frames.pack_query(query)) == query
 
 
 def test_every_part_of_a_query_is_packed() -> None:
-    assert [field.name for field in dataclasses.fields(Query)] == ["terms", "phrases"]
+    assert [field.name for field in dataclasses.fields(Query)] == ["terms", "phrases", "typed"]
 
 
 @pytest.mark.parametrize("token", ["a b", "a\tb", "a\nb", " "])

@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from madang.storage.search import tokens
-from madang.storage.search.tokens import Tokenizer, has_words, highlight_terms
+from madang.storage.search.highlights import highlight_terms
+from madang.storage.search.tokens import Tokenizer, has_words
 
 
 @pytest.mark.parametrize(
@@ -23,7 +24,7 @@ from madang.storage.search.tokens import Tokenizer, has_words, highlight_terms
         ("snake_case_name", ["snake_case_nam", "snake", "case", "name"]),
         ("HTTPServer", ["httpserver", "http", "server"]),
         ("__init__", ["__init__", "init"]),
-        ("naïve Straße", ["naïve", "strass"]),
+        ("naïve Straße", ["naiv", "strass"]),
         ("東京都", ["東京", "京都"]),
         ("日", ["日"]),
         ("utf8 1984", ["utf8", "utf", "8", "1984"]),
@@ -89,15 +90,111 @@ def test_tokens_hold_no_blanks_whatever_the_text(text: str) -> None:
         assert token.split() == [token]
 
 
-def test_the_terms_of_a_query_are_distinct_and_not_too_many() -> None:
-    assert Tokenizer().query("b c b").words == ["b", "c"]
-    assert len(Tokenizer().query(" ".join(map(str, range(1_000)))).words) == tokens.MAX_QUERY_TERMS
+def test_the_terms_of_a_query_are_distinct_and_each_is_also_looked_up_among_weak_tokens() -> None:
+    query = Tokenizer().query("b c b")
+
+    assert [(term.text, term.is_weak) for term in query.terms] == [("b", False), ("b", True), ("c", False), ("c", True)]
+
+
+def test_a_word_that_is_said_twice_weighs_more_but_not_twice_as_much() -> None:
+    weights = {term.text: term.weight for term in Tokenizer().query("zebra lion zebra").terms if not term.is_weak}
+
+    assert weights["lion"] == 1
+    assert 1.5 < weights["zebra"] < 2
 
 
 def test_the_strings_to_highlight_are_how_the_words_of_the_query_begin() -> None:
     query = "happy zebras in 서울에서"
 
-    assert highlight_terms(Tokenizer().query(query).words, query) == ["서울", "happ", "zebra"]
+    assert highlight_terms(["서울", "happi", "zebra"], query) == ["서울", "happ", "zebra"]
+
+
+@pytest.mark.parametrize(
+    ("text", "weak"),
+    [
+        ("getUserName", ["getus", "usernam"]),
+        ("IPv6Address", ["ipv6"]),
+        ("XMLHttpRequest", ["xmlhttp", "httprequest"]),
+        ("parse_http_response", ["parsehttprespons"]),
+        ("an e-mail client", ["email"]),
+        ("co-operation", ["cooper"]),
+        ("node.js and U.S.A. and E.U.", ["nodej", "usa", "eu"]),
+        ("데이터베이스를 설계한다", ["데이터", "베이스"]),
+        ("건강보험공단에 관한 글", ["건강보험공단"]),
+        ("長城散歩", ["城"]),
+    ],
+)
+def test_what_may_be_typed_in_another_way_is_a_weak_token(text: str, weak: list[str]) -> None:
+    assert set(weak) <= set(Tokenizer().tokens(text).weak)
+
+
+def test_a_weak_token_is_none_of_the_words_and_is_there_once() -> None:
+    words, weak = Tokenizer().tokens("getUserName 데이터베이스와 데이터 베이스, 데이터베이스의 UserName")
+
+    assert not set(words) & set(weak)
+    assert len(weak) == len(set(weak))
+
+
+@pytest.mark.parametrize(
+    ("text", "token"),
+    [
+        ("총 1,234,567원", "1234567"),
+        ("2024-11-05", "20241105"),
+        ("2024년 11월 5일", "20241105"),
+        ("2024. 11. 5.", "20241105"),
+        ("on November 5, 2024", "20241105"),
+        ("5 Nov 2024", "20241105"),
+        ("🚀 launch", "🚀"),
+        ("👍🏽", "👍"),
+    ],
+)
+def test_figures_dates_and_emoji_are_words_however_they_are_written(text: str, token: str) -> None:
+    assert token in Tokenizer().tokens(text).words
+
+
+@pytest.mark.parametrize("text", ["1,23", "12,3456", "2024-13-05", "2024-11-99", "3.14"])
+def test_what_only_looks_like_a_figure_or_a_date_is_neither(text: str) -> None:
+    written = set(re.findall(r"\d+", text))
+
+    assert set(Tokenizer().tokens(text).words) == written
+    assert Tokenizer().tokens(text).weak == []
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Café Zoë crème brûlée", "cafe zoe creme brulee"),
+        ("Łódź Ærø", "lodz aero"),
+        ("indices matrices mice", "index matrix mouse"),
+        ("colour grey organisation analyse centre", "color gray organization analyze center"),
+    ],
+)
+def test_spellings_of_one_word_have_one_token(one: str, other: str) -> None:
+    assert Tokenizer().tokens(one).words == Tokenizer().tokens(other).words
+
+
+def test_letters_of_other_scripts_keep_their_marks() -> None:
+    assert Tokenizer().tokens("й и").words == ["й", "и"]
+    assert Tokenizer().tokens("ガラス").words == ["ガラ", "ラス"]
+
+
+def test_phrases_are_what_stands_between_quotation_marks() -> None:
+    assert Tokenizer().query('a "Leak  of Memory" and “메모리 누수” and "?"').phrases == (
+        "leak of memory",
+        "메모리 누수",
+    )
+    assert Tokenizer().query("it's 5\" wide").phrases == ()
+
+
+@pytest.mark.parametrize("query", ["은 는 이 가", "에서", "을 를", "으로 까지"])
+def test_particles_alone_are_no_query(query: str) -> None:
+    assert Tokenizer().query(query).terms == ()
+
+
+@pytest.mark.parametrize("query", ["은", "이", "은 광산", "ㅋㅋㅋ", "🚀", "물", "長"])
+def test_a_single_syllable_or_sign_is_a_query(query: str) -> None:
+    assert has_words(query)
+    assert Tokenizer().query(query).terms
 
 
 def test_signs_alone_are_no_words() -> None:

@@ -10,7 +10,7 @@ import json
 import struct
 from collections.abc import Sequence
 
-from madang.storage.search.queries import Query, Term, Tokens
+from madang.storage.search.queries import Query, Term, Tokens, TypedWord
 
 HEAD = struct.Struct(">cI")
 MAX_FRAME_BYTES = 256 << 20
@@ -80,7 +80,7 @@ def unpack_tokens(payload: bytes, count: int) -> list[Tokens]:
 
 def pack_query(query: Query) -> bytes:
     """Return a query as bytes."""
-    return json.dumps([query.terms, query.phrases]).encode()
+    return json.dumps([query.terms, query.phrases, query.typed]).encode()
 
 
 def unpack_query(payload: bytes) -> Query:
@@ -89,5 +89,6 @@ def unpack_query(payload: bytes) -> Query:
     Raises:
         ValueError, TypeError: it is none.
     """
-    terms, phrases = json.loads(payload)
-    return Query(tuple(Term(*term) for term in terms), tuple(phrases))
+    terms, phrases, typed = json.loads(payload)
+    words = tuple(TypedWord(text, token, tuple(parts)) for text, token, parts in typed)
+    return Query(tuple(Term(*term) for term in terms), tuple(phrases), words)

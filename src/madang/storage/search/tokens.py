@@ -1,9 +1,9 @@
 """Tokenizing texts and queries alike. Pure, except for loading the Korean dictionary.
 
-Words are case-folded and stemmed (English), identifiers also split into their parts; Korean is cut into morphemes, of
-which those with a meaning stay; Chinese and Japanese become bigrams, as do Korean words that the dictionary does not
-have, or all of them where it cannot be loaded. Characters are normalised (NFKC). Different output needs a new
-`TOKENIZER_VERSION`: indexes of another version are rebuilt.
+Words are folded and stemmed (`latin`), numbers and dates also kept in one form (`figures`), Korean is cut into
+morphemes (`korean`) or, where its dictionary cannot be loaded, into bigrams, as Chinese and Japanese are; an emoji is
+itself. Characters are normalised (NFKC). Different output needs a new `TOKENIZER_VERSION`: indexes of another version
+are rebuilt.
 """
 
 from __future__ import annotations
@@ -11,33 +11,33 @@ from __future__ import annotations
 import re
 import threading
 import unicodedata
-from collections.abc import Iterator
-from functools import cache, lru_cache
-from pathlib import Path
-from typing import Any
+from collections import Counter
+from collections.abc import Iterable
+from functools import cache
+from typing import TYPE_CHECKING, NamedTuple
 
-from madang.storage.search.queries import Query, Term, Tokens
+from madang.storage.search.queries import Query, Term, Tokens, TypedWord
 
-TOKENIZER_VERSION = 3
-MAX_TOKEN_CHARS = 64
-MAX_QUERY_TERMS = 128
-MAX_ANALYZED_CHARS = 5_000
-"""Of one line: the analyzer keeps every way to read a line until its end, 1.6 KB for each character. No chunk of a
-content has such a line, so that this changes no index."""
+if TYPE_CHECKING:
+    from madang.storage.search.korean import KoreanAnalyzer
+
+TOKENIZER_VERSION = 4
+MAX_QUERY_TOKENS = 1_000
+"""More than a query can have; which of them are ranked by depends on the store."""
+MAX_PHRASES = 8
 KOREAN_PACKAGE = "lindera-python-ko-dic"
-KOREAN_ROWS = Path(__file__).with_name("korean.csv")
-"""Rows that the dictionary of the package lacks, in its own form. It has lost the subject particle 이, without which
-시간이 is cut into 시 and 간이."""
+
+REPEAT_POWER = 0.7
+"""A word that a query says twice weighs more than one that it says once, but not twice as much."""
+WEAK_WEIGHT, FRAGMENT_WEIGHT = 0.2, 0.1
+"""Of a word among weak tokens; of what may be a part of a word, wherever it is looked up."""
 
 _HANGUL = "\uac00-\ud7a3"
-_CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _HAS_HANGUL = re.compile(f"[{_HANGUL}]")
-_PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
-_LETTERS_AND_DIGITS = re.compile(r"([A-Za-z]+)(\d+)|(\d+)([A-Za-z]+)")
-# Tags of nouns, numerals, pronouns, verbs, adjectives, roots, adverbs and interjections; particles and endings are not
-# searched for.
-_MEANINGFUL_TAGS = ("NN", "NR", "NP", "VV", "VA", "XR", "MAG", "IC")
-_UNKNOWN_TAG = "UNKNOWN"
+_CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+# Without the colours of skin, which stand behind the emoji that they change.
+_EMOJI = "\u231a\u231b\u23e9-\u23fa\u2600-\u27bf\u2b05-\u2b55\U0001f000-\U0001f3fa\U0001f400-\U0001faff"
+JOINERS = re.compile("[-\u2010\u2011.'\u2019]")
 # Function words of English questions.
 _STOP_WORDS = (
     "a an and are as at be been but by could did do does for from had has have how if in into is it its not of on or "
@@ -51,7 +51,7 @@ class Tokenizer:
 
     def __init__(self) -> None:
         self._loading = threading.Lock()
-        self._korean: Any = None
+        self._korean: KoreanAnalyzer | None = None
         self._is_loadable = True
 
     @property
@@ -63,44 +63,67 @@ class Tokenizer:
 
     def tokens(self, text: str) -> Tokens:
         """Return the tokens of `text`."""
-        return Tokens(self._words(text), [])
+        text = normalized(text)
+        parsed = self._parse(text, is_query=False)
+        words = set(parsed.words)
+        return Tokens(parsed.words, [token for token in parsed.weak if token not in words])
 
     def query(self, text: str) -> Query:
-        """Return the distinct terms of a query, at most `MAX_QUERY_TERMS`; stop words only if there are no others."""
-        words = self._words(_stop_words().sub(" ", text)) or self._words(text)
-        return Query(tuple(map(Term, list(dict.fromkeys(words))[:MAX_QUERY_TERMS])))
+        """Return what to search for; stop words only if there are no others, and Korean particles alone are nothing."""
+        text = normalized(text)
+        if _has_particles_alone(text):
+            return Query(())
+        parsed = self._parse(_stop_words().sub(" ", text), is_query=True)
+        if not parsed.words and not parsed.weak:
+            parsed = self._parse(text, is_query=True)
+        return Query(tuple(_terms(parsed)), tuple(_phrases(text)), tuple(parsed.typed))
 
-    def _words(self, text: str) -> list[str]:
-        text = _normalized(text)
-        tokens: list[str] = []
+    def _parse(self, text: str, *, is_query: bool) -> _Parsed:
+        # On use: most sessions never search.
+        from madang.storage.search.figures import figure_tokens
+        from madang.storage.search.korean import bigrams
+
+        parsed = _Parsed([], {}, [])
         has_hangul = False
-        for run in _runs().finditer(text):
-            if run.lastgroup == "word":
-                word = run.group()
-                tokens += _word_tokens(word) if len(word) <= MAX_TOKEN_CHARS else _word_tokens.__wrapped__(word)
-            elif run.lastgroup == "cjk":
-                tokens += _bigrams(run.group())
-            else:
+        for run in runs().finditer(text):
+            group = run.lastgroup
+            if group == "word":
+                _add_word(parsed, run.group())
+            elif group == "hangul":
                 has_hangul = True
+            elif group == "emoji":
+                parsed.words.append(run.group())
+            else:
+                pairs = bigrams(run.group())
+                parsed.words.extend(pairs)
+                if not is_query and len(pairs[0]) > 1:
+                    parsed.add_weak(run.group(), WEAK_WEIGHT)  # one sign alone finds it
+        parsed.words.extend(figure_tokens(text))
         if has_hangul:
-            tokens += self._korean_tokens(text)
-        return tokens
+            self._add_korean(parsed, text, is_query=is_query)
+        return parsed
 
-    def _korean_tokens(self, text: str) -> Iterator[str]:
+    def _add_korean(self, parsed: _Parsed, text: str, *, is_query: bool) -> None:
         analyzer = self._analyzer()
-        for line in text.split("\n"):
-            if not _HAS_HANGUL.search(line):
-                continue
-            if analyzer is None:
-                for run in _runs().finditer(line):
-                    if run.lastgroup == "hangul":
-                        yield from _bigrams(run.group())
-                continue
-            for piece in _pieces(line):
-                for morpheme in analyzer.tokenize(piece):
-                    yield from _morpheme_tokens(morpheme)
+        if analyzer is None:
+            from madang.storage.search.korean import bigrams
 
-    def _analyzer(self) -> Any:
+            for match in runs().finditer(text):
+                if match.lastgroup == "hangul":
+                    parsed.words.extend(bigrams(match.group()))
+            return
+        for run in analyzer.runs(text, is_query=is_query):
+            parsed.words.extend(run.words)
+            parsed.add_weak([noun for noun in (run.noun,) if noun and noun not in run.words], WEAK_WEIGHT)
+            parsed.add_weak(run.stems, WEAK_WEIGHT)
+            parsed.add_weak(run.fragments, FRAGMENT_WEIGHT)
+            if is_query:
+                if run.text not in run.words:
+                    parsed.add_weak([run.text], WEAK_WEIGHT)
+                if run.noun:
+                    parsed.typed.append(TypedWord(run.noun, run.noun, tuple(run.words)))
+
+    def _analyzer(self) -> KoreanAnalyzer | None:
         if self._korean is None and self._is_loadable:
             with self._loading:
                 if self._korean is None and self._is_loadable:
@@ -111,14 +134,64 @@ class Tokenizer:
         if not _package_version(KOREAN_PACKAGE):
             self._is_loadable = False
             return
-        try:
-            import lindera  # type: ignore[import-untyped]  # it ships no types
+        from madang.storage.search.korean import KoreanAnalyzer
 
-            dictionary = lindera.load_dictionary("embedded://ko-dic")
-            rows = lindera.load_user_dictionary(str(KOREAN_ROWS), _dictionary_format(lindera))
-            self._korean = lindera.Tokenizer(dictionary, "decompose", rows)
+        try:
+            self._korean = KoreanAnalyzer()
         except (ImportError, OSError, ValueError, RuntimeError):
             self._is_loadable = False  # bigrams from now on, and `name` says so
+
+
+class _Parsed(NamedTuple):
+    """The tokens of a text: words, weak ones with the weight they have in a query, and the words as they were typed."""
+
+    words: list[str]
+    weak: dict[str, float]
+    typed: list[TypedWord]
+
+    def add_weak(self, tokens: Iterable[str], weight: float) -> None:
+        for token in tokens:
+            self.weak[token] = max(weight, self.weak.get(token, 0.0))
+
+
+def _add_word(parsed: _Parsed, word: str) -> None:
+    """Add a word, or several between which only hyphens, dots or apostrophes stand."""
+    from madang.storage.search import latin
+
+    pieces = JOINERS.split(word)
+    for piece in pieces:
+        tokens = latin.word_tokens(piece)
+        parsed.words.extend(tokens.words)
+        parsed.add_weak(tokens.weak, WEAK_WEIGHT)
+        parsed.typed.append(TypedWord(latin.folded(piece), tokens.words[0], tokens.words))
+    if len(pieces) > 1 and (joined := latin.joined_token(pieces)):
+        parsed.add_weak([joined], WEAK_WEIGHT)
+
+
+def _terms(parsed: _Parsed) -> Iterable[Term]:
+    """Yield the words of a query, each also as a weak term, and its weak tokens, each also as a word."""
+    counts = dict(Counter(parsed.words).most_common(MAX_QUERY_TOKENS))
+    for text, count in counts.items():
+        weight = count**REPEAT_POWER
+        yield Term(text, weight)
+        yield Term(text, WEAK_WEIGHT * weight, is_weak=True)
+    for text, weight in list(parsed.weak.items())[:MAX_QUERY_TOKENS]:
+        if text not in counts:
+            yield Term(text, weight)
+            yield Term(text, weight, is_weak=True)
+
+
+def _phrases(text: str) -> Iterable[str]:
+    """Yield what stands between quotation marks."""
+    for match in list(_quoted().finditer(text))[:MAX_PHRASES]:
+        phrase = next(group for group in match.groups() if group is not None)
+        if has_words(phrase):
+            yield phrase_form(phrase)
+
+
+def phrase_form(text: str) -> str:
+    """Return a text as it is compared with phrases: without case, and with single blanks."""
+    return " ".join(normalized(text).casefold().split())
 
 
 @cache
@@ -132,16 +205,7 @@ def _package_version(name: str) -> str:
         return ""
 
 
-def _dictionary_format(lindera: Any) -> Any:
-    """Return what the columns of `KOREAN_ROWS` are: those of the dictionary, not the three of a simple user's one."""
-    columns = "surface left_context_id right_context_id cost tag semantic final reading kind first last expression"
-    return lindera.Metadata(
-        dictionary_schema=lindera.Schema(columns.split()),
-        user_dictionary_schema=lindera.Schema(["surface", "tag", "reading"]),
-        flexible_csv=True,
-    )
-
-
+# The patterns are not made at import: it takes milliseconds, and most sessions never search.
 @cache
 def _stop_words() -> re.Pattern[str]:
     # In lower case or with a first capital: IT and WHO are names.
@@ -150,106 +214,37 @@ def _stop_words() -> re.Pattern[str]:
 
 
 @cache
-def _runs() -> re.Pattern[str]:
-    # Not at import: it takes milliseconds, and most sessions never search.
-    return re.compile(rf"(?P<hangul>[{_HANGUL}]+)|(?P<cjk>[{_CJK}]+)|(?P<word>[^\W{_HANGUL}{_CJK}]+)")
+def runs() -> re.Pattern[str]:
+    """Return the pattern of runs of one script, and of words with hyphens, dots and apostrophes in them."""
+    word = rf"[^\W{_HANGUL}{_CJK}]+"
+    joiner = JOINERS.pattern
+    return re.compile(
+        rf"(?P<hangul>[{_HANGUL}]+)|(?P<cjk>[{_CJK}]+)|(?P<word>{word}(?:{joiner}{word})*)|(?P<emoji>[{_EMOJI}])"
+    )
+
+
+@cache
+def _quoted() -> re.Pattern[str]:
+    return re.compile(r'"([^"]+)"|\u201c([^\u201d]+)\u201d|\u300c([^\u300d]+)\u300d|\u00ab([^\u00bb]+)\u00bb')
 
 
 def has_words(text: str) -> bool:
     """Tell whether `text` has anything that can be searched for."""
-    return _runs().search(text) is not None
+    return runs().search(text) is not None
 
 
-def highlight_terms(terms: list[str], query: str) -> list[str]:
-    """Return the lower-case strings to look for in a text to see where `terms` of a query stand in it.
+def _has_particles_alone(text: str) -> bool:
+    """Tell whether `text` is Korean particles, which every text has; a single syllable may be a noun: 은 is silver."""
+    words = text.split()
+    if not words or not _HAS_HANGUL.search(text):
+        return False
+    from madang.storage.search.korean import is_particle
 
-    A term is a stem that the text may not hold (`happi`); these are how the query's words begin (`happ`).
-    """
-    strings, wanted = dict.fromkeys(term for term in terms if not term.isascii()), set(terms)
-    for run in _runs().finditer(_normalized(query)):
-        if run.lastgroup == "word":
-            word = run.group().casefold()
-            for token in wanted.intersection(_word_tokens(run.group())):
-                prefix = _common_prefix(word, token)
-                strings[prefix if len(prefix) >= 3 else token] = None
-    return list(strings)
+    return (len(words) > 1 or len(words[0]) > 1) and all(map(is_particle, words))
 
 
-def _common_prefix(word: str, token: str) -> str:
-    """Return how a word and its token both begin, or the token: then it is a part from the middle of the word."""
-    length = 0
-    for one, other in zip(word, token, strict=False):
-        if one != other:
-            break
-        length += 1
-    return word[:length] or token
-
-
-def _pieces(line: str) -> Iterator[str]:
-    """Yield a line in pieces that the analyzer can take, broken between words where there are any."""
-    start = 0
-    while len(line) - start > MAX_ANALYZED_CHARS:
-        end = line.rfind(" ", start + 1, start + MAX_ANALYZED_CHARS)
-        end = end if end > start else start + MAX_ANALYZED_CHARS
-        yield line[start:end]
-        start = end
-    yield line[start:]
-
-
-def _normalized(text: str) -> str:
+def normalized(text: str) -> str:
+    """Return a text in the characters that tokens are made of."""
     # macOS file names and some PDFs have decomposed Hangul, which no dictionary has; Asian texts have full-width
     # letters and figures, and units as one character.
     return text if text.isascii() else unicodedata.normalize("NFKC", text)
-
-
-def _morpheme_tokens(morpheme: Any) -> list[str]:
-    """Return the tokens of a morpheme with a meaning; of an inflected one its stem, so that 열렸다 is found by 열리다.
-
-    Its details are the dictionary's: the tag, then fifth the kind and eighth the parts, as 열리/VV/*+었/EP/*. Each is
-    fetched only when needed, because the tag alone rules out most morphemes.
-    """
-    tag = morpheme.get_detail(0) or ""
-    if not tag.startswith(_MEANINGFUL_TAGS) and tag != _UNKNOWN_TAG:
-        return []
-    surface = morpheme.surface
-    if not _HAS_HANGUL.match(surface):
-        return []
-    if tag == _UNKNOWN_TAG:
-        return _bigrams(surface) if len(surface) > 1 else []
-    if morpheme.get_detail(4) == "Inflect":
-        parts = [part.split("/") for part in (morpheme.get_detail(7) or "").split("+")]
-        stems = [part[0] for part in parts if len(part) > 1 and part[1].startswith(_MEANINGFUL_TAGS)]
-        if stems:
-            return stems
-    return [surface[:MAX_TOKEN_CHARS]]
-
-
-def _bigrams(run: str) -> list[str]:
-    return [run] if len(run) == 1 else [run[i : i + 2] for i in range(len(run) - 1)]
-
-
-# Some megabytes at most: `tokens` asks for longer words past the cache.
-@lru_cache(maxsize=20_000)
-def _word_tokens(word: str) -> tuple[str, ...]:
-    """Return a word case-folded and stemmed; of an identifier also its parts."""
-    tokens = [word.casefold()]
-    if "_" in word or not (word.islower() or word.isupper() or not word.isascii()):
-        parts = [part.lower() for part in _PARTS.findall(word) if len(part) > 1]
-        if parts != tokens:
-            tokens += parts
-    elif pair := _LETTERS_AND_DIGITS.fullmatch(word):  # GPT4, 5kg
-        tokens += [part.lower() for part in pair.groups("") if len(part) > 1 or part.isdigit()]
-    stem = _stemmer().stemWord
-    return tuple((stem(token) if token.isascii() else token)[:MAX_TOKEN_CHARS] for token in tokens)
-
-
-_thread_state = threading.local()
-
-
-def _stemmer() -> Any:
-    # A stemmer is not thread-safe: one for each thread.
-    if not hasattr(_thread_state, "stemmer"):
-        import Stemmer  # type: ignore[import-not-found]  # it ships no types
-
-        _thread_state.stemmer = Stemmer.Stemmer("english")
-    return _thread_state.stemmer

@@ -8,16 +8,16 @@ searched until the new one has everything.
 from __future__ import annotations
 
 import json
-import math
 import os
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from madang.services.content.domain import RankedChunk
+from madang.services.content.engine.matching import INDEX_OPTIONS, WEAK, WORDS, rank, rank_quickly
 from madang.storage.locks import lock_within, try_lock
 from madang.storage.search.queries import Query, Tokens
 
@@ -25,11 +25,8 @@ if TYPE_CHECKING:
     import tantivy
 
 HEAP_BYTES = 50_000_000
-BM25_K1 = 1.2
 META_LOCK = ".tantivy-meta.lock"
 META_LOCK_WAIT_S = 1.0
-INLINE_SEARCH_MAX_POSTINGS = 50_000
-"""Scored in well under a millisecond."""
 
 
 class IndexUnusable(Exception):
@@ -113,7 +110,8 @@ class StoreIndex:
         builder = tantivy.SchemaBuilder()
         builder.add_unsigned_field("chunk", fast=True)
         builder.add_unsigned_field("content", indexed=True)
-        builder.add_text_field("body", tokenizer_name="whitespace", index_option="freq")
+        for field, option in INDEX_OPTIONS.items():
+            builder.add_text_field(field, tokenizer_name="whitespace", index_option=option)
         schema = builder.build()
         with _index_io():
             if self._files is None or self._version is None:
@@ -144,11 +142,13 @@ class StoreIndex:
                 query = tantivy.Query.term_query(self._index.schema, "content", content_no)
                 writer.delete_documents_by_query(query)
             for content_no, chunk_no, tokens in chunks:
-                if tokens.words:
+                if tokens.words or tokens.weak:
                     document = tantivy.Document()
                     document.add_unsigned("chunk", chunk_no)
                     document.add_unsigned("content", content_no)
-                    document.add_text("body", " ".join(tokens.words))
+                    document.add_text(WORDS, " ".join(tokens.words))
+                    if tokens.weak:
+                        document.add_text(WEAK, " ".join(tokens.weak))
                     writer.add_document(document)
 
     def commit(self) -> None:
@@ -173,8 +173,7 @@ class StoreIndex:
                 if not self._is_current():
                     raise IndexUnusable
                 self._reload(index)
-            searcher = index.searcher()
-            return _ranked(index.schema, searcher, _document_frequencies(searcher, query.words), limit)
+            return rank(index.schema, index.searcher(), query, limit)
 
     def search_inline(self, query: Query, limit: int) -> list[RankedChunk] | None:
         """Search if that takes less time than switching to a thread and back; else do nothing and return None."""
@@ -182,11 +181,7 @@ class StoreIndex:
         with _index_io():
             if index is None or self._generation() != self._loaded:
                 return None
-            searcher = index.searcher()
-            frequencies = _document_frequencies(searcher, query.words)
-            if sum(frequencies.values()) > INLINE_SEARCH_MAX_POSTINGS:
-                return None
-            return _ranked(index.schema, searcher, frequencies, limit)
+            return rank_quickly(index.schema, index.searcher(), query, limit)
 
     def close_writer(self) -> None:
         """Wait for merges, and release tantivy's lock on the folder."""
@@ -285,7 +280,7 @@ class OlderIndex(StoreIndex):
         self.open()
         terms = tuple(term for term in query.terms if self._has_weak or not term.is_weak)
         # It does not change; and what is loaded can be searched also while the files are being removed.
-        return super().search(replace(query, terms=terms), limit, is_reloaded=False) if terms else []
+        return super().search(replace(query, terms=terms, typed=()), limit, is_reloaded=False) if terms else []
 
     def remove(self) -> None:
         """Remove its files."""
@@ -299,29 +294,3 @@ def _opened(files: Path) -> tantivy.Index:
     index = tantivy.Index.open(str(files))
     index.config_reader("manual")
     return index
-
-
-def _document_frequencies(searcher: tantivy.Searcher, terms: Sequence[str]) -> dict[str, int]:
-    return {term: searcher.doc_freq("body", term) for term in terms}
-
-
-def _ranked(
-    schema: tantivy.Schema, searcher: tantivy.Searcher, frequencies: dict[str, int], limit: int
-) -> list[RankedChunk]:
-    """Return the best chunks with any of the terms, best first."""
-    import tantivy
-
-    query = tantivy.Query.boolean_query(
-        [
-            (tantivy.Occur.Should, tantivy.Query.term_query(schema, "body", term, index_option="freq"))
-            for term, count in frequencies.items()
-            if count
-        ]
-    )
-    hits: Any = searcher.search(query, limit, count=False).hits
-    numbers: Any = searcher.fast_field_values("chunk", [address for _, address in hits])
-    # The upper bound of a score: every term, infinitely often. A term of no document weighs like one of a single
-    # document: by its own rarity, the "when" of a question would outweigh its subject in a small store.
-    total, counts = searcher.num_docs, [max(count, 1) for count in frequencies.values()]
-    upper = sum(math.log(1 + (max(total - n, 0) + 0.5) / (n + 0.5)) for n in counts) * (BM25_K1 + 1)
-    return [RankedChunk(no, min(1.0, math.sqrt(score / upper))) for (score, _), no in zip(hits, numbers, strict=True)]

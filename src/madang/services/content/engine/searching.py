@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Protocol
 
 from madang.core.calls import Call
@@ -17,13 +18,15 @@ from madang.services.content.domain import (
     SearchOptions,
     StoreKey,
 )
-from madang.services.content.engine.snippets import snippet
 from madang.storage.search.analysis import Analysis
 from madang.storage.search.queries import Query
-from madang.storage.search.tokens import highlight_terms
+from madang.storage.search.tokens import phrase_form
 
 RETRY_EXTRA_CHUNKS = 5
 """Ranked in addition after a ranked chunk turned out to be deleted meanwhile."""
+
+PHRASE_CANDIDATES = 200
+"""Of the passages with the words of a phrase, so many are looked at for the phrase itself."""
 
 
 class SearchableContents(Protocol):
@@ -53,8 +56,16 @@ class PassageSearch:
         if store is None or not query.terms:
             return SearchMatches([])
         passages, *state = await self._passages(store, query, options, index_lags)
-        highlights = highlight_terms(query.words, text)
-        matches = [SearchMatch(passage, snippet(passage.chunk.text, highlights)) for passage in passages]
+        if not passages:
+            return SearchMatches([], *state)
+        # On use: most sessions never search.
+        from madang.services.content.engine.snippets import snippet
+        from madang.storage.search.highlights import Highlights
+
+        words = Highlights(query, text)
+        matches = [
+            SearchMatch(passage, snippet(passage.chunk.text, words.strings, words.respelled_in)) for passage in passages
+        ]
         return SearchMatches(matches, *state)
 
     async def _passages(
@@ -66,6 +77,7 @@ class PassageSearch:
         that was stopped. With the passages it returns whether they are current, and whether the index can be written.
         """
         passages: list[Passage] = []
+        count = max(options.top_n, PHRASE_CANDIDATES) if query.phrases else options.top_n
         is_current = True
         failure: Unavailable | None = None
         for extra in (0, RETRY_EXTRA_CHUNKS):
@@ -75,12 +87,40 @@ class PassageSearch:
                 except Unavailable as error:
                     is_current, failure = False, error
             try:
-                ranked = await self._ranking.rank(store, query, options.top_n + extra, may_wait=is_current)
+                ranked = await self._ranking.rank(store, query, count + extra, may_wait=is_current)
             except Unavailable as error:
                 raise failure or error from None
             is_current = is_current and ranked.is_current
-            chunks = [chunk for chunk in ranked.chunks if chunk.relevance >= options.threshold]
+            # A phrase is looked for in the rows, and lifts a passage over the threshold.
+            least = 0.0 if query.phrases else options.threshold
+            chunks = [chunk for chunk in ranked.chunks if chunk.relevance >= least]
             passages, index_lags = await self._contents.passages(store, chunks)
             if not is_current or (not index_lags and len(passages) == len(chunks)):
                 break
+        if query.phrases:
+            passages = [
+                passage for passage in _phrases_first(passages, query) if passage.relevance >= options.threshold
+            ]
         return passages[: options.top_n], is_current, failure is None
+
+
+def _phrases_first(passages: Sequence[Passage], query: Query) -> list[Passage]:
+    """Return passages with those first that hold the most phrases of a query, each half as far from 1 as it was."""
+    counts = [_phrase_count(passage, query) for passage in passages]
+    lifted = [
+        replace(passage, relevance=1 - (1 - passage.relevance) / 2**count)
+        for passage, count in zip(passages, counts, strict=True)
+    ]
+    # Each group stays below the one before it, or scores would not fall from place to place.
+    ordered: list[Passage] = []
+    ceiling = 1.0
+    for count in sorted(set(counts), reverse=True):
+        group = [passage for passage, its_count in zip(lifted, counts, strict=True) if its_count == count]
+        ordered += [replace(passage, relevance=min(passage.relevance, ceiling)) for passage in group]
+        ceiling = ordered[-1].relevance
+    return ordered
+
+
+def _phrase_count(passage: Passage, query: Query) -> int:
+    text = phrase_form(passage.chunk.text)
+    return sum(phrase in text for phrase in query.phrases)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
+
+from madang.storage.search.latin import plain_letters
 
 MAX_SNIPPET_CHARS = 250
 MAX_LEAD_CHARS = 40
@@ -10,18 +13,23 @@ MAX_LEAD_CHARS = 40
 
 MATCH_SPAN_CHARS = MAX_SNIPPET_CHARS - MAX_LEAD_CHARS
 MAX_MATCHES_PER_TERM = 4
+MIN_LOOSE_CHARS, MAX_LOOSE_CHARS = 2, 32
 MAX_WORD_SHIFT_CHARS = 30
 """How far an end is moved to the border of a word."""
 
 
-def snippet(text: str, terms: Sequence[str]) -> str:
+def snippet(text: str, terms: Sequence[str], respelled_in: Callable[[str], Sequence[str]] | None = None) -> str:
     """Return up to `MAX_SNIPPET_CHARS` of `text` in whole words and on one line, where the most terms stand together.
 
-    An ellipsis marks each end at which text was left out. `terms` are in lower case.
+    An ellipsis marks each end at which text was left out. `terms` are in lower case and without accents; where the text
+    has none of them, it is asked for others by `respelled_in`.
     """
     if len(text) <= MAX_SNIPPET_CHARS:
         return " ".join(text.split())
-    start = _best_start(text, terms)
+    matches = _matches(text, terms) or _loose_matches(text, terms)
+    if not matches and respelled_in is not None:
+        matches = _matches(text, respelled_in(text))
+    start = _best_start(matches)
     end = min(start + MAX_SNIPPET_CHARS, len(text))
     start = max(0, end - MAX_SNIPPET_CHARS)
     start = _word_start(text, start)
@@ -30,10 +38,9 @@ def snippet(text: str, terms: Sequence[str]) -> str:
     return f"{'…' if text[:start].strip() else ''}{words}{'…' if text[end:].strip() else ''}"
 
 
-def _best_start(text: str, terms: Sequence[str]) -> int:
+def _best_start(matches: Sequence[tuple[int, str]]) -> int:
     """Return the start of the span with the most different terms; long ones count more than short ones."""
-    matches = _matches(text, terms)
-    counts = dict.fromkeys(terms, 0)
+    counts = dict.fromkeys((term for _, term in matches), 0)
     first = weight = best = best_weight = 0
     for at, term in matches:
         if not counts[term]:
@@ -52,9 +59,7 @@ def _best_start(text: str, terms: Sequence[str]) -> int:
 
 def _matches(text: str, terms: Sequence[str]) -> list[tuple[int, str]]:
     """Return offset and term of the first few matches of each term, in the order of the text."""
-    folded = text.lower()
-    if len(folded) != len(text):  # a few characters become longer, which would shift the offsets
-        folded = text
+    folded = plain_letters(text)
     find, matches = folded.find, []
     for term in terms:
         has_borders, size = term.isascii(), len(term)
@@ -65,6 +70,18 @@ def _matches(text: str, terms: Sequence[str]) -> list[tuple[int, str]]:
                 matches.append((at, term))
                 count += 1
             at = find(term, at + size)
+    matches.sort()
+    return matches
+
+
+def _loose_matches(text: str, terms: Sequence[str]) -> list[tuple[int, str]]:
+    """Return the first match of each term inside a word, or with signs between its characters: `email` in `e-mail`."""
+    folded, matches = plain_letters(text), []
+    for term in terms:
+        if MIN_LOOSE_CHARS <= len(term) <= MAX_LOOSE_CHARS:
+            match = re.search(r"[\W_]?".join(map(re.escape, term)), folded)
+            if match:
+                matches.append((match.start(), term))
     matches.sort()
     return matches
 
