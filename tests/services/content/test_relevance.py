@@ -88,3 +88,115 @@ async def test_a_name_in_capitals_is_no_stop_word(asker: Asker) -> None:
     await add(asker, "총무 부서의 예산")
 
     assert (await search(asker, "IT 예산"))[0] == wanted
+
+
+@pytest.mark.parametrize(
+    ("text", "query"),
+    [
+        ("계약이 끝났다.", "계약"),
+        ("회의 시간이 바뀌었다.", "시간"),
+        ("그 보고서가 어제 나왔다", "보고서"),
+        ("넓은 도로는 막힌다", "도로"),
+        ("데이터베이스를 설계한다.", "데이터 베이스"),
+        ("데이터 베이스를 설계한다.", "데이터베이스"),
+        ("인공지능을 배운다.", "지능"),
+        ("건강보험공단에 관한 글", "건강보험공단"),
+        ("이번 주에는 최저임금에 관한 글", "최저임금"),
+        ("Café Zoë serves crème brûlée.", "creme brulee"),
+        ("class IPv6Address", "ipv6"),
+        ("def getUserName()", "username"),
+        ("an e-mail client", "email"),
+        ("an email client", "e-mail"),
+        ("총 1,234,567원", "1234567"),
+        ("released on 2024-11-05", "2024년 11월 5일"),
+        ("release 20241105", "2024-11-05"),
+        ("🚀 launch", "🚀"),
+        ("他昨天在长城散步。", "城"),
+        ("the matrices", "matrix"),
+        ("the organisation", "organization"),
+    ],
+)
+async def test_words_are_found_however_they_are_written(asker: Asker, text: str, query: str) -> None:
+    id = await add(asker, text)
+    await add(asker, FILLING)
+
+    assert await search(asker, query) == [id]
+
+
+@pytest.mark.parametrize(
+    ("text", "query"),
+    [
+        ("The Kubernetes cluster", "Kuberntes"),
+        ("You will receive it", "recieve"),
+        ("콘텐츠를 만든다", "컨텐츠"),
+        ("데이터베이스를 설계한다", "데이타베이스"),
+    ],
+)
+async def test_a_word_that_is_nowhere_is_looked_up_with_one_letter_changed(asker: Asker, text: str, query: str) -> None:
+    id = await add(asker, text)
+    await add(asker, FILLING)
+
+    assert await search(asker, query) == [id]
+
+
+async def test_a_word_that_is_there_is_not_taken_for_another(asker: Asker) -> None:
+    await add(asker, "The forms were signed.")
+    wanted = await add(asker, "The farms were sold.")
+
+    assert await search(asker, "farms") == [wanted]
+
+
+async def test_a_word_that_the_query_repeats_weighs_more(asker: Asker) -> None:
+    zebra = await add(asker, f"{FILLING}A zebra was seen.")
+    lion = await add(asker, f"{FILLING}A lion was seen.")
+
+    assert await search(asker, "zebra lion zebra") == [zebra, lion]
+    assert await search(asker, "zebra lion lion") == [lion, zebra]
+
+
+async def test_of_a_very_long_query_the_rarest_words_count(asker: Asker) -> None:
+    wanted = await add(asker, "The zanzibarite crystal.")
+    words = " ".join(f"common{number}" for number in range(200))
+    for number in range(3):
+        await add(asker, f"{number} {words}")
+
+    assert wanted in await search(asker, f"{words} zanzibarite")
+
+
+@pytest.mark.parametrize("query", ['"leak of memory"', "“Leak of\u00a0memory” report"])
+async def test_a_passage_with_the_quoted_phrase_comes_first(asker: Asker, query: str) -> None:
+    await add(asker, "memory leak, memory leak report: a leak in memory")
+    phrase = await add(asker, f"{FILLING * 10}There was a leak of memory in it.")
+
+    assert (await search(asker, query))[0] == phrase
+
+
+async def test_scores_fall_from_place_to_place_also_with_a_phrase(asker: Asker) -> None:
+    await add(asker, "memory leak, memory leak report: a leak in memory")
+    await add(asker, f"{FILLING * 10}There was a leak of memory in it.")
+
+    reply = await asker.done("keyword_similarity_search", query='"leak of memory"')
+    scores = [result["score"] for result in reply.data["results"]]
+
+    assert len(scores) == 2
+    assert scores == sorted(scores, reverse=True)
+
+
+@pytest.mark.parametrize(
+    ("word", "query"),
+    [
+        ("Kubernetes", "Kuberntes"),
+        ("데이터베이스", "데이타베이스"),
+        ("Café", "cafe"),
+        ("e-mail", "email"),
+        ("getUserName", "username"),
+        ("1,234,567", "1234567"),
+        ("데이터 베이스", "데이터베이스"),
+    ],
+)
+async def test_the_excerpt_shows_the_word_however_it_is_written(asker: Asker, word: str, query: str) -> None:
+    await add(asker, f"{FILLING * 12}Here is {word} at last. {FILLING * 6}")
+
+    reply = await asker.done("keyword_similarity_search", query=query)
+
+    assert f"Here is {word} at last" in reply.data["results"][0]["context"]

@@ -71,10 +71,15 @@ _ENDINGS = (
 )
 
 
+# The patterns are not made at import: most sessions never search.
 @cache
 def _rules() -> list[tuple[re.Pattern[str], str]]:
-    # Not at import: most sessions never search.
     return [(re.compile(pattern), form) for pattern, form in _ENDINGS]
+
+
+@cache
+def _any_rule() -> re.Pattern[str]:
+    return re.compile("|".join(pattern for pattern, _ in _ENDINGS))
 
 
 def one_form(word: str) -> str:
@@ -83,8 +88,9 @@ def one_form(word: str) -> str:
         return word
     if irregular := _IRREGULAR.get(word):
         return irregular
-    for pattern, form in _rules():
-        replaced, count = pattern.subn(form, word)
-        if count:
-            return replaced
+    if _any_rule().search(word):
+        for pattern, form in _rules():
+            replaced, count = pattern.subn(form, word)
+            if count:
+                return replaced
     return word

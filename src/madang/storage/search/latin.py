@@ -33,7 +33,7 @@ class WordTokens(NamedTuple):
 def word_tokens(word: str) -> WordTokens:
     """Return a word folded and stemmed; of an identifier also its parts, and its neighbouring parts joined."""
     # Past the cache, which then takes some megabytes at most.
-    return _cached_tokens(word) if len(word) <= MAX_TOKEN_CHARS else _tokens(word)
+    return cached_tokens(word) if len(word) <= MAX_TOKEN_CHARS else _tokens(word)
 
 
 def joined_token(pieces: list[str]) -> str:
@@ -43,7 +43,7 @@ def joined_token(pieces: list[str]) -> str:
     """
     if len(pieces) > MAX_JOINED_PIECES or all(piece.isdecimal() for piece in pieces):
         return ""
-    return stemmed(folded("".join(pieces)))
+    return _cached_stem(folded("".join(pieces))[:MAX_TOKEN_CHARS])
 
 
 def folded(word: str) -> str:
@@ -112,7 +112,10 @@ def _joined_neighbours(pieces: list[str]) -> list[str]:
     return [*joined, "".join(pieces)]
 
 
-_cached_tokens = lru_cache(maxsize=20_000)(_tokens)
+cached_tokens = lru_cache(maxsize=20_000)(_tokens)
+"""For words of at most `MAX_TOKEN_CHARS`: longer ones would take too much memory."""
+
+_cached_stem = lru_cache(maxsize=5_000)(stemmed)
 _thread_state = threading.local()
 
 

@@ -82,23 +82,32 @@ class Tokenizer:
         # On use: most sessions never search.
         from madang.storage.search.figures import figure_tokens
         from madang.storage.search.korean import bigrams
+        from madang.storage.search.latin import MAX_TOKEN_CHARS, cached_tokens
 
         parsed = _Parsed([], {}, [])
+        tokens = parsed.words
         has_hangul = False
         for run in runs().finditer(text):
             group = run.lastgroup
             if group == "word":
-                _add_word(parsed, run.group())
+                word = run.group()
+                if is_query or len(word) > MAX_TOKEN_CHARS or not word.isalnum():
+                    _add_word(parsed, word)
+                else:  # nearly all words of a text, and nearly all of the time that it takes
+                    words, weak = cached_tokens(word)
+                    tokens += words
+                    if weak:
+                        parsed.add_weak(weak, WEAK_WEIGHT)
             elif group == "hangul":
                 has_hangul = True
             elif group == "emoji":
-                parsed.words.append(run.group())
+                tokens.append(run.group())
             else:
                 pairs = bigrams(run.group())
-                parsed.words.extend(pairs)
+                tokens += pairs
                 if not is_query and len(pairs[0]) > 1:
                     parsed.add_weak(run.group(), WEAK_WEIGHT)  # one sign alone finds it
-        parsed.words.extend(figure_tokens(text))
+        tokens += figure_tokens(text)
         if has_hangul:
             self._add_korean(parsed, text, is_query=is_query)
         return parsed
