@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from madang.services.content.domain import RankedChunk
 from madang.services.content.engine.matching import INDEX_OPTIONS, WEAK, WORDS, rank, rank_quickly
 from madang.storage.locks import lock_within, try_lock
+from madang.storage.memory import bound_free_memory
 from madang.storage.search.queries import Query, Tokens
 
 if TYPE_CHECKING:
@@ -202,6 +203,7 @@ class StoreIndex:
     def _open_writer(self) -> tantivy.IndexWriter:
         if self._writer is None:
             assert self._index is not None
+            bound_free_memory()
             self._writer = self._index.writer(HEAP_BYTES, 1)
         return self._writer
 
