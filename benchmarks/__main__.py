@@ -8,6 +8,7 @@ import sys
 from collections.abc import Awaitable, Callable
 
 from benchmarks import (
+    additions,
     bulk,
     contexts,
     exports,
@@ -48,6 +49,7 @@ BENCHMARKS: dict[str, Callable[[Effort], Awaitable[list[Finding]]]] = {
     "documents": parsing.documents,
     "files": files.files,
     "passages": passages.speed,
+    "additions": additions.additions,
     "ui": ui.calls,
     "exports": exports.exports,
     "contexts": contexts.contexts,

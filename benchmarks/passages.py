@@ -61,6 +61,7 @@ async def speed(effort: Effort) -> list[Finding]:
                 added = await ours.ask("add_content", content=prose.text(FILE_CHARACTERS), storeId=large)
                 count += int(str(added["chunkCount"]))
                 size += int(str(added["size"]))
+            await ours.wait_for_index(large)
             words, bare = Path(folder) / "index" / large / "words", tempfile.mkdtemp(dir=folder)
             found = await _searched(ours, large, words, prose, count)
             written = await _added(ours, large, empty, prose, bare, count)
@@ -84,9 +85,9 @@ async def _searched(ours: Product, store: str, words: Path, prose: Prose, count:
         theirs.append(time.perf_counter() - at)
     mine, theirs = mine[20:], theirs[20:]
     found = []
-    for name, place in (("p50", 49), ("p99", 98)):
+    for name, place, goal in (("p50", 49, Goal(2)), ("p99", 98, Goal(3))):
         a, b = quantiles(mine, n=100)[place] * 1e3, quantiles(theirs, n=100)[place] * 1e3
-        found.append(Finding(f"search in {count:,} chunks, {name}, vs bare tantivy", "ms", a, b, a / b, Goal(3)))
+        found.append(Finding(f"search in {count:,} chunks, {name}, vs bare tantivy", "ms", a, b, a / b, goal))
     return found
 
 
@@ -99,12 +100,16 @@ def _search(index: tantivy.Index, searcher: tantivy.Searcher, terms: list[str]) 
     return searcher.fast_field_values("chunk", [address for _, address in hits])
 
 
-async def _added(ours: Product, large: str, empty: str, prose: Prose, folder: str, count: int) -> list[Finding]:
+def bare_index(folder: str) -> tantivy.Index:
     builder = tantivy.SchemaBuilder()
     builder.add_unsigned_field("chunk", fast=True)
     builder.add_unsigned_field("content", indexed=True)
     builder.add_text_field("body", tokenizer_name="whitespace", index_option="freq")
-    index, tokenizer = tantivy.Index(builder.build(), path=folder), Tokenizer()
+    return tantivy.Index(builder.build(), path=folder)
+
+
+async def _added(ours: Product, large: str, empty: str, prose: Prose, folder: str, count: int) -> list[Finding]:
+    index, tokenizer = bare_index(folder), Tokenizer()
     writer = index.writer(50_000_000, 1)
     spent: dict[str, list[float]] = {"large": [], "empty": [], "bare": []}
     for number in range(ADDS + 2):

@@ -86,6 +86,13 @@ class Product:
         assert isinstance(results, list)
         return list(dict.fromkeys(result["contentId"] for result in results))
 
+    async def wait_for_index(self, store: str = "") -> None:
+        """Wait until searches find everything that was added."""
+        while "may not find everything" in str(
+            (await self.ask("keyword_similarity_search", query="nothing", storeId=store)).get("next")
+        ):
+            pass
+
 
 @asynccontextmanager
 async def product(folder: Path, database: Database | None = None) -> AsyncIterator[Product]:
@@ -157,6 +164,7 @@ async def _on_a_server(judged: Sequence[tuple[str, Collection, Judge, float]]) -
 async def _score(folder: Path, database: Database | None, collection: Collection, judge: Judge) -> float:
     async with product(folder, database) as ours:
         names = {await ours.add(name, text): name for name, text in collection.documents.items()}
+        await ours.wait_for_index()
         scores = [
             judge([names[id] for id in await ours.search(question.text)], question.answers)
             for question in collection.questions

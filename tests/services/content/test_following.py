@@ -16,6 +16,7 @@ from madang.services.content.engine.following import IndexFollower
 from madang.services.content.engine.index import IndexUnusable, StoreIndex
 from madang.services.content.store import IndexQueue
 from madang.storage.search import tokens
+from madang.storage.search.analysis import Analysis
 from madang.storage.search.queries import Query, Term
 from madang.storage.search.tokens import Tokenizer
 from tests.asking import Asker
@@ -98,6 +99,23 @@ async def test_closing_works_off_what_little_is_left(tmp_path: Path, monkeypatch
         id = await add(asker, "needle")
         assert queued(tmp_path) == 1
     assert queued(tmp_path) == 0
+    async with open_content(tmp_path) as asker:
+        assert await search(asker, "needle") == [id]
+
+
+async def test_closing_does_not_wait_for_a_slow_analysis(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def slow(*_: object) -> list[object]:
+        await asyncio.sleep(NEVER_S)
+        return []
+
+    async with open_content(tmp_path) as asker:
+        with monkeypatch.context() as patched:
+            patched.setattr(Analysis, "tokenize", slow)
+            id = await add(asker, "needle")
+            await asyncio.sleep(2 * following.FOLLOW_DELAY_S)
+            started = time.monotonic()
+            await asker.provider.close()
+            assert time.monotonic() - started < 5
     async with open_content(tmp_path) as asker:
         assert await search(asker, "needle") == [id]
 

@@ -83,9 +83,11 @@ class ContentService(Service):
 
     async def unload(self) -> None:
         """Close the indexes, the parser and the analysis; the database belongs to the composition root."""
-        await self._ranking.close()
-        await self._parser.close()
-        await self._analysis.close()
+        try:
+            await self._ranking.close()
+        finally:  # also when it took too long: these have processes
+            await self._parser.close()
+            await self._analysis.close()
 
     async def get_service_context(self, call: Call) -> ServiceContext:
         return await content_context(self._contents, call)

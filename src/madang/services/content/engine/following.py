@@ -24,12 +24,14 @@ from madang.services.content.engine.writer_lock import WriterLock
 from madang.storage.database import LOCK_WAIT_S
 from madang.storage.memory import release_memory
 from madang.storage.search.analysis import Analysis
+from madang.storage.search.queries import Tokens
 
 FOLLOW_DELAY_S = 0.25
 """How long changes are collected for one commit of the index, unless a search waits for them."""
 
-CLOSE_S = 1.0
-"""How long closing works off the queue. What is left is in the queue still."""
+CLOSE_S = 0.5
+"""How long closing works off the queue, and then waits for each thing that has begun. All services have 2 s to close.
+What is left is in the queue still."""
 
 MAX_REBUILD_WAIT_S = 1.0
 """How long searches wait for a new index while one of an older version can answer: as long as a small store takes."""
@@ -75,6 +77,7 @@ class IndexFollower:
         self._closing_at = 0.0
         self._is_dropped = False
         self._task: asyncio.Task[None] | None = None
+        self._tokenizing: asyncio.Future[list[Tokens]] | None = None
 
         self._requested = self._completed = self._failed = 0  # numbers of requests to follow
         self._failure: Unavailable | None = None
@@ -160,10 +163,14 @@ class IndexFollower:
         self._is_closing.set()
         self._is_hurried.set()
         if self._task is not None:
-            _, late = await asyncio.wait({self._task}, timeout=2 * CLOSE_S)
-            if late:
-                return
-        if await self._lock.close(2 * CLOSE_S):
+            task = self._task
+            if (await asyncio.wait({task}, timeout=CLOSE_S))[1]:
+                # Not the task itself: a thread that writes would go on, without the lock.
+                if self._tokenizing is not None:
+                    self._tokenizing.cancel()
+                if (await asyncio.wait({task}, timeout=CLOSE_S))[1]:
+                    return
+        if await self._lock.close(CLOSE_S):
             await self._close_indexes()
 
     async def _run(self) -> None:
@@ -290,7 +297,7 @@ class IndexFollower:
         after = chunk_count = 0
         while True:
             chunks = await self._rows.indexed_chunks(self._store, content_nos, after, MAX_CHUNKS_PER_READ)
-            tokens = await self._analysis.tokenize(self._owner, [chunk.text for chunk in chunks]) if chunks else []
+            tokens = await self._tokens([chunk.text for chunk in chunks])
             documents = [(chunk.content_no, chunk.no, of_chunk) for chunk, of_chunk in zip(chunks, tokens, strict=True)]
             removed = () if after else content_nos
             await self._run_in(self._executor.slow, self.index.replace, removed, documents)
@@ -300,6 +307,19 @@ class IndexFollower:
                 return chunk_count
             after = chunks[-1].number
             self._check_time()
+
+    async def _tokens(self, texts: Sequence[str]) -> list[Tokens]:
+        if not texts:
+            return []
+        self._tokenizing = asyncio.ensure_future(self._analysis.tokenize(self._owner, texts))
+        try:
+            return await self._tokenizing
+        except asyncio.CancelledError:
+            if self._is_closing.is_set():
+                raise WorkStopped from None
+            raise
+        finally:
+            self._tokenizing = None
 
     async def _commit(self, changes: Sequence[IndexChange]) -> None:
         await self._run_native(self.index.commit)

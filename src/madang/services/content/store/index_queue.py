@@ -52,7 +52,7 @@ class IndexQueue:
         self, store: StoreKey, content_nos: Sequence[int], after: int, limit: int
     ) -> list[IndexedChunk]:
         places = ", ".join(f"?{number}" for number in range(4, len(content_nos) + 4))
-        rows = await self._database.find(
+        rows = await self._read(
             "SELECT k.content_no, k.number, k.no, k.text, c.filename FROM content_chunk k "
             "JOIN content c ON c.no = k.content_no "
             f"WHERE k.user_id = ?1 AND k.content_no IN ({places}) AND k.number > ?2 "
@@ -68,13 +68,10 @@ class IndexQueue:
         ]
 
     async def all_store_ids(self) -> list[str]:
-        async def work(tx: Transaction) -> list[Row]:
-            return await tx.all("SELECT id FROM content_store")
-
-        return [id for (id,) in await self._database.read(work)]
+        return [id for (id,) in await self._read("SELECT id FROM content_store")]
 
     async def _changes(self, store: StoreKey, which: str, limit: int) -> list[IndexChange]:
-        rows = await self._database.find(
+        rows = await self._read(
             "SELECT d.seq, d.content_no, coalesce(c.chunk_count, 0) FROM content_change d "
             "LEFT JOIN content c ON c.no = d.content_no "
             f"WHERE d.user_id = ?1 AND d.store_no = ?2 AND {which} LIMIT ?3",
@@ -83,3 +80,11 @@ class IndexQueue:
             limit,
         )
         return [IndexChange(*row) for row in rows]
+
+    async def _read(self, sql: str, *parameters: object) -> list[Row]:
+        """Read what may be much, in a thread: `find` would read it on the event loop."""
+
+        async def work(tx: Transaction) -> list[Row]:
+            return await tx.all(sql, *parameters)
+
+        return await self._database.read(work)
