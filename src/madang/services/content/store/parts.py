@@ -36,14 +36,16 @@ WITH chunk AS MATERIALIZED (
     SELECT 1 FROM content WHERE user_id = ?1 AND no IN (SELECT content_no FROM chunk)
       AND (analysis <> ?5 OR analyzed_to IS NOT NULL)
   ) THEN '' ELSE ?5 END FROM chunk HAVING count(*) > 0 RETURNING no
+), word AS (
+  INSERT INTO content_word (user_id, store_no, part_no, word, many, hits)
+  SELECT ?1, ?2, part.no, w.word, count(*), array_agg(
+    (w.no << 16) | (CAST(least(w.times, {MAX_TIMES}) AS bigint) << 12) | least(w.length, {MAX_LENGTH}))
+  FROM part CROSS JOIN (
+    SELECT c.no, c.length, cardinality(w.positions) AS times, CAST(w.lexeme AS text) COLLATE "C" AS word
+    FROM chunk c CROSS JOIN LATERAL unnest(c.words) AS w
+  ) w GROUP BY part.no, w.word RETURNING word
 )
-INSERT INTO content_word (user_id, store_no, part_no, word, many, hits)
-SELECT ?1, ?2, part.no, w.word, count(*), array_agg(
-  (w.no << 16) | (CAST(least(w.times, {MAX_TIMES}) AS bigint) << 12) | least(w.length, {MAX_LENGTH}))
-FROM part CROSS JOIN (
-  SELECT c.no, c.length, cardinality(w.positions) AS times, CAST(w.lexeme AS text) COLLATE "C" AS word
-  FROM chunk c CROSS JOIN LATERAL unnest(c.words) AS w
-) w GROUP BY part.no, w.word
+INSERT INTO content_vocabulary (user_id, store_no, word) SELECT ?1, ?2, word FROM word ON CONFLICT DO NOTHING
 """
 _AS_USER = "SELECT set_config('madang.user_id', ?1, true)"
 _TRY_LOCK = (

@@ -28,8 +28,8 @@ from madang.storage.search.queries import Query, Term
 # gives nothing away. The conditions on the user are for the planner; row-level security decides.
 #
 # Scores are compared as REAL: sums that differ only by the order of addition are equal then, and the number decides.
-# Deleted chunks are still in their parts: as many more are ranked as the parts know of, and the rows decide. `ranked`
-# tells whether that was enough.
+# Deleted chunks are still in their parts: more are ranked for them, and the rows decide. The last column tells whether
+# those were enough.
 _IS_YOUNG = f"c.no > (SELECT to_no FROM total) AND c.no < (SELECT to_no + {MAX_CHUNK_NO} FROM total)"
 """With an end, though none is ever reached: the planner then expects few, and does not compile the statement."""
 
@@ -41,7 +41,7 @@ WITH asked AS MATERIALIZED (
   SELECT no, to_no, chunks, length, gone FROM content_part WHERE user_id = ?4 AND store_no = ?1
 ), total AS MATERIALIZED (
   SELECT coalesce(sum(chunks), 0) AS chunks, coalesce(sum(length), 0) AS length, coalesce(max(to_no), 0) AS to_no,
-    coalesce(sum(gone), 0) AS gone FROM part
+    ?7 + least(coalesce(sum(gone), 0), ?7) AS ranked FROM part
 ), posting AS MATERIALIZED (
   SELECT w.word, w.many, w.hits FROM part p CROSS JOIN LATERAL (
     SELECT w.word, w.many, w.hits FROM content_word w
@@ -77,17 +77,20 @@ WITH asked AS MATERIALIZED (
     w.weight * ((h >> 12) & 15) / (((h >> 12) & 15) + CAST(0.3 AS double precision) + w.per_word * (h & 4095))
   ) AS real) AS score
   FROM posting p JOIN weight w ON w.word = p.word CROSS JOIN LATERAL unnest(p.hits) AS h
-  GROUP BY 1 ORDER BY score DESC, no LIMIT ?3 + (SELECT gone FROM total)
-), best AS MATERIALIZED (
+  GROUP BY 1 ORDER BY score DESC, no LIMIT (SELECT ranked FROM total)
+), live AS MATERIALIZED (
   SELECT no, score FROM old
   WHERE EXISTS (SELECT 1 FROM content_chunk c WHERE c.user_id = ?4 AND c.store_no = ?1 AND c.no = old.no)
+), best AS MATERIALIZED (
+  SELECT no, score FROM live
   UNION ALL
   (SELECT y.no, CAST(sum(
      w.weight * y.times / (y.times + CAST(0.3 AS double precision) + w.per_word * y.length)
    ) AS real)
    FROM young y JOIN weight w ON w.word = y.word GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT ?3)
 )
-SELECT b.nos, b.shares, ARRAY(SELECT word FROM weight WHERE is_absent), (SELECT count(*) FROM old)
+SELECT b.nos, b.shares, ARRAY(SELECT word FROM weight WHERE is_absent),
+  (SELECT count(*) FROM live) >= ?3 OR (SELECT count(*) FROM old) < (SELECT ranked FROM total)
 FROM (
   SELECT array_agg(no ORDER BY score DESC, no) AS nos,
     array_agg(score / (SELECT sum(weight) FROM weight) ORDER BY score DESC, no) AS shares
@@ -130,16 +133,15 @@ class ServerRanking:
     async def _best(self, store: StoreKey, terms: Sequence[Term], limit: int) -> list[RankedChunk]:
         lexemes = [lexeme(term) for term in terms]
         queries, weights = [quoted(one) for one in lexemes], [term.weight for term in terms]
-        ranked_limit = limit
+        ranked_count = limit
         while True:
-            [(numbers, shares, _, ranked)] = await self._database.find(
-                _BEST, store.no, lexemes, ranked_limit, store.user_id, queries, weights, user_id=store.user_id
+            [(numbers, shares, _, is_enough)] = await self._database.find(
+                _BEST, store.no, lexemes, limit, store.user_id, queries, weights, ranked_count, user_id=store.user_id
             )
             chunks = [RankedChunk(no, _relevance(share)) for no, share in zip(numbers or (), shares or (), strict=True)]
-            # A deletion that met a fold may not be counted: then deleted chunks took the places of others.
-            if len(chunks) >= limit or ranked < ranked_limit:
-                return chunks[:limit]
-            ranked_limit *= 4
+            if is_enough:
+                return chunks
+            ranked_count *= 4  # deleted chunks took the places of others
 
 
 def _relevance(share: float) -> float:

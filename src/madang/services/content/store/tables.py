@@ -2,8 +2,8 @@
 
 Row numbers are never reused: an index beside the database may still have one of a deleted row. Embedded, the table
 `content_change` is the queue of what that index has to add or remove, written in the transaction of the rows. On a
-server the tokens of a chunk are a column, and `content_part` and `content_word` are an inverted index of the older
-chunks of a large store (`parts`).
+server the tokens of a chunk are a column, and `content_part`, `content_word` and `content_vocabulary` are an inverted
+index of the older chunks of a large store (`parts`).
 """
 
 from __future__ import annotations
@@ -194,7 +194,8 @@ MIGRATIONS = MigrationSet(
         # after_no: a part that is made anew stands beside the old one until that is deleted. The part comes before the
         # word in the key, so that a fold writes one stretch of the index and a deletion reads one.
         # The reference to the store is checked at the commit: a fold takes its time, and must not hold up a deletion.
-        # `many` is beside `hits`, so that counting does not read the arrays.
+        # `many` is beside `hits`, so that counting does not read the arrays. The vocabulary has every word of any part
+        # once: a word that may be misspelled has too many spellings to look them up in each part.
         # A content whose `analysis` is another name was tokenized by another version, up to chunk `analyzed_to` if
         # that is set; the chunks of before have no word_count.
         f"""
@@ -221,7 +222,15 @@ MIGRATIONS = MigrationSet(
           PRIMARY KEY (user_id, store_no, part_no, word),
           FOREIGN KEY (user_id, store_no, part_no) REFERENCES content_part (user_id, store_no, no) ON DELETE CASCADE
         );
-        {private_rows("content_part", "content_word")}
+        CREATE TABLE content_vocabulary (
+          user_id TEXT NOT NULL,
+          store_no BIGINT NOT NULL,
+          word TEXT COLLATE "C" NOT NULL,
+          PRIMARY KEY (user_id, store_no, word),
+          FOREIGN KEY (user_id, store_no) REFERENCES content_store (user_id, no) ON DELETE CASCADE
+            DEFERRABLE INITIALLY DEFERRED
+        );
+        {private_rows("content_part", "content_word", "content_vocabulary")}
         """,
     ),
 )
