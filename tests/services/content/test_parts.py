@@ -15,7 +15,7 @@ from madang.services.content.domain import Limits, NewContent, StoreKey
 from madang.services.content.store import ContentStore, maintenance
 from madang.services.content.store.parts import Parts
 from madang.storage.database import Transaction
-from madang.storage.search.queries import Term
+from madang.storage.search.queries import MAX_QUERY_TERMS, Query, Term, TypedWord
 from tests.postgresql import database_in, url_in
 from tests.services.content.parts import ANN, CHUNKS, NAME, House, open_house
 
@@ -74,6 +74,46 @@ async def test_weights_and_weak_terms_count_in_parts_and_outside(house: House) -
     light, heavy = await house.texts("plain1", Term("plain8", 0.1)), await house.texts(Term("plain1", 0.1), "plain8")
     assert (light[0], heavy[0]) == ("plain1 ~strong1", "plain8 ~strong8")
     assert await house.rows("SELECT length FROM content_part") == [(CHUNKS,)]
+
+
+async def test_a_word_that_is_nowhere_is_found_by_another_spelling(house: House) -> None:
+    texts = [*(f"filler n{number}" for number in range(CHUNKS - 2)), "oolong leaf", "콘텐츠"]
+    await house.add(*texts)
+    await house.fold()
+    await house.add("sencha leaf", "만년필")
+
+    for typed, expected in (
+        ("oolnog", "oolong leaf"),
+        ("senca", "sencha leaf"),
+        ("컨텐츠", "콘텐츠"),
+        ("만연필", "만년필"),
+    ):
+        query = Query((Term(typed),), typed=(TypedWord(typed, typed, (typed,)),))
+        [best] = (await house.ranking.rank(house.store, query, 10)).chunks
+        [passage], _ = await house.contents.passages(house.store, [best])
+        assert passage.chunk.text == expected
+        assert best.relevance < 1
+    unknown = Query((Term("xyzzyx"),), typed=(TypedWord("xyzzyx", "xyzzyx", ("xyzzyx",)),))
+    assert (await house.ranking.rank(house.store, unknown, 10)).chunks == []
+
+
+async def test_a_word_that_is_there_is_not_spelled_otherwise(house: House) -> None:
+    await house.add("oolong", "oolongs", *(f"filler n{number}" for number in range(CHUNKS)))
+    await house.fold()
+
+    query = Query((Term("oolong"),), typed=(TypedWord("oolong", "oolong", ("oolong",)),))
+    assert len((await house.ranking.rank(house.store, query, 10)).chunks) == 1
+
+
+async def test_of_very_many_terms_the_rarest_count(house: House) -> None:
+    common = " ".join(f"word{number}" for number in range(2 * MAX_QUERY_TERMS))
+    for number in range(CHUNKS + 1):
+        await house.add(f"{common} rare{number}")
+    await house.fold()
+
+    for number in (0, CHUNKS):
+        terms = [*common.split(), f"rare{number}"]
+        assert (await house.texts(*terms, limit=1))[0].endswith(f" rare{number}")
 
 
 async def test_equal_scores_come_in_the_order_of_the_chunks(house: House) -> None:

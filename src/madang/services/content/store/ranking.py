@@ -7,7 +7,7 @@ which they are found without looking at every chunk; the young ones are looked t
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import ClassVar
 
 from madang.services.content.domain import Ranked, RankedChunk, StoreKey
@@ -17,7 +17,7 @@ from madang.services.content.store.retokenizing import Retokenizer
 from madang.services.content.store.vectors import lexeme, quoted
 from madang.storage.database import Database
 from madang.storage.search.analysis import Analysis
-from madang.storage.search.queries import Query, Term
+from madang.storage.search.queries import MAX_QUERY_TERMS, Query, Term, best_spellings, rarest_terms
 
 # BM25, as beside SQLite (k1 = 1.2, b = 0.75): the server's own ranking does not weigh words by their rarity, on which
 # most of the result depends. In a young chunk the frequency of a word is derived from its rank: for a single word and
@@ -30,13 +30,17 @@ from madang.storage.search.queries import Query, Term
 # Scores are compared as REAL: sums that differ only by the order of addition are equal then, and the number decides.
 # Deleted chunks are still in their parts: more are ranked for them, and the rows decide. The last column tells whether
 # those were enough.
+MAX_YOUNG_READ = 2_048
+"""Young chunks that are looked through for other spellings of a word."""
+
 _IS_YOUNG = f"c.no > (SELECT to_no FROM total) AND c.no < (SELECT to_no + {MAX_CHUNK_NO} FROM total)"
 """With an end, though none is ever reached: the planner then expects few, and does not compile the statement."""
 
 _BEST = f"""
 WITH asked AS MATERIALIZED (
-  SELECT word, CAST(quoted AS tsquery) AS query, weight
-  FROM unnest(CAST(?2 AS text[]), CAST(?5 AS text[]), CAST(?6 AS double precision[])) AS a (word, quoted, weight)
+  SELECT word, CAST(quoted AS tsquery) AS query, weight, is_full
+  FROM unnest(CAST(?2 AS text[]), CAST(?5 AS text[]), CAST(?6 AS double precision[]), CAST(?8 AS boolean[]))
+    AS a (word, quoted, weight, is_full)
 ), part AS MATERIALIZED (
   SELECT no, to_no, chunks, length, gone FROM content_part WHERE user_id = ?4 AND store_no = ?1
 ), total AS MATERIALIZED (
@@ -69,9 +73,11 @@ WITH asked AS MATERIALIZED (
   ) m GROUP BY word
 ), weight AS MATERIALIZED (
   SELECT a.word, a.weight * ln(1 + (greatest(u.chunks - n.many, 0) + 0.5) / (n.many + 0.5)) AS weight, u.per_word,
-    held.word IS NULL AS is_absent
+    a.is_full, held.word IS NULL AS is_absent
   FROM asked a CROSS JOIN usual u LEFT JOIN held ON held.word = a.word
   CROSS JOIN LATERAL (SELECT coalesce(held.many, 1) AS many) n
+), highest AS MATERIALIZED (
+  SELECT coalesce(sum(weight) FILTER (WHERE is_full), sum(weight)) AS upper FROM weight
 ), old AS MATERIALIZED (
   SELECT h >> 16 AS no, CAST(sum(
     w.weight * ((h >> 12) & 15) / (((h >> 12) & 15) + CAST(0.3 AS double precision) + w.per_word * (h & 4095))
@@ -93,9 +99,34 @@ SELECT b.nos, b.shares, ARRAY(SELECT word FROM weight WHERE is_absent),
   (SELECT count(*) FROM live) >= ?3 OR (SELECT count(*) FROM old) < (SELECT ranked FROM total)
 FROM (
   SELECT array_agg(no ORDER BY score DESC, no) AS nos,
-    array_agg(score / (SELECT sum(weight) FROM weight) ORDER BY score DESC, no) AS shares
+    array_agg(score / (SELECT upper FROM highest) ORDER BY score DESC, no) AS shares
   FROM (SELECT no, score FROM best ORDER BY score DESC, no LIMIT ?3) b
 ) b
+"""
+
+# The vocabulary says which of very many words are in any part at all. Of the young chunks the newest are looked
+# through: there are many only until they are folded. A join, because the server hashes an array only if it is constant.
+_FREQUENCIES = f"""
+WITH total AS MATERIALIZED (
+  SELECT coalesce(max(to_no), 0) AS to_no FROM content_part WHERE user_id = ?2 AND store_no = ?1
+), word AS MATERIALIZED (
+  SELECT coalesce(array_agg(word), '{{}}') AS words FROM content_vocabulary
+  WHERE user_id = ?2 AND store_no = ?1 AND word = ANY (CAST(?3 AS text[]))
+)
+SELECT word, CAST(sum(many) AS bigint) FROM (
+  SELECT w.word, w.many FROM content_part p CROSS JOIN LATERAL (
+    SELECT w.word, w.many FROM content_word w
+    WHERE w.user_id = ?2 AND w.store_no = ?1 AND w.part_no = p.no
+      AND w.word = ANY (CAST((SELECT words FROM word) AS text[])) OFFSET 0
+  ) w WHERE p.user_id = ?2 AND p.store_no = ?1
+  UNION ALL
+  SELECT y.word, count(*) FROM (
+    SELECT unnest(tsvector_to_array(words)) AS word FROM (
+      SELECT words FROM content_chunk c WHERE c.user_id = ?2 AND c.store_no = ?1 AND {_IS_YOUNG}
+      ORDER BY no DESC LIMIT {MAX_YOUNG_READ}
+    ) c
+  ) y JOIN unnest(CAST(?3 AS text[])) AS a (word) ON a.word = y.word GROUP BY y.word
+) m GROUP BY word
 """
 
 
@@ -121,7 +152,12 @@ class ServerRanking:
 
     async def rank(self, store: StoreKey, query: Query, limit: int, *, may_wait: bool = True) -> Ranked:
         self._maintenance.request_first(store)
-        return Ranked(await self._best(store, query.terms, limit))
+        chunks, absent = await self._best(store, await self._rarest(store, query.terms), limit)
+        if query.typed and absent:
+            respelled = await self._respelled(store, query, absent)
+            if respelled is not None:
+                chunks, _ = await self._best(store, await self._rarest(store, respelled.terms), limit)
+        return Ranked(chunks)
 
     async def drop(self, store: StoreKey) -> None:
         """Nothing to do: tokens are deleted with their rows."""
@@ -130,18 +166,59 @@ class ServerRanking:
         """End the maintenance; the database belongs to the composition root."""
         await self._maintenance.close()
 
-    async def _best(self, store: StoreKey, terms: Sequence[Term], limit: int) -> list[RankedChunk]:
+    async def _best(
+        self, store: StoreKey, terms: Sequence[Term], limit: int
+    ) -> tuple[list[RankedChunk], frozenset[Term]]:
+        """Return the best chunks with any of the terms, best first, and the terms that no chunk of the store has."""
         lexemes = [lexeme(term) for term in terms]
         queries, weights = [quoted(one) for one in lexemes], [term.weight for term in terms]
+        values = store.no, lexemes, limit, store.user_id, queries, weights
         ranked_count = limit
         while True:
-            [(numbers, shares, _, is_enough)] = await self._database.find(
-                _BEST, store.no, lexemes, limit, store.user_id, queries, weights, ranked_count, user_id=store.user_id
+            [(numbers, shares, absent, is_enough)] = await self._database.find(
+                _BEST, *values, ranked_count, [term.is_full for term in terms], user_id=store.user_id
             )
-            chunks = [RankedChunk(no, _relevance(share)) for no, share in zip(numbers or (), shares or (), strict=True)]
             if is_enough:
-                return chunks
+                break
             ranked_count *= 4  # deleted chunks took the places of others
+        chunks = [RankedChunk(no, _relevance(share)) for no, share in zip(numbers or (), shares or (), strict=True)]
+        return chunks, frozenset(term for term, one in zip(terms, lexemes, strict=True) if one in set(absent))
+
+    async def _rarest(self, store: StoreKey, terms: Sequence[Term]) -> Sequence[Term]:
+        """Return the terms to rank by."""
+        if len(terms) <= MAX_QUERY_TERMS:
+            return terms
+        counts = await self._frequencies(store, list(map(lexeme, terms)))
+        return rarest_terms(terms, {term: counts.get(lexeme(term), 0) for term in terms})
+
+    async def _respelled(self, store: StoreKey, query: Query, absent: Collection[Term]) -> Query | None:
+        """Return the query with other spellings of words that the store does not have; None if it has those neither."""
+        if not any(term.is_full for term in absent):
+            return None
+        words = query.unknown_words({term.text for term in query.terms if term not in absent})
+        if not words:
+            return None
+        # On use: most queries have no such word.
+        from madang.storage.search.spelling import spellings
+
+        variants = [spellings(word.text) for word in words]
+        terms = [Term(text, is_weak=is_weak) for texts in variants for text in texts for is_weak in (False, True)]
+        counts = await self._frequencies(store, list(map(lexeme, terms)))
+        found: list[str] = []
+        for texts in variants:
+            found += best_spellings({text: sum(counts.get(one, 0) for one in _lexemes(text)) for text in texts})
+        return query.respelled(found) if found else None
+
+    async def _frequencies(self, store: StoreKey, lexemes: Sequence[str]) -> dict[str, int]:
+        """Return how many chunks have each of these, without those that none has."""
+        rows = await self._database.find(
+            _FREQUENCIES, store.no, store.user_id, list(dict.fromkeys(lexemes)), user_id=store.user_id
+        )
+        return {word: int(count) for word, count in rows}
+
+
+def _lexemes(text: str) -> tuple[str, str]:
+    return lexeme(Term(text)), lexeme(Term(text, is_weak=True))
 
 
 def _relevance(share: float) -> float:
