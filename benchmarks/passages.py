@@ -23,6 +23,7 @@ FILE_CHARACTERS = 2_000_000
 ADDED_CHARACTERS = 24_000
 QUERIES = 300
 ADDS = 21
+COMMON_WORDS = 200
 LETTERS = "etaoinshrdlucmfwypvbgk"
 
 
@@ -46,6 +47,12 @@ class Prose:
 
     def query(self) -> str:
         return " ".join(self._chance.choices(self._words, cum_weights=self._weights, k=self._chance.randint(2, 8)))
+
+    def question(self) -> str:
+        """Return eight words or fewer without the commonest: function words are not searched for."""
+        common = set(self._words[:COMMON_WORDS])
+        drawn = self._chance.choices(self._words, cum_weights=self._weights, k=16)
+        return " ".join([word for word in drawn if word not in common][:8] or drawn[:1])
 
 
 async def speed(effort: Effort) -> list[Finding]:
