@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from typing import Any
 
 import pytest
 from anyio import fail_after
 
+from madang.core import schema_tools
 from madang.core.calls import Call
 from madang.core.errors import InvalidArguments, LimitExceeded, Unavailable
 from madang.core.results import ToolResult
@@ -83,6 +85,42 @@ HOSTILE = {
 async def test_a_schema_that_cannot_be_applied_ends_at_once(name: str) -> None:
     with fail_after(20), pytest.raises(Unavailable, match="schema of 'weather__forecast' cannot be used"):
         await weather(HOSTILE[name]).run(Call(), {"city": "Seoul"})
+
+
+async def test_nothing_is_fetched_for_a_reference() -> None:
+    """Not even where something would answer: the library fetches unless it is told not to."""
+    asked: list[bytes] = []
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        asked.append(await reader.readuntil(b"\r\n"))
+        writer.close()
+
+    async with await asyncio.start_server(answer, "127.0.0.1", 0) as listening:
+        port = listening.sockets[0].getsockname()[1]
+        for address in (f"http://127.0.0.1:{port}/schema.json", f"ftp://127.0.0.1:{port}/a", "file:///etc/hostname"):
+            schema = {"properties": {"city": {"$ref": address}}}
+            with pytest.raises(Unavailable, match="Unresolvable"):
+                await asyncio.to_thread(asyncio.run, weather(schema).run(Call(), {"city": "Seoul"}))
+
+    assert asked == []
+
+
+async def test_items_are_compared_with_each_other_in_no_time() -> None:
+    """The library compares each with each where they cannot be sorted: 30,000 objects would take minutes."""
+    schema = {"properties": {"days": {"uniqueItems": True}}}
+    days = [{"day": number} for number in range(30_000)]
+
+    with fail_after(20):
+        await weather(schema).run(Call(), {"days": days})
+        with pytest.raises(InvalidArguments, match="twice"):
+            await weather(schema).run(Call(), {"days": [*days, {"day": 0}]})
+
+
+async def test_steps_that_are_long_are_stopped_by_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(schema_tools, "MAX_VALIDATION_S", 0.0)
+
+    with pytest.raises(Unavailable, match="it takes more than 0 s"):
+        await weather({"properties": {"city": {"type": "string"}}}).run(Call(), {"city": "Seoul"})
 
 
 @pytest.mark.parametrize(

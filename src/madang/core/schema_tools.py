@@ -7,7 +7,9 @@ wrote them applies them itself. Nothing is ever fetched for a reference.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+import json
+import time
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -22,6 +24,8 @@ from madang.core.tools import Tool
 
 MAX_VALIDATION_STEPS = 20_000
 """Keywords that are applied, in all. A hundred arguments of an honest schema take a few hundred."""
+MAX_VALIDATION_S = 0.5
+"""A step may be long, for a long list. They are made on the event loop."""
 MAX_SHOWN_REASON_CHARS = 300
 
 _PATTERNS = frozenset({"pattern", "patternProperties", "format"})
@@ -75,14 +79,21 @@ class _BoundedValidator:
 
     def __init__(self, schema: Mapping[str, Any]) -> None:
         from jsonschema import Draft202012Validator, validators
+        from referencing import Registry
 
         self._steps = 0
-        keywords = {name: self._counted(check) for name, check in Draft202012Validator.VALIDATORS.items()}
-        self._validator = validators.extend(Draft202012Validator, keywords)(_without_patterns(schema))
+        self._until = 0.0
+        checks = {**Draft202012Validator.VALIDATORS, "uniqueItems": _check_unique_items}
+        keywords = {name: self._counted(check) for name, check in checks.items()}
+        # With a registry: without one, the library fetches what a reference names, from anywhere.
+        self._validator = validators.extend(Draft202012Validator, keywords)(
+            _without_patterns(schema), registry=Registry()
+        )
 
     def problem(self, arguments: Mapping[str, Any]) -> str:
         """Return where the arguments do not fit, and why; nothing if they do."""
         self._steps = 0
+        self._until = time.monotonic() + MAX_VALIDATION_S
         error = next(self._validator.iter_errors(dict(arguments)), None)
         if error is None:
             return ""
@@ -94,9 +105,20 @@ class _BoundedValidator:
             self._steps += 1
             if self._steps > MAX_VALIDATION_STEPS:
                 raise RecursionError(f"it takes more than {MAX_VALIDATION_STEPS} steps")
+            if time.monotonic() > self._until:
+                raise TimeoutError(f"it takes more than {MAX_VALIDATION_S:g} s")
             return check(*details)
 
         return checked
+
+
+def _check_unique_items(validator: Any, is_unique: Any, instance: Any, _: Any) -> Iterator[Exception]:
+    """Replace the library's own check, which compares each item with each where they cannot be sorted."""
+    if is_unique and validator.is_type(instance, "array"):
+        from jsonschema import ValidationError
+
+        if len({json.dumps(item, sort_keys=True) for item in instance}) < len(instance):
+            yield ValidationError("an item is there twice")
 
 
 def _without_patterns(schema: Any) -> Any:
