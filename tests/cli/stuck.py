@@ -1,4 +1,5 @@
-"""Runs the `madang` command with a part that is stuck, named by the first argument."""
+"""Runs the `madang` command with a part that is stuck, named by the first argument; the second is how long its end may
+take, in seconds."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ import sys
 import time
 from typing import Any, NoReturn
 
-from madang.cli import main
+from madang.cli import main, shutdown
 from madang.services.planning.service import PlanningService
 from madang.services.planning.store import PlanStore
 from madang.services.workspace.engine.files import FileEngine
@@ -46,4 +47,5 @@ PARTS = {
 if __name__ == "__main__":
     holder, name, stuck = PARTS[sys.argv.pop(1)]
     setattr(holder, name, stuck)
+    shutdown.SHUTDOWN_S = float(sys.argv.pop(1))
     sys.exit(main())

@@ -6,6 +6,7 @@ import json
 import os
 import random
 import re
+import shutil
 import signal
 import socket
 import sqlite3
@@ -34,9 +35,9 @@ def test_the_clock_leaves_time_for_the_end_itself() -> None:
 
 
 @contextmanager
-def started(folder: Path, stuck: str, *options: str) -> Iterator[subprocess.Popen[bytes]]:
+def started(folder: Path, stuck: str, *options: str, end_s: float = SHUTDOWN_S) -> Iterator[subprocess.Popen[bytes]]:
     """Start a server; whatever the test leaves of it is killed."""
-    command = [sys.executable, "-m", "tests.cli.stuck", stuck, "mcp", "--data-dir", str(folder), *options]
+    command = [sys.executable, "-m", "tests.cli.stuck", stuck, str(end_s), "mcp", "--data-dir", str(folder), *options]
     environment = {**os.environ, "MADANG_TOKEN": TOKEN}
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, env=environment) as process:
@@ -105,7 +106,7 @@ def edits(folder: Path) -> list[tuple[str, dict[str, Any]]]:
 
 
 def packages(folder: Path) -> list[tuple[str, dict[str, Any]]]:
-    (workspace(folder) / "random.bin").write_bytes(random.Random(1).randbytes(100_000_000))
+    (workspace(folder) / "random.bin").write_bytes(random.Random(1).randbytes(40_000_000))
     return [("export_zip", {"files": ["."]})] * 3
 
 
@@ -155,6 +156,9 @@ def stop_reading(process: subprocess.Popen[bytes]) -> None:
         speak(process, *(json.dumps({"jsonrpc": "2.0", "id": n, "method": "ping"}).encode() for n in range(900, 903)))
 
 
+END_S = {"SIGTERM": SHUTDOWN_S, "Ctrl-C": 1.5, "closed input": 4.0, "broken pipe": 1.5}
+"""What is stuck takes all of its time: the whole of it once, and less where another way leads to the same clock. After
+the end of input, answers are waited for in this time."""
 WAYS = {"SIGTERM": terminate, "Ctrl-C": interrupt, "closed input": close_input, "broken pipe": stop_reading}
 
 
@@ -196,7 +200,7 @@ def test_over_stdio_the_process_is_gone_soon(tmp_path: Path, work: str, way: str
     stuck, prepare = WORK[work]
     if work == "a blocked event loop" and way == "broken pipe":
         pytest.skip("a blocked loop writes nothing, so it cannot learn of it")
-    with started(tmp_path, stuck) as process:
+    with started(tmp_path, stuck, end_s=END_S[way]) as process:
         begin(process)
         calls = prepare(tmp_path)
         speak(process, *(call(10 + n, *one) for n, one in enumerate(calls)))
@@ -210,13 +214,23 @@ def test_over_stdio_the_process_is_gone_soon(tmp_path: Path, work: str, way: str
     assert is_whole(tmp_path)
 
 
+@pytest.fixture(scope="module")
+def data_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data folder as a server has left it."""
+    folder = tmp_path_factory.mktemp("data")
+    with started(folder, "nothing") as first:
+        begin(first)
+        terminate(first)
+        first.wait(STARTED_S)
+    return folder
+
+
 @pytest.mark.parametrize("way", ["SIGTERM", "Ctrl-C"])
 @pytest.mark.parametrize("work", WORK)
-def test_over_http_the_process_is_gone_soon(tmp_path: Path, work: str, way: str) -> None:
+def test_over_http_the_process_is_gone_soon(tmp_path: Path, data_folder: Path, work: str, way: str) -> None:
     stuck, prepare = WORK[work]
-    with started(tmp_path, "nothing") as first:
-        begin(first)
-    with started(tmp_path, stuck, "--http", "127.0.0.1:0") as process:
+    shutil.copytree(data_folder, tmp_path, dirs_exist_ok=True)
+    with started(tmp_path, stuck, "--http", "127.0.0.1:0", end_s=END_S[way]) as process:
         assert process.stdout is not None
         address = re.search(rb"http://127\.0\.0\.1:(\d+)/mcp", next(process.stdout))
         assert address
