@@ -20,6 +20,8 @@ from tests.security.stdio_client import StdioClient
 from tests.wires import envelope
 
 INPUTS = int(os.environ.get("MADANG_TEST_BAD_INPUTS", "100000"))
+# A request over HTTP takes twice as long as a line, and most of what can be wrong is in the message that both carry.
+LINES, BODIES = INPUTS * 4 // 5, INPUTS // 5
 SEED = int(os.environ.get("MADANG_TEST_SEED", "20261115"))
 WINDOW = 500
 THREADS = 4
@@ -45,11 +47,11 @@ def filled(counts: dict[str, int]) -> dict[str, int]:
     return {name: count for name, count in counts.items() if count}
 
 
-def check_trail(data_dir: Path) -> None:
+def check_trail(data_dir: Path, inputs: int) -> None:
     """Check that each row of the audit trail is whole, and that nothing in it is a control."""
     with closing(sqlite3.connect(f"file:{data_dir / 'madang.db'}?mode=ro", uri=True)) as connection:
         rows = connection.execute("SELECT tool, arguments, outcome, session_id, decision, actor FROM audit").fetchall()
-    assert len(rows) > INPUTS // 20
+    assert len(rows) > inputs // 10
     for tool, arguments, outcome, session_id, _, actor in rows:
         assert all((tool, arguments, outcome, session_id, actor)) or tool == ""
         assert not CONTROLS.search(tool + arguments + session_id)
@@ -66,7 +68,7 @@ def test_t37_bad_lines_are_each_answered_and_leave_nothing(tmp_path: Path) -> No
     before = filled(row_counts(tmp_path))
 
     sent = 0
-    while sent < INPUTS // 2:
+    while sent < LINES:
         inputs = list(bad_inputs.take(WINDOW))
         check_answers(inputs, _send_all(client, inputs))
         sent += WINDOW
@@ -75,7 +77,7 @@ def test_t37_bad_lines_are_each_answered_and_leave_nothing(tmp_path: Path) -> No
     assert state["result"]["structuredContent"]["goal"] == "Stay whole"
     assert client.end() == 0
     assert filled(row_counts(tmp_path)) == before
-    check_trail(tmp_path)
+    check_trail(tmp_path, LINES)
     _check_log(client.log)
 
 
@@ -145,7 +147,7 @@ def test_t37_bad_bodies_are_each_answered_and_leave_nothing(tmp_path: Path) -> N
         _post_all(served, session, list(BadInputs(tools, SEED).take(WINDOW)))
         before = filled(row_counts(tmp_path))
 
-        inputs = list(BadInputs(tools, SEED + 1).take(INPUTS // 2))
+        inputs = list(BadInputs(tools, SEED + 1).take(BODIES))
         failures: list[BaseException] = []
 
         def work(part: list[BadInput]) -> None:
@@ -165,7 +167,7 @@ def test_t37_bad_bodies_are_each_answered_and_leave_nothing(tmp_path: Path) -> N
         state = served.call(session, "get_current_state", {}).message()
         assert state["result"]["structuredContent"]["goal"] == "Stay whole"
     assert filled(row_counts(tmp_path)) == before
-    check_trail(tmp_path)
+    check_trail(tmp_path, BODIES)
     _check_log(served.log)
 
 
