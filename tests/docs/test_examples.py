@@ -17,7 +17,9 @@ WITH_EXAMPLES = [page for page in PAGES if any(block.language == "console" for b
 
 _ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}")
 # What differs from one run or machine to the next.
-_VARIES = re.compile(r"\d{4}-\d\d-\d\d(?:T[\d:.]+Z)?|(?<=Python: )\S+|(?<=SQLite: )\S+|(?<=MCP SDK )[\d.]+")
+_VARIES = re.compile(
+    r"\d{4}-\d\d-\d\d(?:T[\d:.]+Z)?|(?<=Python: )\S+|(?<=SQLite: )\S+|(?<=MCP SDK )[\d.]+|\d\d:\d\d(?= \(UTC)|\d+(?= KiB)"
+)
 
 
 @dataclass(slots=True)
@@ -89,7 +91,7 @@ def _examples(page: Path) -> list[Example]:
 
 
 def _plain(text: str) -> str:
-    return _VARIES.sub("*", _ID.sub("<id>", text)).strip()
+    return _VARIES.sub("*", _ID.sub("<id>", text.replace(f"{Path.cwd()}{os.sep}", ""))).strip()
 
 
 def _pattern(lines: list[str]) -> str:

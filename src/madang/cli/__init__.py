@@ -29,6 +29,11 @@ COMMANDS = {
     "assistants": "assistants:run",
     "install": "install:install",
     "uninstall": "install:uninstall",
+    "backup": "data:backup",
+    "restore": "data:restore",
+    "export": "data:export",
+    "import": "data:import_",
+    "delete": "data:delete",
     "token": "tokens:run",
     "completion": "completion:run",
 }

@@ -241,6 +241,19 @@ class _Builder:
 
     def _add_data(self, commands: Any) -> None:
         """Add what handles all data at once."""
+        backup = self._command(commands, "backup", say("back up the data folder to one file, also while it is used"))
+        restore = self._command(commands, "restore", say("fill an empty data folder from a backup"))
+        export = self._command(commands, "export", say("write everything to a ZIP file that people can read"))
+        imports = self._command(commands, "import", say("add everything of such a file"))
+        for command in filter(None, (backup, restore, export, imports)):
+            command.add_argument("file", metavar="FILE")
+        if imports:
+            self._add_trust(imports)
+        delete = self._command(commands, "delete", say("delete everything in the data folder"))
+        if delete:
+            delete.add_argument("--yes", action="store_true", help=self._say(say("do not ask")))
+        for command in filter(None, (export, delete)):
+            command.add_argument("--all", action="store_true", required=True, help=self._say(say("of all sessions")))
 
     def _add_json(self, parser: argparse.ArgumentParser, help: Phrase) -> None:
         parser.add_argument("--json", action="store_true", help=self._say(help))

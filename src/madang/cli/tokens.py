@@ -43,9 +43,9 @@ def kept_token(settings: Settings) -> str:
     except (FileNotFoundError, NotADirectoryError):
         return ""
     except (OSError, ValueError) as error:
-        raise _unusable(settings.token_path, getattr(error, "strerror", None) or "it is not a token") from None
+        raise _unusable(settings.token_path, getattr(error, "strerror", None) or say("it is not a token")) from None
     if not is_token(token):
-        raise _unusable(settings.token_path, "it is not a token")
+        raise _unusable(settings.token_path, say("it is not a token"))
     return token
 
 
@@ -60,7 +60,7 @@ def _keep(path: Path, token: str) -> None:
         raise _unusable(path, error.strerror or str(error)) from None
 
 
-def _unusable(path: Path, reason: str) -> SetupError:
+def _unusable(path: Path, reason: object) -> SetupError:
     return SetupError(
         say("{path} cannot be used: {reason}", path=str(path), reason=reason),
         hint=say("'madang token --new' makes a new one."),

@@ -126,6 +126,18 @@ class SessionOperations:
                 await asyncio.shield(self._in_thread(call, archive.discard))
                 raise
 
+    async def export_to(self, call: Call, archive: ZipArchiveWriter) -> SessionRecord:
+        """Write the call's session below a folder of an archive that is being written.
+
+        Raises:
+            NotFound: there is no such session.
+            Unavailable: nothing can be written there, or a service failed.
+        """
+        async with self._working(call):
+            session = await self._existing(call)
+            await self._write(call, session, archive)
+            return session
+
     async def import_(self, call: Call, path: Path, limits: ArchiveLimits | None = None) -> SessionRecord:
         """Make a new session of an archive: the call's, or one with a new id if it names none. Nothing half remains.
 
@@ -137,8 +149,15 @@ class SessionOperations:
         """
         from madang.storage.archives import ArchiveLimits, open_archive
 
+        _check_actor(call)  # before anything is opened
         call = replace(call, session_id=call.session_id or SessionId(new_id()))
-        async with self._working(call), self._entered(call, open_archive(path, limits or ArchiveLimits())) as archive:
+        async with self._entered(call, open_archive(path, limits or ArchiveLimits())) as archive:
+            return await self.import_from(call, archive)
+
+    async def import_from(self, call: Call, archive: ZipArchiveReader) -> SessionRecord:
+        """Do the same with what lies below a folder of an archive that is open."""
+        call = replace(call, session_id=call.session_id or SessionId(new_id()))
+        async with self._working(call):
             await self._finish_earlier(call)
             saved = await self._in_thread(call, check_format, archive)
             like = saved.record(call.session)
@@ -256,8 +275,7 @@ class SessionOperations:
 
     @asynccontextmanager
     async def _working(self, call: Call) -> AsyncIterator[None]:
-        if call.actor in ("model", "foreign"):
-            raise Denied(say("Whole sessions are for the person to delete, copy, export or import."))
+        _check_actor(call)
         async with self._lock:
             await self._sessions.open()
             await self._events.open()
@@ -317,6 +335,11 @@ class SessionOperations:
         except Exception as error:
             logger.exception("The service %s failed on a whole session", name)
             raise Unavailable(say("The service '{name}' failed. The log has the reason.", name=name)) from error
+
+
+def _check_actor(call: Call) -> None:
+    if call.actor in ("model", "foreign"):
+        raise Denied(say("Whole sessions are for the person to delete, copy, export or import."))
 
 
 class _SomethingKept(Exception):

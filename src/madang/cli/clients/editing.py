@@ -11,6 +11,7 @@ from typing import Any
 from madang.cli.clients.files import ClientFile, unusable
 from madang.cli.clients.json_text import Malformed
 from madang.cli.clients.known import Client
+from madang.core.phrases import say
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,7 @@ def put_entry(client: Client, name: str, file: ClientFile, entry: dict[str, Any]
     wanted = deepcopy(_parsed(client, file))
     group = wanted.get(client.group) or {}
     if not isinstance(group, dict):
-        raise unusable(file.path, f"'{client.group}' in it is not a list of servers by name")
+        raise unusable(file.path, say("'{name}' in it does not list servers by name", name=client.group))
     if group.get(name) == entry:
         return Edit(file, file.data)
     wanted[client.group] = {**group, name: entry}
@@ -89,7 +90,7 @@ def _checked(client: Client, file: ClientFile, wanted: Any, edit: Callable[[Modu
     except (KeyError, StopIteration):
         result = None
     if result != wanted and not (_without_empty(result, client.group) == _without_empty(wanted, client.group)):
-        raise unusable(file.path, "Madang's entry cannot be changed there without changing something else")
+        raise unusable(file.path, say("the entry cannot be changed without changing something else"))
     return Edit(file, text.encode("utf-8"))
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from madang.core.errors import SetupError
 from madang.core.ids import new_id
-from madang.core.phrases import say
+from madang.core.phrases import Phrase, say
 
 MAX_FILE_BYTES = 64 * 1024**2
 BACKUP_SUFFIX = ".before-madang"
@@ -34,7 +34,7 @@ class ClientFile:
         try:
             return (self.data or b"").decode("utf-8")
         except UnicodeDecodeError:
-            raise unusable(self.path, "it is not UTF-8") from None
+            raise unusable(self.path, say("it is not UTF-8")) from None
 
     @property
     def backup_path(self) -> Path:
@@ -60,7 +60,7 @@ class ClientFile:
             SetupError: it was changed meanwhile, or cannot be written.
         """
         if read_file(self.path).data != self.data:
-            raise unusable(self.path, "it was changed at this moment; try again")
+            raise unusable(self.path, say("it was changed at this moment; try again"))
         try:
             if data is None:
                 self.path.unlink(missing_ok=True)
@@ -80,7 +80,7 @@ def read_file(path: Path) -> ClientFile:
     try:
         real = Path(os.path.realpath(path))
         if real.exists() and not real.is_file():
-            raise unusable(path, "it is not a file")
+            raise unusable(path, say("it is not a file"))
         with real.open("rb") as file:
             data = file.read(MAX_FILE_BYTES + 1)
     except FileNotFoundError:
@@ -88,13 +88,14 @@ def read_file(path: Path) -> ClientFile:
     except OSError as error:
         raise unusable(path, error.strerror or str(error)) from None
     if len(data) > MAX_FILE_BYTES:
-        raise unusable(path, "it is too large")
+        raise unusable(path, say("it is too large"))
     return ClientFile(real, data)
 
 
-def unusable(path: Path, reason: str) -> SetupError:
+def unusable(path: Path, reason: str | Phrase) -> SetupError:
+    """Return the error for a file that is left as it is, with the reason."""
     return SetupError(
-        say("{path} cannot be edited: {reason}.", path=str(path), reason=reason.rstrip(".")),
+        say("{path} cannot be edited: {reason}.", path=str(path), reason=reason),
         hint=say("It was left as it is."),
     )
 
