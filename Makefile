@@ -7,15 +7,19 @@ COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 \
 	--generate-hashes --no-emit-index-url --no-header $(if $(UPGRADE),--upgrade)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test fast format check bench hosts lock clean
+.PHONY: help setup run bundle test fast format check bench hosts lock clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: .venv/.dev ## Install everything a developer needs into .venv (PYTHON=... names the interpreter)
 
+# The shell outlives Ctrl-C, or make would call it an error.
 run: .venv/.run ## Start Madang; installs only what it needs to run
-	@$(BIN)/madang
+	@trap : INT; code=0; $(BIN)/madang mcp --http || code=$$?; if [ $$code -eq 130 ]; then echo "Stopped."; else exit $$code; fi
+
+bundle: .venv/.dev ## Pack dist/madang.mcpb, which Claude Desktop installs at a double click
+	@scripts/bundle
 
 test: .venv/.dev ## Run the checks and all tests on the built wheel, as CI does
 	@scripts/system-packages
@@ -44,6 +48,7 @@ lock: $(BIN)/pip ## Write requirements/ anew from pyproject.toml (UPGRADE=1 take
 	$(INSTALL) uv
 	$(COMPILE) pyproject.toml --output-file requirements/run.txt
 	$(COMPILE) pyproject.toml --all-extras --group dev --constraint requirements/run.txt --output-file requirements/dev.txt
+	$(COMPILE) pyproject.toml --extra postgresql --constraint requirements/dev.txt --output-file requirements/server.txt
 	$(COMPILE) --group build --constraint requirements/dev.txt --output-file requirements/build.txt
 	cd requirements/node && npm $(if $(UPGRADE),update,install) --package-lock-only
 
@@ -53,16 +58,21 @@ clean: ## Remove .venv and everything made by tools
 
 $(BIN)/pip:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Madang needs Python 3.11 or newer: make PYTHON=/path/to/python3.11 ...")'
-	$(PYTHON) -m venv .venv
+	@echo "Making .venv with $(PYTHON) ..."
+	@$(PYTHON) -m venv .venv
 
 # The build tools come from a lock too, so nothing gets in here that is not pinned by its hash;
 # pip's build isolation would fetch whatever is newest. `pip check` fails when a lock lags behind pyproject.toml.
 .venv/.run: pyproject.toml requirements/run.txt requirements/build.txt | $(BIN)/pip
-	$(INSTALL) --require-hashes -r requirements/run.txt -r requirements/build.txt
-	$(INSTALL) --no-deps --no-build-isolation --editable .
-	$(PIP) check
+	@echo "Installing what Madang needs into .venv: about 190 MB, a minute or two, once ..."
+	@$(INSTALL) --require-hashes -r requirements/run.txt -r requirements/build.txt
+	@echo "Installing Madang ..."
+	@$(INSTALL) --no-deps --no-build-isolation --editable .
+	@$(PIP) --quiet check
 	@touch $@
+	@echo "Done. The command is $(CURDIR)/$(BIN)/madang"
 
 .venv/.dev: .venv/.run requirements/dev.txt
-	$(INSTALL) --require-hashes -r requirements/dev.txt
+	@echo "Installing what developers need: a minute or two, once ..."
+	@$(INSTALL) --require-hashes -r requirements/dev.txt
 	@touch $@

@@ -18,7 +18,8 @@ WITH_EXAMPLES = [page for page in PAGES if any(block.language == "console" for b
 _ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}")
 # What differs from one run or machine to the next.
 _VARIES = re.compile(
-    r"\d{4}-\d\d-\d\d(?:T[\d:.]+Z)?|(?<=Python: )\S+|(?<=SQLite: )\S+|(?<=MCP SDK )[\d.]+|\d\d:\d\d(?= \(UTC)|\d+(?= KiB)"
+    r"\d{4}-\d\d-\d\d(?:T[\d:.]+Z)?|(?<=Python: )\S+|(?<=SQLite: )\S+|(?<=MCP SDK )[\d.]+"
+    r"|\d\d:\d\d(?= \(UTC)|\d+(?= KiB)"
 )
 
 
@@ -39,6 +40,7 @@ def test_the_examples_of_a_page_run_in_order_and_print_what_it_shows(
         monkeypatch.delenv(name)
     monkeypatch.setenv("MADANG_DATA_DIR", str(tmp_path / "data"))
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("LANG", "ko_KR.UTF-8" if "ko" in page.parts else "C.UTF-8")
     monkeypatch.chdir(tmp_path)
     ids: dict[str, str] = {}
     for example in _examples(page):

@@ -44,10 +44,16 @@ def configure_logging(*, is_verbose: bool, tells_reasons: bool = False) -> None:
     handler = logging.StreamHandler(sys.stderr)
     if tells_reasons and not is_verbose:
         handler.addFilter(lambda record: record.name not in ANSWERED or bool(record.exc_info))
+    handler.addFilter(_is_no_interruption)
     handler.setFormatter(InertFormatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
     logging.basicConfig(level=logging.INFO if is_verbose else logging.WARNING, handlers=[handler])
     # The SDK logs the ids of sessions, which are credentials: not even the person's own log needs them.
     logging.getLogger("mcp").setLevel(logging.WARNING)
+
+
+def _is_no_interruption(record: logging.LogRecord) -> bool:
+    """Leave out what uvicorn logs when Ctrl-C comes while it starts: a traceback of its being cancelled."""
+    return record.name != "uvicorn.error" or "CancelledError" not in record.getMessage()
 
 
 def log_uncaught_errors() -> None:

@@ -111,6 +111,7 @@ async def _serve_http(settings: Settings, host: str, port: int, clock: ShutdownC
         from madang.server.http import http_app, local_policy, loopback_sockets
         from madang.server.http_server import HttpServer
         from madang.server.mcp import McpServer
+        from madang.server.welcome import WelcomeRoute
 
     with ExitStack() as opened:
         sockets = [opened.enter_context(socket) for socket in loopback_sockets(port)]
@@ -121,7 +122,9 @@ async def _serve_http(settings: Settings, host: str, port: int, clock: ShutdownC
             server = McpServer(
                 madang.provider, madang.call("mcp-http"), settings.page_override, always_elicit=settings.ask == "elicit"
             )
-            app = http_app(server.server, local_policy(token, host, port), madang.downloads)
+            app = http_app(
+                server.server, local_policy(token, host, port), madang.downloads, [WelcomeRoute(settings.locale)]
+            )
             show(how_to_connect(settings, host, port, token, is_kept=bool(kept)))
             serving = HttpServer(app)
             clock.start_with(serving)

@@ -1,0 +1,169 @@
+"""What is prepared for registries, bundles, links and containers says what the code does."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import shlex
+import subprocess
+import sys
+import tomllib
+import zipfile
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, unquote, urlsplit
+
+import jsonschema
+import pytest
+import yaml
+
+from madang.cli import _parser
+from madang.services import prebuilt_schemas
+from madang.settings import read_settings
+
+ROOT = Path(__file__).resolve().parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+UVX = ["uvx", "madang", "mcp"]
+
+
+def read_json(name: str) -> Any:
+    return json.loads((ROOT / name).read_text(encoding="utf-8"))
+
+
+def test_the_bundle_names_our_version_our_tools_and_a_command_that_there_is() -> None:
+    manifest = read_json("manifest.json")
+
+    assert manifest["version"] == PROJECT["project"]["version"]
+    assert {tool["name"] for tool in manifest["tools"]} <= set(prebuilt_schemas())
+    assert (ROOT / manifest["server"]["entry_point"]).exists()
+    launch = manifest["server"]["mcp_config"]
+    assert launch["args"][-2:] == ["madang", "mcp"]
+    options = {f"${{user_config.{name}}}": option for name, option in manifest["user_config"].items()}
+    assert set(launch["env"].values()) == set(options)
+    # What a person leaves as it is gives settings that are valid.
+    assert read_settings({name: options[value]["default"] for name, value in launch["env"].items()}).locale == "en"
+
+
+def test_the_bundle_holds_what_it_is_installed_from(tmp_path: Path) -> None:
+    if not (ROOT / ".git").exists():
+        pytest.skip("it is packed from what git lists")
+    subprocess.run([ROOT / "scripts/bundle"], check=True, capture_output=True)
+
+    with zipfile.ZipFile(ROOT / "dist/madang.mcpb") as bundle:
+        names = bundle.namelist()
+        assert bundle.read("manifest.json") == (ROOT / "manifest.json").read_bytes()
+    assert {"pyproject.toml", "README.md", "LICENSE", "src/madang/__main__.py"} <= set(names)
+    assert "src/madang/locale/ko/LC_MESSAGES/madang.mo" in names
+    assert [name for name in names if not name.startswith("src/") and "/" in name] == []
+
+
+REGISTRY_SHAPE = {
+    "type": "object",
+    "required": ["$schema", "name", "description", "version", "packages"],
+    "properties": {
+        "name": {"type": "string", "pattern": r"^[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+$", "minLength": 3, "maxLength": 200},
+        "title": {"type": "string", "maxLength": 100},
+        "description": {"type": "string", "maxLength": 100},
+        "version": {"type": "string", "maxLength": 255},
+        "packages": {
+            "items": {
+                "required": ["registryType", "identifier", "version", "transport"],
+                "properties": {
+                    "registryType": {"const": "pypi"},
+                    "transport": {"required": ["type"]},
+                    "packageArguments": {"items": {"required": ["type", "value"]}},
+                    "environmentVariables": {"items": {"required": ["name"]}},
+                },
+            }
+        },
+    },
+}
+"""What we use of the registry's own schema (2025-12-11)."""
+
+
+def test_the_entry_of_the_registry_starts_what_uvx_would() -> None:
+    entry = read_json("server.json")
+
+    jsonschema.validate(entry, REGISTRY_SHAPE)
+    (package,) = entry["packages"]
+    arguments = [argument["value"] for argument in package["packageArguments"]]
+    assert [package["runtimeHint"], package["identifier"], *arguments] == UVX
+    assert entry["version"] == package["version"] == PROJECT["project"]["version"]
+    assert f"<!-- mcp-name: {entry['name']} -->" in (ROOT / "README.md").read_text(encoding="utf-8")
+    reference = (ROOT / "docs/reference/settings.md").read_text(encoding="utf-8")
+    assert [one["name"] for one in package["environmentVariables"] if f"`{one['name']}`" not in reference] == []
+
+
+def test_every_link_starts_the_same() -> None:
+    page = (ROOT / "docs/reference/install-links.md").read_text(encoding="utf-8")
+    links = re.findall(r"^\| [^|]+ \| (?:\[install\]\((.+)\)|`(.+)`) \|$", page, re.MULTILINE)
+
+    assert len(links) == 6
+    for link in (first or second for first, second in links):
+        assert _started(link) == UVX, link
+    (added,) = re.findall(r"code --add-mcp '(.+?)'", page)
+    assert [json.loads(added)["command"], *json.loads(added)["args"]] == UVX
+    _parser().parse_args(UVX[2:])
+
+
+def _started(link: str) -> list[str]:
+    parts = urlsplit(link)
+    fields = parse_qs(parts.query)
+    if parts.scheme == "goose":
+        return [*fields["cmd"], *fields["arg"]]
+    if parts.scheme == "vscode":
+        entry = json.loads(unquote(parts.query))
+    elif fields["config"][0].startswith("{"):
+        entry = json.loads(fields["config"][0])
+    else:
+        entry = json.loads(base64.b64decode(fields["config"][0]))
+    return [entry["command"], *entry["args"]]
+
+
+def test_the_container_runs_a_command_that_there_is_on_a_folder_that_is_kept() -> None:
+    lines = (ROOT / "Dockerfile").read_text(encoding="utf-8").splitlines()
+    entry, command = (json.loads(line.partition(" ")[2]) for line in lines if line.startswith(("ENTRYPOINT", "CMD")))
+
+    assert entry == ["madang"]
+    _parser().parse_args(command)
+    assert "VOLUME /data" in lines
+    assert any(line.startswith("ENV MADANG_DATA_DIR=/data") for line in lines)
+    assert "USER madang" in lines
+    for line in lines:
+        for name in shlex.split(line)[1:-1] if line.startswith("COPY") and "--from" not in line else ():
+            assert (ROOT / name).exists(), name
+    ignored = (ROOT / ".dockerignore").read_text(encoding="utf-8")
+    assert "!requirements/server.txt" in ignored
+
+
+def test_the_lock_of_the_container_is_that_of_everybody_else_and_the_driver() -> None:
+    def pinned(name: str) -> set[str]:
+        return set(re.findall(r"^([\w.-]+==[\w.]+)", (ROOT / "requirements" / name).read_text(), re.MULTILINE))
+
+    assert {line.partition("==")[0] for line in pinned("server.txt") - pinned("run.txt")} == {"asyncpg"}
+    assert pinned("run.txt") <= pinned("server.txt") <= pinned("dev.txt") | pinned("run.txt")
+
+
+def test_the_compose_file_gives_madang_a_database_that_it_takes() -> None:
+    services = yaml.safe_load((ROOT / "compose.yaml").read_text(encoding="utf-8"))["services"]
+    variables = services["madang"]["environment"]
+
+    assert variables["MADANG_DATABASE"].startswith("postgresql://madang:${MADANG_DB_PASSWORD}@db/madang")
+    script = (ROOT / "docker/create-role.sh").read_text(encoding="utf-8")
+    assert "CREATE ROLE madang LOGIN PASSWORD" in script
+    assert "CREATE DATABASE madang OWNER madang" in script
+    assert "SUPERUSER" not in script
+    assert any("docker/create-role.sh" in volume for volume in services["db"]["volumes"])
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no make")
+def test_make_run_says_what_it_does_and_ends_quietly() -> None:
+    """As make would run it, without running it."""
+    planned = subprocess.run(
+        ["make", "--dry-run", "--always-make", "run"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
+
+    assert "Installing what Madang needs" in planned
+    assert planned.index("Installing what Madang needs") < planned.index("--require-hashes")
+    assert 'echo "Stopped."' in planned.splitlines()[-1]
