@@ -22,7 +22,7 @@ os.environ["LANG"] = "C.UTF-8"
 SLOW_FOLDERS = ("hosts", "crash", "faults", "browser", "conformance", "security", "cli", "storage")
 """Those that start programs, browsers and servers; the longest first."""
 
-SLOW_FILES = ("test_processes.py", "test_children.py", "test_python_guide.py")
+SLOW_FILES = ("test_processes.py", "test_children.py", "test_python_guide.py", "test_contract.py", "test_imports.py")
 
 SLOW_PARAMETERS = frozenset(("stdio", "http", "server"))
 """Words in the id of a case: doors with a transport, and PostgreSQL among the back ends."""

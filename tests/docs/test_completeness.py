@@ -12,6 +12,7 @@ import pytest
 from madang.cli import _parser
 from madang.core.errors import MadangError, RequestError, SetupError, ToolError
 from madang.core.service import Service
+from madang.llm.errors import ModelError
 from madang.provider.provider import InternalError
 from madang.services import builtin_services
 from madang.settings import _Config, read_settings
@@ -93,14 +94,15 @@ def test_the_example_of_a_config_file_is_one(tmp_path: Path) -> None:
 def test_every_error_code_is_in_the_table_of_its_family() -> None:
     tables = re.split(r"^## ", ERRORS.read_text(encoding="utf-8"), flags=re.MULTILINE)
     listed = [set(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)) for table in tables]
-    model, program, person = (codes for codes in listed if codes)
+    model, program, run, person = (codes for codes in listed if codes)
 
-    assert (model, program, person) == (
+    assert (model, program, run, person) == (
         _codes(ToolError) | {InternalError.code},
         _codes(RequestError) | {RequestError.code},
+        _codes(ModelError) | {ModelError.code},
         {SetupError.code},
     )
-    assert _codes(MadangError) == model | program | person
+    assert _codes(MadangError) == model | program | run | person
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)

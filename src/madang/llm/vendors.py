@@ -1,0 +1,253 @@
+"""Models of vendors whose APIs keep changing, through pydantic-ai's request stream and nothing else of it.
+
+Needs an extra (`madang[anthropic]`, `[google]`, `[openai]`), which is imported when a model is first asked: that takes
+seconds. Only here is pydantic-ai known; `vendor_messages` translates.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import AsyncGenerator, Awaitable, Iterator
+from contextlib import AsyncExitStack, contextmanager
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import anyio
+
+from madang.core.errors import SetupError
+from madang.core.ids import new_id
+from madang.core.phrases import say
+from madang.llm.base import Model, ModelAnswer, ModelDelta, ModelRequest, Usage
+from madang.llm.connection import Connection, check_url
+from madang.llm.errors import (
+    AnswerTooLarge,
+    BadReply,
+    CutShort,
+    ModelError,
+    Stalled,
+    Unreachable,
+    shorten,
+    status_error,
+    stream_error,
+)
+from madang.llm.messages import CallPart
+
+if TYPE_CHECKING:
+    from pydantic_ai.models import Model as PydanticModel
+
+CLOSE_S = 2.0
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Vendor:
+    """What is known of a vendor before its package is imported."""
+
+    extra: str
+    package: str
+    url: str
+    key_variables: tuple[str, ...]
+
+
+VENDORS = {
+    "anthropic": Vendor("anthropic", "anthropic", "https://api.anthropic.com", ("ANTHROPIC_API_KEY",)),
+    "google": Vendor(
+        "google", "google.genai", "https://generativelanguage.googleapis.com", ("GOOGLE_API_KEY", "GEMINI_API_KEY")
+    ),
+    "openai": Vendor("openai", "openai", "https://api.openai.com/v1", ("OPENAI_API_KEY",)),
+    # The same vendor by its older API, which other servers speak too.
+    "openai-chat": Vendor("openai", "openai", "https://api.openai.com/v1", ("OPENAI_API_KEY",)),
+}
+
+
+def is_installed(provider: str) -> bool:
+    """Tell whether the extra of a vendor is installed, without importing it."""
+    vendor = VENDORS[provider]
+    top = vendor.package.partition(".")[0]
+    try:
+        return (
+            find_spec("pydantic_ai") is not None
+            and find_spec(top) is not None
+            and (top == vendor.package or find_spec(vendor.package) is not None)
+        )
+    except ModuleNotFoundError:
+        return False
+
+
+class VendorModel(Model):
+    """A model of a vendor. An empty `connection.url` is the vendor's own address.
+
+    Raises:
+        SetupError: its extra is not installed, or there is no key.
+    """
+
+    def __init__(self, provider: str, name: str, connection: Connection, *, label: str = "") -> None:
+        vendor = VENDORS[provider]
+        if not is_installed(provider):
+            raise SetupError(
+                say("Models of {provider} need a package that is not installed.", provider=provider),
+                hint=say("Install it with: pip install 'madang[{extra}]'", extra=vendor.extra),
+            )
+        if connection.key is None:
+            raise SetupError(
+                say("Models of {provider} need a key.", provider=provider),
+                hint=say("Set {variable}, or name where it is in config.toml.", variable=vendor.key_variables[0]),
+            )
+        self.provider = provider
+        self.name = name
+        self.label = label or f"{provider}:{name}"
+        self._connection = replace(connection, url=check_url(connection.url or vendor.url))
+        self._opening = anyio.Lock()
+        self._model: PydanticModel | None = None
+        self._client: Any = None
+        self._responses: Any = None
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelDelta | ModelAnswer, None]:
+        model = await self._open()
+        from pydantic_ai.direct import model_request_stream
+
+        from madang.llm import vendor_messages as translate
+        from madang.llm.http import TRACKED_HEADER
+
+        limits = self._connection.limits
+        used_ids = {part.id for message in request.messages for part in message.parts if isinstance(part, CallPart)}
+        calls = _CallIds(used_ids, limits.max_calls)
+        left = limits.max_stream_bytes
+        id = new_id()
+        with self._errors():
+            opening = model_request_stream(
+                model,
+                translate.history(request, self.provider, self.name),
+                model_settings=translate.settings(request.options, self.provider, {TRACKED_HEADER: id}),
+                model_request_parameters=translate.parameters(request.tools),
+                instrument=False,
+            )
+            async with AsyncExitStack() as stack:
+                stack.push_async_callback(self._close_response, id)
+                response = await _within(limits.first_event_s, stack.enter_async_context(opening))
+                events = aiter(response)
+                limit_s = limits.first_event_s
+                while (event := await _within(limit_s, anext(events, None))) is not None:
+                    limit_s = limits.idle_s
+                    for delta in translate.deltas(event, calls.id_of):
+                        left -= len(delta.text)
+                        if left < 0:
+                            raise AnswerTooLarge(say("The model's answer is larger than is taken."))
+                        yield delta
+                answer = response.get()
+        raw_finish = translate.raw_finish(answer)
+        if not raw_finish:
+            # Its own `state` says "complete" also of a stream that just ended.
+            raise CutShort(say("The model's answer broke off."))
+        parts = translate.parts(answer.parts, self.provider, self.name, calls.started())
+        usage = answer.usage
+        tokens = Usage(usage.input_tokens, usage.cache_read_tokens, usage.output_tokens)
+        yield ModelAnswer(parts, raw_finish, tokens, answer.model_name or "")
+
+    async def close(self) -> None:
+        client, self._client, self._model = self._client, None, None
+        if client is not None:
+            await client.aclose()
+
+    async def _close_response(self, id: str) -> None:
+        """Close what a vendor's package may have left open: Google's does when it is cancelled."""
+        with anyio.move_on_after(CLOSE_S, shield=True):
+            await self._responses.close(id)
+
+    async def _open(self) -> PydanticModel:
+        async with self._opening:
+            if self._model is None:
+                vendor = VENDORS[self.provider]
+                # In a thread: the event loop goes on meanwhile.
+                for module in ("pydantic_ai.direct", vendor.package, "madang.llm.vendor_clients"):
+                    await anyio.to_thread.run_sync(importlib.import_module, module)
+                from madang.llm.http import ResponseTracker, open_client
+                from madang.llm.vendor_clients import build
+
+                self._client = open_client(self._connection)
+                self._responses = ResponseTracker(self._client)
+                self._model = build(self.provider, self.name, self._connection, self._client)
+            return self._model
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        """Raise the errors of pydantic-ai and of what is below it as ours."""
+        import httpx2
+        from pydantic_ai import exceptions
+
+        try:
+            yield
+        except exceptions.ModelAPIError as error:
+            raise self._translated(error) from None
+        except exceptions.UnexpectedModelBehavior as error:
+            raise BadReply(say("The model's answer cannot be used: {reason}.", reason=self._words(error))) from None
+        except httpx2.HTTPError as error:
+            text = say("The connection to the model's server broke off: {reason}.", reason=self._words(error))
+            raise CutShort(text) from None
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            # What a vendor's package raises for an answer that it did not expect.
+            raise BadReply(say("The model's answer cannot be used: {reason}.", reason=self._words(error))) from None
+
+    def _translated(self, error: Any) -> ModelError:
+        from pydantic_ai import exceptions
+
+        kind = f"{error.provider_error_type or ''} {error.provider_error_code or ''}"
+        reason, secrets = _told(error), self._connection.secrets
+        if isinstance(error, exceptions.ModelHTTPError):
+            wait_s, status = error.retry_after, error.status_code
+            return status_error(status, f"{status} {reason}", kind=kind, retry_after_s=wait_s, secrets=secrets)
+        if isinstance(error, exceptions.ModelTimeoutError):
+            return Stalled(say("The model's server stopped answering."))
+        if isinstance(error, exceptions.ModelConnectionError):
+            url = self._connection.url
+            text = say("The model's server {url} cannot be reached: {reason}.", url=url, reason=self._words(error))
+            return Unreachable(text, hint=say("Check that it is running and that the address is right."))
+        if error.in_stream:
+            return stream_error(reason, kind=kind, secrets=secrets)
+        return BadReply(say("The model's answer cannot be used: {reason}.", reason=self._words(error)))
+
+    def _words(self, error: Exception) -> str:
+        return shorten(str(error) or type(error).__name__, self._connection.secrets)
+
+
+class _CallIds:
+    """Our ids of the calls of an answer: the vendor's, but where one is missing or taken."""
+
+    def __init__(self, used: set[str], max_calls: int) -> None:
+        self._used = used
+        self._max = max_calls
+        self._by_index: dict[int, str] = {}
+
+    def id_of(self, index: int, vendor_id: str) -> str:
+        if index not in self._by_index:
+            if len(self._by_index) >= self._max:
+                raise AnswerTooLarge(say("The model asked for more than {max} calls at once.", max=self._max))
+            is_free = vendor_id and vendor_id not in self._used and not vendor_id.startswith("pyd_ai_")
+            id = vendor_id if is_free else f"call_{new_id()}"
+            self._used.add(id)
+            self._by_index[index] = id
+        return self._by_index[index]
+
+    def started(self) -> list[str]:
+        """Return the ids in the order of the parts."""
+        return [self._by_index[index] for index in sorted(self._by_index)]
+
+
+async def _within(limit_s: float, waiting: Awaitable[T]) -> T:
+    try:
+        with anyio.fail_after(limit_s):
+            return await waiting
+    except TimeoutError:
+        raise Stalled(say("The model's server stopped answering.")) from None
+
+
+def _told(error: Any) -> str:
+    """Return the server's own words."""
+    body = error.body
+    if isinstance(body, dict):
+        inner = body.get("error", body)
+        message = inner.get("message") if isinstance(inner, dict) else inner
+        if isinstance(message, str) and message:
+            return message
+    return str(body) if isinstance(body, str) else error.message
