@@ -9,7 +9,7 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from pydantic import Field, ValidationError
 
@@ -28,7 +28,10 @@ from madang.core.ids import (
     normalised_name,
 )
 from madang.core.limits import MAX_NAME_CHARS
-from madang.core.phrases import say
+from madang.core.phrases import layout, say
+
+if TYPE_CHECKING:
+    from madang.core.model_config import ModelConfig
 
 UiChoice = Literal["auto", "linked", "embedded", "off"]
 AskChoice = Literal["auto", "elicit"]
@@ -70,6 +73,10 @@ class Settings:
     """Folders outside of the data folder from which files may be read, by their real paths."""
     grants: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """The services each listed assistant may use: what its row is seeded with."""
+    model: str = ""
+    """The language model of an agent, by its name; empty means that of the assistant, or none."""
+    models: Mapping[str, ModelConfig] = field(default_factory=dict)
+    """The models that have a name in `config.toml`."""
     events_days: int = EVENTS_DAYS
     """How long the log of what happened in a session is kept."""
     audit_days: int = AUDIT_DAYS
@@ -141,6 +148,8 @@ def read_settings(
         token=token,
         allow_folders=_allowed(_wanted_folders(allow_folders, environment, config), folder),
         grants={name("assistant", id): tuple(assistant.services) for id, assistant in config.assistants.items()},
+        model=environment.get("MADANG_MODEL", config.model).strip(),
+        models=_models(config.models, folder / CONFIG_FILE),
         events_days=config.retention.events_days,
         audit_days=config.retention.audit_days,
     )
@@ -178,6 +187,8 @@ class _Config(Document):
     ask: str = ""
     services: str = ""
     allow_folders: list[str] = Field(default_factory=list)
+    model: str = ""
+    models: dict[str, dict[str, Any]] = Field(default_factory=dict)
     assistants: dict[str, _AssistantConfig] = Field(default_factory=dict)
     retention: _RetentionConfig = Field(default_factory=_RetentionConfig)
 
@@ -197,6 +208,21 @@ def _read_config(path: Path) -> _Config:
         raise SetupError(say("{path} cannot be used: {reason}", path=str(path), reason=reason)) from None
     except (OSError, ValueError) as error:
         raise SetupError(say("{path} cannot be used: {reason}", path=str(path), reason=str(error))) from None
+
+
+def _models(models: Mapping[str, Mapping[str, Any]], path: Path) -> dict[str, ModelConfig]:
+    if not models:
+        return {}
+    from madang.core.model_config import ModelConfig  # `madang mcp` mostly starts without any
+
+    configs = {}
+    for name, values in models.items():
+        try:
+            configs[name] = ModelConfig.model_validate(values)
+        except ValidationError as error:
+            reason = layout("models.{name}: {reason}", name=name, reason=invalid_arguments(error).message)
+            raise SetupError(say("{path} cannot be used: {reason}", path=str(path), reason=reason)) from None
+    return configs
 
 
 def _wanted_folders(options: Sequence[str] | None, environment: Mapping[str, str], config: _Config) -> list[str]:

@@ -27,6 +27,7 @@ COMMANDS = {
     "doctor": "doctor:check",
     "sessions": "sessions:run",
     "assistants": "assistants:run",
+    "models": "models:run",
     "install": "install:install",
     "uninstall": "install:uninstall",
     "backup": "data:backup",

@@ -210,6 +210,13 @@ class _Builder:
             commands, "assistants", say("list assistants, and choose what each may use"), self._assistant_actions
         )
 
+        models = self._command(commands, "models", say("list the models that can be used, and try one"))
+        if models:
+            models.add_argument("model", nargs="?", metavar="MODEL", help=self._say(say("try this model")))
+            models.add_argument("--key", metavar="NAME", help=self._say(say("keep a key, from standard input")))
+            models.add_argument("--forget", metavar="NAME", help=self._say(say("forget a key that was kept")))
+            self._add_json(models, say("print JSON"))
+
     def _add_setup(self, commands: Any) -> None:
         install = self._command(commands, "install", say("connect a client: put Madang into its configuration"))
         if install:

@@ -1,0 +1,133 @@
+"""`madang models`: which models can be used, trying one, and keeping a key."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import sys
+import time
+from getpass import getpass
+
+from pydantic import SecretStr
+
+from madang.cli.terminal import show, show_error, show_json, show_table
+from madang.core.errors import SetupError
+from madang.core.phrases import Phrase, say
+from madang.llm.base import ModelRequest, complete
+from madang.llm.discovery import FoundServer, find_servers
+from madang.llm.errors import ModelError
+from madang.llm.keys import KeyStore
+from madang.llm.messages import user_message
+from madang.llm.opening import VENDOR_NAMES, open_model
+from madang.llm.vendors import VENDORS, is_installed
+from madang.rendering.catalogue import translator
+from madang.settings import Settings, prepare_data_dir
+
+TRIAL = "Answer with one word: ready"
+MAX_SHOWN_CHARS = 500
+MAX_KEY_INPUT_CHARS = 16 * 1024
+
+
+def run(options: argparse.Namespace, settings: Settings) -> int:
+    """List the models, try the one that is named, or keep a key."""
+    keys = KeyStore(settings.data_dir, os.environ)
+    if options.key:
+        return _keep(options.key, keys, settings)
+    if options.forget:
+        was_kept = keys.delete(options.forget)
+        name = options.forget
+        text = say("The key '{name}' is gone.", name=name) if was_kept else say("No key '{name}' is kept.", name=name)
+        show(_words(settings, text))
+        return 0 if was_kept else 1
+    if options.model:
+        return asyncio.run(_try(options.model, keys, settings))
+    return asyncio.run(_list(keys, settings, as_json=options.json))
+
+
+async def _list(keys: KeyStore, settings: Settings, *, as_json: bool) -> int:
+    servers = await find_servers()
+    rows = [*_configured(settings, keys), *_vendors(settings, keys), *_local(settings, servers)]
+    if as_json:
+        show_json([{"model": model, "from": source, "key": key} for model, source, key in rows])
+        return 0
+    if rows:
+        show_table([_words(settings, heading) for heading in (say("MODEL"), say("FROM"), say("KEY"))], rows)
+    if not servers:
+        show(_words(settings, say("No server of models answers on this machine (Ollama, LM Studio, llama.cpp, vLLM).")))
+    show(_words(settings, say("Try one with: madang models MODEL")))
+    return 0
+
+
+def _configured(settings: Settings, keys: KeyStore) -> list[tuple[str, str, str]]:
+    rows = []
+    for name, config in settings.models.items():
+        if not config.key:
+            place = "-"
+        else:
+            place = config.key if keys.resolve(config.key) else _words(settings, say("missing: {key}", key=config.key))
+        rows.append((name, f"config.toml: {config.provider or config.url} {config.model}", place))
+    return rows
+
+
+def _vendors(settings: Settings, keys: KeyStore) -> list[tuple[str, str, str]]:
+    rows = []
+    for name in VENDOR_NAMES:
+        vendor = VENDORS[name]
+        if not is_installed(name):
+            continue
+        _, place = keys.find(vendor.extra, vendor.key_variables)
+        missing = say("missing: {key}", key=vendor.key_variables[0])
+        rows.append((f"{name}:…", f"madang[{vendor.extra}]", place or _words(settings, missing)))
+    return rows
+
+
+def _local(settings: Settings, servers: list[FoundServer]) -> list[tuple[str, str, str]]:
+    empty = _words(settings, say("it has no models"))
+    return [
+        (f"{server.url}#{model}" if model else server.url, server.name if model else f"{server.name}: {empty}", "-")
+        for server in servers
+        for model in server.models or ("",)
+    ]
+
+
+async def _try(name: str, keys: KeyStore, settings: Settings) -> int:
+    opened = open_model(name, settings.models, keys)
+    began = time.monotonic()
+    try:
+        answer = await complete(opened.model, ModelRequest("", [user_message(TRIAL)], options=opened.options))
+    except ModelError as error:
+        hint = f" {_words(settings, error.hint)}" if error.hint else ""
+        show_error(f"{_words(settings, error.message)}{hint}")
+        return 1
+    finally:
+        await opened.model.close()
+    seconds = time.monotonic() - began
+    show(answer.text.strip()[:MAX_SHOWN_CHARS])
+    usage = answer.usage
+    tokens = say(
+        "{model} answered in {seconds:.1f} s: {input} tokens read, {output} written.",
+        model=opened.model.label,
+        seconds=seconds,
+        input="?" if usage.input_tokens is None else usage.input_tokens,
+        output="?" if usage.output_tokens is None else usage.output_tokens,
+    )
+    show(_words(settings, tokens))
+    return 0
+
+
+def _keep(name: str, keys: KeyStore, settings: Settings) -> int:
+    """Keep a key from standard input; at a terminal it is typed without being shown. Never from the command line."""
+    prepare_data_dir(settings.data_dir)
+    if sys.stdin.isatty():
+        key = getpass(_words(settings, say("The key '{name}' (it is not shown): ", name=name)))
+    else:
+        key = sys.stdin.read(MAX_KEY_INPUT_CHARS)
+    if not key.strip():
+        raise SetupError(say("There is no key on standard input."))
+    show(_words(settings, keys.save(name, SecretStr(key.strip()))))
+    return 0
+
+
+def _words(settings: Settings, phrase: Phrase) -> str:
+    return phrase.render(translator(settings.locale))
