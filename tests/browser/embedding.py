@@ -120,21 +120,26 @@ class EmbeddingHost:
         tool_input: Mapping[str, Any] | None = None,
         color_scheme: Any = "light",
         fake_clock: bool = False,
+        timezone: str | None = None,
+        now: str = "",
         until: str = "",
     ) -> AsyncIterator[Self]:
         """Open the view, wait until it introduced itself, close it after the block.
 
-        `until` names another kind of record to wait for.
+        `until` names another kind of record to wait for; `now` sets the clock of the view.
         """
         page = await browser.new_page(
             viewport={"width": self._width, "height": 900},
             color_scheme=color_scheme,
             device_scale_factor=1,
+            timezone_id=timezone,
         )
         self._page = page
         try:
             if fake_clock:
                 await page.clock.install()
+            if now:
+                await page.clock.set_fixed_time(now)
             page.on("pageerror", lambda error: self.page_errors.append(str(error)))
             await page.route("**/*", self._serve)
             await page.expose_binding("madangCallTool", self._on_call)

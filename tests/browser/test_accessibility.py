@@ -1,7 +1,9 @@
-"""Every page of the product judged by axe-core in real Chromium, in either language and theme."""
+"""Every page of the product in real Chromium, in either language and theme: judged by axe-core, and free of what is
+written for models: names of tools and ids."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any, Literal
 
@@ -20,6 +22,7 @@ from tests.browser.embedding import EmbeddingHost
 from tests.browser.serving import APPS, ServedMadang, open_served
 from tests.browser.test_look import PLAYBOOKS
 from tests.node import AXE
+from tests.promises import TOOLS
 
 Findings = list[tuple[str, str, list[str]]]
 
@@ -41,10 +44,16 @@ async def pages_of(madang: ServedMadang, locale: Locale) -> dict[str, str]:
     async def shown(tool: str, **arguments: Any) -> dict[str, Any]:
         return await madang.call_tool(tool, arguments)
 
-    results: dict[str, dict[str, Any]] = {}
-    for kept in PLAYBOOKS:
-        await madang.keep(**kept)
-    results["playbooks"] = await shown("show_playbooks", pageSize=3)
+    results: dict[str, dict[str, Any]] = {"no playbooks": await shown("show_playbooks")}
+    ids = [await madang.keep(**kept) for kept in PLAYBOOKS]
+    for number in range(5):
+        await madang.keep(goal=f"Goal {number}")
+    results["playbooks"] = waiting = await shown("show_playbooks", pageSize=3)
+    choice = {"pauseId": waiting["structuredContent"]["pause"]["id"], "pageSize": 3}
+    await shown("select_playbook", id=ids[1], pauseId=choice["pauseId"])
+    results["playbooks, one selected"] = await shown("get_playbook_page", page=1, **choice)
+    results["playbooks, searched"] = await shown("get_playbook_page", page=1, query="report", **choice)
+    results["playbooks, not found"] = await shown("get_playbook_page", page=1, query="nothing at all", **choice)
     results["playbooks, last page"] = await shown("get_playbook_page", page=3, pageSize=3)
     for type, question in QUESTIONS.items():
         results[f"{type}, pending"] = asked = await shown("prompt_user", type=type, **question)
@@ -62,6 +71,9 @@ async def pages_of(madang: ServedMadang, locale: Locale) -> dict[str, str]:
         data = {"data": SERIES[0]["data"]} if chart == "pie" else {"series": SERIES}
         results[chart] = await shown("visualize_data", type=chart, title="Orders", xLabel="x", yLabel="y", **data)
         results[f"{chart}, bare"] = await shown("visualize_data", type=chart, data=SERIES[1]["data"])
+    madang.keep_file("report.docx", b"x" * 3000)
+    results["export"] = await shown("export_file", path="report.docx", description="For May")
+    results["package"] = await shown("export_zip", files=["report.docx", "gone"], packageName="May")
     fragments: dict[str, str] = {name: result["_meta"]["madang/html"] for name, result in results.items()}
     expired = Question(
         message_id="q1", type="text", prompt="Late?", status="expired", created_at="2026-01-01", expires_at="2026-01-02"
@@ -76,6 +88,27 @@ def drawn(page: UiPage, locale: Locale) -> str:
         return Phrase(template, values).render(translator(locale))
 
     return render_fragment(page.template, page.context, fill)
+
+
+REFUSED: dict[str, dict[str, Any]] = {
+    "get_prompt": {"messageId": "01a1de88-e9e1-7648-a0b4-b17a6b28a8ef"},
+    "show_playbooks": {"page": 99},
+    "export_file": {"path": "gone"},
+    "resume_from_wait": {"waitId": "01a1de88-e9e1-7648-a0b4-b17a6b28a8ef"},
+    "visualize_data": {"type": "bar"},
+}
+FOR_MODELS = re.compile(rf"\b(?:{'|'.join(TOOLS)})\b|[0-9a-f]{{8}}-[0-9a-f]{{4}}-[0-9a-f]{{4}}", re.IGNORECASE)
+
+
+async def visible_text(host: EmbeddingHost) -> str:
+    """Return all that the person sees and a screen reader says."""
+    text: str = await host.view.evaluate(
+        """() => [document.body.innerText, ...[...document.querySelectorAll('body *')]
+            .filter((one) => one.checkVisibility())
+            .flatMap((one) => ['aria-label', 'title', 'placeholder', 'value'].map((name) => one.getAttribute(name)))]
+            .join(' ')"""
+    )
+    return text
 
 
 async def findings(host: EmbeddingHost) -> Findings:
@@ -93,28 +126,38 @@ async def findings(host: EmbeddingHost) -> Findings:
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("locale", ["en", "ko"])
-async def test_no_page_has_a_serious_finding(
+async def test_no_page_has_a_serious_finding_or_a_word_for_models(
     browser: Browser, locale: Locale, theme: Literal["light", "dark"], tmp_path: Path
 ) -> None:
-    """All in one frame, as a host shows one result after the other; with the table of a chart opened too."""
+    """All in one frame, as a host shows one result after the other; with all that can be opened opened too."""
     async with open_served(browser, tmp_path, APPS, locale=locale) as madang:
         pages = await pages_of(madang, locale)
         async with madang.showing(madang.host(width=600), color_scheme=theme) as host:
             await host.view.evaluate(AXE.read_text(encoding="utf-8"))
             found: dict[str, Findings] = {}
+            texts: dict[str, str] = {}
             for name, html in pages.items():
                 await host.notify("ui/notifications/tool-result", {"_meta": {"madang/html": html}})
                 await expect(host.frame.locator("h1")).to_have_count(1)
                 await host.settle()
-                found[name] = await findings(host)
-                if await host.frame.locator("summary").count():
-                    await host.frame.locator("summary").click()
-                    found[f"{name}, with its data"] = await findings(host)
-            await host.notify("ui/notifications/tool-result", await madang.call_tool("get_prompt", {"messageId": "?"}))
-            await expect(host.frame.locator("#madang-status.error")).to_be_visible()
+                found[name], texts[name] = await findings(host), await visible_text(host)
+                if name.endswith("pending"):
+                    await host.frame.locator(".main").click()
+                for pressed in ("details:not([open]) > summary", ".delete-pb-btn"):
+                    for element in (await host.frame.locator(pressed).all())[:3]:
+                        await element.click()
+                await expect(host.frame.locator("details .skeleton")).to_have_count(0)
+                found[f"{name}, opened"] = await findings(host)
+                if name not in ("export", "package"):  # where a file lies is shown to those who ask
+                    texts[f"{name}, opened"] = await visible_text(host)
+            for tool, arguments in REFUSED.items():
+                await host.notify("ui/notifications/tool-result", await madang.call_tool(tool, arguments))
+                await expect(host.frame.locator("#madang-status.error")).to_be_visible()
+                texts[f"{tool} refused"] = await visible_text(host)
             found["an error"] = await findings(host)
 
     assert {name: serious for name, serious in found.items() if serious} == {}
+    assert {name: words for name, text in texts.items() if (words := FOR_MODELS.findall(text))} == {}
 
 
 async def test_what_is_hard_to_use_is_found(browser: Browser, tmp_path: Path) -> None:

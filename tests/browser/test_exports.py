@@ -35,7 +35,7 @@ async def test_the_button_hands_the_bytes_to_the_host(linked: ServedMadang) -> N
     result = await exported(linked, description="For May")
     host = linked.host(host_capabilities=SAVES_FILES)
     async with linked.showing(host, tool="export_file", result=result):
-        await expect(host.frame.get_by_text("This program cannot save files from here.")).to_be_hidden()
+        await expect(host.frame.get_by_text("This app cannot save files.")).to_be_hidden()
         await host.frame.get_by_role("button", name="Download").click()
         (download,) = await host.recorded("download")
         await expect(host.frame.get_by_role("button", name="Download")).to_be_enabled()
@@ -83,7 +83,7 @@ async def test_an_export_that_is_gone_is_told(linked: ServedMadang) -> None:
     async with linked.showing(host, tool="export_file", result=result):
         await host.frame.get_by_role("button", name="Download").click()
 
-        await expect(host.frame.get_by_role("status")).to_contain_text("Resource not found")
+        await expect(host.frame.get_by_role("status")).to_contain_text("That did not work.")
     assert host.record("download") == []
 
 
@@ -94,8 +94,12 @@ async def test_without_a_host_that_saves_there_is_no_button(madang: ServedMadang
         await host.settle()
 
         await expect(host.frame.get_by_role("button")).to_have_count(0)
+        await expect(host.frame.get_by_text(result["structuredContent"]["path"])).to_be_hidden()
+        await host.frame.get_by_text("Where it is").click()
         await expect(host.frame.get_by_text(result["structuredContent"]["path"])).to_be_visible()
-        await expect(host.frame.get_by_text("This program cannot save files from here.")).to_be_visible()
+        await host.frame.get_by_role("button", name="Copy path").click()
+        assert await host.view.evaluate("getSelection().toString()") == result["structuredContent"]["path"]
+        await expect(host.frame.get_by_text("This app cannot save files.")).to_be_visible()
 
 
 async def test_where_http_is_served_the_host_opens_the_address(over_http: ServedMadang) -> None:

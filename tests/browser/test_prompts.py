@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
@@ -93,11 +94,12 @@ async def test_any_number_of_options_is_a_list(madang: ServedMadang, chosen: lis
     ("question", "keys", "answer"),
     [
         (NAME, ["Tab", "H", "i", "Tab", "Enter"], "Hi"),
+        (NAME, ["Tab", "H", "i", "Control+Enter"], "Hi"),
         (COLOURS, ["Tab", "Space", "ArrowDown", "Tab", "Space"], "Green"),
         (COLOURS, ["Tab", "ArrowDown", "Enter"], "Green"),
         (SEVERAL, ["Tab", "Space", "Tab", "Tab", "Space", "Tab", "Enter"], ["Blue", "빨강"]),
     ],
-    ids=["text", "select", "select with Enter", "multiselect"],
+    ids=["text", "text with Ctrl+Enter", "select", "select with Enter", "multiselect"],
 )
 async def test_the_keyboard_is_enough(
     madang: ServedMadang, question: dict[str, Any], keys: list[str], answer: Any
@@ -120,27 +122,43 @@ async def test_where_the_keyboard_is_can_be_seen(linked: ServedMadang) -> None:
             await host.frame.locator("h1").focus()
             await host.page.keyboard.press("Tab")
             await expect(host.frame.locator(field)).to_have_css("outline-style", "solid")
-            await expect(host.frame.locator(field)).to_have_css("outline-width", "3px")
+            await expect(host.frame.locator(field)).to_have_css("outline-width", "2px")
 
 
 @pytest.mark.parametrize("question", [NAME, COLOURS], ids=["text", "select"])
 async def test_an_empty_form_is_not_sent(madang: ServedMadang, question: dict[str, Any]) -> None:
     async with asking(madang, question) as (host, id):
         await host.frame.get_by_role("button", name="Send").click()
-        await host.settle()
-
+        problem = host.frame.get_by_role("alert")
+        await expect(problem).to_have_text(re.compile("Write an answer first.|Choose one of the options first."))
+        field = host.frame.locator("[required]").first
+        await expect(field).to_be_focused()
+        await expect(field).to_have_accessible_description(re.compile("first"))
         assert host.calls == []
-        assert await host.view.evaluate("document.querySelectorAll(':invalid:not(form, fieldset)').length") > 0
+
+        # What is said goes as soon as it is no longer true.
+        await (field.fill("x") if question is NAME else field.check())
+        await expect(problem).to_be_hidden()
+        await expect(field).to_have_accessible_description("")
 
     assert await answer_of(madang, id) == ("pending", "")
+
+
+async def test_an_answer_of_blanks_is_not_sent(linked: ServedMadang) -> None:
+    async with asking(linked, NAME) as (host, _):
+        await host.frame.get_by_role("textbox").fill(" \n ")
+        await host.frame.get_by_role("button", name="Send").click()
+
+        await expect(host.frame.get_by_role("alert")).to_have_text("Write an answer first.")
+        assert host.calls == []
 
 
 @pytest.mark.parametrize("question", [NAME, COLOURS, SEVERAL], ids=["text", "select", "multiselect"])
 async def test_cancelling_needs_no_answer(madang: ServedMadang, question: dict[str, Any]) -> None:
     async with asking(madang, question) as (host, id):
-        await host.frame.get_by_role("button", name="Cancel").click()
+        await host.frame.get_by_role("button", name="Skip").click()
 
-        await expect(host.frame.get_by_text("You cancelled this question.")).to_be_visible()
+        await expect(host.frame.get_by_text("You skipped this question.")).to_be_visible()
         await expect(host.frame.get_by_role("button")).to_have_count(0)
         assert host.calls == [("reply_prompt", {"messageId": id, "cancelled": True})]
 
@@ -153,9 +171,10 @@ async def test_a_form_cannot_be_sent_twice(madang: ServedMadang) -> None:
         await host.frame.get_by_text("Blue").click()
         send = host.frame.get_by_role("button", name="Send")
         await send.click()
-        await expect(send).to_be_disabled()
-        await send.click(force=True)
-        await host.frame.get_by_role("button", name="Cancel").click(force=True)
+        waiting = host.frame.get_by_role("button", name="Sending…")
+        await expect(waiting).to_be_disabled()
+        await waiting.click(force=True)
+        await host.frame.get_by_role("button", name="Skip").click(force=True)
         await host.frame.get_by_role("radio", name="Blue").press("Enter")
         await host.settle()
         madang.hold.set()
@@ -168,11 +187,11 @@ async def test_a_form_cannot_be_sent_twice(madang: ServedMadang) -> None:
 @pytest.mark.parametrize(
     ("became", "press", "shown"),
     [
-        ("answered", "Send", "You answered: Green"),
-        ("answered", "Cancel", "You answered: Green"),
-        ("cancelled", "Send", "You cancelled this question."),
+        ("answered", "Send", "Green Answered:"),
+        ("answered", "Skip", "Green Answered:"),
+        ("cancelled", "Send", "You skipped this question."),
         ("expired", "Send", "This question has expired."),
-        ("expired", "Cancel", "This question has expired."),
+        ("expired", "Skip", "This question has expired."),
     ],
 )
 async def test_a_stale_form_gives_way_to_what_became_of_the_question(
@@ -191,7 +210,7 @@ async def test_a_stale_form_gives_way_to_what_became_of_the_question(
         status = host.frame.get_by_role("status")
         await expect(status).to_have_text("This question was closed before your answer came. Nothing was changed.")
         await expect(status).to_have_class("error")
-        await expect(host.frame.locator("main")).to_have_text(f"Which colour? {shown}", use_inner_text=True)
+        await expect(host.frame.locator("main")).to_contain_text(f"Which colour? {shown}", use_inner_text=True)
         await expect(host.frame.locator("form, button")).to_have_count(0)
         await expect(host.frame.locator("h1")).to_be_focused()
         assert [name for name, _ in host.calls] == ["reply_prompt", "get_prompt"]
@@ -206,7 +225,9 @@ async def test_a_refused_answer_leaves_the_form_and_what_was_typed(madang: Serve
         await host.frame.get_by_role("textbox").fill(long)
         await host.frame.get_by_role("button", name="Send").click()
 
-        await expect(host.frame.get_by_role("status")).to_contain_text("answer: must be a string or a list of strings")
+        await expect(host.frame.get_by_role("status")).to_have_text(
+            "That was not accepted. Please check what you entered."
+        )
         await expect(host.frame.get_by_role("textbox")).to_have_value(long)
         await expect(host.frame.get_by_role("button", name="Send")).to_be_enabled()
 
@@ -311,7 +332,7 @@ async def test_the_hosts_model_is_told_where_the_host_takes_messages(linked: Ser
         (answered,) = await host.recorded("message")
     host = linked.host(host_capabilities=TAKES_MESSAGES)
     async with asking(linked, COLOURS, host) as (_, cancelled_id):
-        await host.frame.get_by_role("button", name="Cancel").click()
+        await host.frame.get_by_role("button", name="Skip").click()
         (cancelled,) = await host.recorded("message")
     host = linked.host(host_capabilities=TAKES_MESSAGES)
     waiting = await linked.call_tool("wait_for_user", {"message": "Plug it in"})
@@ -332,7 +353,7 @@ async def test_an_answer_that_failed_is_not_told_to_the_model(linked: ServedMada
             await door.done("reply_prompt", messageId=id, cancelled=True)
         await host.frame.get_by_text("Blue").click()
         await host.frame.get_by_role("button", name="Send").click()
-        await expect(host.frame.get_by_text("You cancelled this question.")).to_be_visible()
+        await expect(host.frame.get_by_text("You skipped this question.")).to_be_visible()
         await host.settle()
 
         assert host.messages == []

@@ -3,26 +3,36 @@
 //   data-tool, data-args         the tool that a click or a submit calls; its arguments as JSON
 //   data-then, data-then-args    the tool called after that, whose page is shown
 //   data-message                 what the person has said thereby, for the host's model
-//   data-done                    what to tell the person when it is done
+//   data-done, data-busy         what to tell the person when it is done; what the button says until then
+//   template[data-after]         beside the button: what is offered when it is done, in the line that says so
 //   data-stale, data-stale-args  the tool called after a refusal, whose page is shown unless it still is a
 //                                form; and then data-late is told instead of the refusal
+//   data-toggle                  a button that shows the other data-half of its data-swap: a question
+//                                before something is done, with this attribute on the safe answer
+//   details[data-fill]           the tool that fills its .fill when it is opened for the first time
 //   data-download, data-failed   the file that a click saves, and what to say if the host did not; the file
 //                                is the text of template[data-file], with data-uri and data-type, or what
-//                                its data-read names at the server; such a button is hidden as long as no
-//                                host has said that it saves files
+//                                its data-read names at the server; with data-as="png" its picture; such
+//                                a button is hidden as long as no host has said that it saves files
+//   data-copy                    the id of the text that a click copies
+//   .problem                     in a form: what is said when a required field is empty
+//   time[datetime]               a moment, shown in the reader's time zone; with data-clock its time of day
 //   a[href]                      a link without data-tool, which the host opens outside of the frame
 //   body[data-refresh-tool]      the tool that fetches what a page opened without data lacks; with the
 //                                names of its arguments in data-refresh-args, optional ones with a ?
-// Arguments may stand on an ancestor. It speaks MCP Apps (2026-01-26), and the older mcp-ui messages
-// to a host that does not answer. pages.py drops whole-line comments and indentation, so no string
-// may go over several lines.
+//   body[data-texts]             the sentences of the script itself, by the code of an error
+// Arguments may stand on an ancestor. What a tool tells the model is never shown to the person. It speaks
+// MCP Apps (2026-01-26), and the older mcp-ui messages to a host that does not answer. pages.py drops
+// whole-line comments and indentation, so no string may go over several lines.
 'use strict';
 (() => {
   const main = document.getElementById('madang');
   const status = document.getElementById('madang-status');
+  const { lang } = document.documentElement;
+  const texts = JSON.parse(document.body.dataset.texts);
   const answers = [];
-  let { refreshTool, refreshArgs, noAnswer } = document.body.dataset;
-  let apps, toolInput, lastHeight = 0;
+  let { refreshTool, refreshArgs } = document.body.dataset;
+  let apps, toolInput, tip, lastHeight = 0;
 
   // A frame with an opaque origin cannot learn its host's origin, so '*' it has to be: whoever embeds
   // the page reads what it sends. Therefore nothing secret is sent, no token and no credentials: only
@@ -30,10 +40,12 @@
   const post = (message) => window.parent.postMessage(message, '*');
   const rpc = (message) => post({ jsonrpc: '2.0', ...message });
 
+  const fault = (code, isRefusal) => Object.assign(Error(code), { code, isRefusal });
+
   // The first answer counts: to resolve or reject a promise again does nothing.
   const ask = (send) => new Promise((resolve, reject) => {
-    const answer = (error, value) => (error ? reject(Error(error.message || error)) : resolve(value || {}));
-    setTimeout(answer, 60000, noAnswer);
+    const answer = (error, value) => (error ? reject(fault(error === 'no_answer' ? error : 'failed')) : resolve(value || {}));
+    setTimeout(answer, 60000, 'no_answer');
     send(answers.push(answer));
   });
   const request = (method, params) => ask((id) => rpc({ id, method, params }));
@@ -43,12 +55,12 @@
     const result = await (apps
       ? request('tools/call', { name, arguments: args })
       : ask((id) => post({ type: 'tool', messageId: `${id}`, payload: { toolName: name, params: args } })));
-    if (result.isError) throw Object.assign(Error(textOf(result) || noAnswer), { isRefusal: true });
+    if (result.isError) throw fault(codeOf(result), true);
     return result;
   }
 
-  // "[tool_name] " in front is for models.
-  const textOf = ({ content }) => content?.[0]?.text?.replace(/^\[\w+\] /, '') || '';
+  const codeOf = ({ structuredContent }) => structuredContent?.error?.code;
+  const textOf = (code) => texts[code] || texts.failed;
 
   function fragmentOf({ _meta, content }) {
     const html = _meta?.['madang/html'];
@@ -57,65 +69,104 @@
     return page && new DOMParser().parseFromString(page, 'text/html').getElementById('madang')?.innerHTML;
   }
 
-  function say(text, kind = '') {
+  function say(text, kind = '', after = '') {
     status.className = kind;
     status.textContent = text;
+    status.append(after);
   }
 
-  // With `orText`, what is on screen is out of date (the last row was deleted, say), so that a result
-  // without a page replaces it as text.
-  function show(result, orText) {
+  function retryButton(task) {
+    const button = document.createElement('button');
+    button.textContent = texts.retry;
+    button.onclick = task;
+    return button;
+  }
+
+  function show(result) {
     const html = fragmentOf(result);
-    const text = orText && textOf(result);
-    if (html != null) main.innerHTML = html;
-    else if (text) showText(text);
-    offerFiles();
+    if (html != null) draw(html);
     return html != null;
   }
 
-  // Its first line is a heading, because every page has one and the focus needs a place to go.
-  function showText(text) {
-    const [first, ...rest] = text.split('\n');
-    main.innerHTML = '<h1 tabindex="-1" dir="auto"></h1><p class="lines" dir="auto"></p>';
-    main.firstChild.textContent = first;
-    main.lastChild.textContent = rest.join('\n').trim();
+  function draw(html) {
+    main.innerHTML = html;
+    finish(main);
   }
+
+  function finish(place) {
+    offerFiles();
+    place.querySelectorAll('time').forEach(localize);
+  }
+
+  // Instead of a page: a heading, because every page has one and the focus needs a place to go.
+  function showState(code, retry) {
+    main.innerHTML = '<h1 class="state" tabindex="-1"></h1>';
+    main.firstChild.textContent = textOf(code);
+    if (retry) main.append(retryButton(retry));
+  }
+
+  const isBlank = () => !main.firstElementChild || main.querySelector(':scope > .skeleton');
 
   function offerFiles() {
     const canSave = apps?.hostCapabilities?.downloadFile;
     for (const button of main.querySelectorAll('[data-download]')) button.hidden = !canSave;
   }
 
+  function localize(el) {
+    const at = new Date(el.dateTime);
+    const format = (options) => new Intl.DateTimeFormat(lang, options).format(at);
+    const midnight = (date) => new Date(date).setHours(0, 0, 0, 0);
+    const days = Math.round((midnight(Date.now()) - midnight(at)) / 864e5);
+    el.title = format({ dateStyle: 'long', timeStyle: 'short' });
+    if ('clock' in el.dataset) el.textContent = days ? el.title : format({ timeStyle: 'short' });
+    else if (days >= 0 && days < 7) el.textContent = new Intl.RelativeTimeFormat(lang, { numeric: 'auto' }).format(-days, 'day');
+    else el.textContent = format({ dateStyle: 'medium' });
+  }
+
   const argsOf = (el, name) => JSON.parse(el.closest(`[${name}]`)?.getAttribute(name) || '{}');
 
   // Without this a keyboard user starts again at the top of the host's window after each action.
-  function refocus(by) {
-    const key = (one) => one.id || one.outerHTML;
-    const same = [...main.querySelectorAll('button:enabled')].find((one) => key(one) === key(by));
-    if (document.hasFocus()) (same || main.querySelector('h1'))?.focus();
+  function refocus(keys) {
+    const all = [...main.querySelectorAll('button:enabled, input, summary'), ...status.children];
+    const same = all.find((one) => keys.includes(keyOf(one)));
+    if (document.hasFocus()) (same || status.querySelector('button') || main.querySelector('h1'))?.focus();
   }
+  const keyOf = (el) => el.id || el.outerHTML;
 
   async function run(task, by) {
     if (main.ariaBusy) return;
     main.ariaBusy = true;
-    const held = main.querySelectorAll('button:enabled');
+    const keys = by && [document.activeElement, by].map(keyOf);
+    const held = document.querySelectorAll('button:enabled');
     for (const button of held) button.disabled = true;
+    const label = by?.dataset.busy && by.textContent;
+    if (label) by.textContent = by.dataset.busy;
+    if (by) by.ariaBusy = true;
     say('');
-    await task().catch((error) => say(error.message, 'error'));
+    await task().catch(({ code, isRefusal }) => {
+      const again = () => run(task, by);
+      if (isBlank()) showState(code, again);
+      else say(textOf(code), 'error', isRefusal ? '' : retryButton(again));
+    });
+    if (by) by.ariaBusy = null;
+    if (label) by.textContent = label;
     for (const button of held) button.disabled = false;
     main.ariaBusy = null;
-    if (by) refocus(by);
+    if (by) refocus(keys);
   }
 
   const act = (el, by, fields) => run(async () => {
     const { tool, then, message, done } = el.dataset;
+    const after = by.parentElement?.querySelector('template[data-after]')?.content.cloneNode(true);
     const result = await call(tool, { ...argsOf(el, 'data-args'), ...fields }).catch((error) => refused(el, error));
     if (!result) return;
+    if (message && apps?.hostCapabilities?.message) {
+      request('ui/message', { role: 'user', content: [{ type: 'text', text: message }] }).catch(() => {});
+    }
     const shown = show(result);
-    if (then) show(await call(then, argsOf(el, 'data-then-args')), true);
-    if (done || !(shown || then)) say(done || textOf(result));
-    if (!message || !apps?.hostCapabilities?.message) return;
-    request('ui/message', { role: 'user', content: [{ type: 'text', text: message }] }).catch(() => {});
+    // It is done, whatever becomes of the page.
+    if (then) await call(then, argsOf(el, 'data-then-args')).then(show, () => {});
+    if (done || !(shown || then)) say(done || texts.done, '', after);
   }, by);
 
   // A refusal may mean that what is on screen is out of date. A form that is still open stays as it is, or
@@ -124,17 +175,19 @@
     const { stale, late } = el.closest('[data-stale]')?.dataset || {};
     if (!stale || !error.isRefusal) throw error;
     const html = fragmentOf(await call(stale, argsOf(el, 'data-stale-args')).catch(() => ({})));
-    if (html == null || html.includes('<form')) throw error;
-    main.innerHTML = html;
-    say(late, 'error');
+    if (html == null || (el.closest('form') && html.includes('<form'))) throw error;
+    draw(html);
+    say(late || textOf(error.code), 'error');
   }
 
   // The sandbox blocks downloads, so the host saves the file. That it did not may be the person's own wish.
   const download = (by) => run(async () => {
     const { content, dataset: { uri, type, read } } = main.querySelector(`template[data-file="${by.dataset.download}"]`);
-    const resource = { uri, mimeType: type };
-    let file = { type: 'resource', resource };
-    if (!read) {
+    let resource = { uri, mimeType: type };
+    let file = { type: 'resource' };
+    if (by.dataset.as) {
+      resource = { uri: uri.replace(/svg$/, 'png'), mimeType: 'image/png', blob: await rasterize(content.textContent) };
+    } else if (!read) {
       // HTML knows one line end, CSV another.
       resource.text = content.textContent.replaceAll('\n', type === 'text/csv' ? '\r\n' : '\n');
     } else if (apps.hostCapabilities.serverResources) {
@@ -143,15 +196,60 @@
       // A host that does not let pages read may still read for itself.
       file = { type: 'resource_link', uri: read, name: uri.split('/').pop(), mimeType: type };
     }
+    if (file.type === 'resource') file.resource = resource;
     const { isError } = await request('ui/download-file', { contents: [file] });
     if (isError) say(by.dataset.failed);
   }, by);
+
+  // Twice as large as it is drawn, for screens and printers that show it.
+  async function rasterize(svg) {
+    const image = new Image();
+    image.src = `data:image/svg+xml,${encodeURIComponent(svg)}`;
+    await image.decode();
+    const canvas = document.createElement('canvas');
+    canvas.width = 2 * image.naturalWidth;
+    canvas.height = 2 * image.naturalHeight;
+    canvas.getContext('2d').drawImage(image, 0, 0, canvas.width, canvas.height);
+    return canvas.toDataURL('image/png').split(',')[1];
+  }
 
   const follow = ({ href: url }) => run(async () => {
     await ready;
     if (apps) await request('ui/open-link', { url });
     else post({ type: 'link', payload: { url } });
   });
+
+  // The text stays selected: where the frame may not copy, the person's own keys do.
+  function copy({ dataset }) {
+    getSelection().selectAllChildren(document.getElementById(dataset.copy));
+    if (document.execCommand('copy')) say(texts.copied);
+  }
+
+  function toggle(by) {
+    for (const half of by.closest('[data-swap]').querySelectorAll('[data-half]')) {
+      half.hidden = !half.hidden;
+      if (!half.hidden) half.querySelector('[data-toggle]').focus();
+    }
+  }
+
+  // The browser's own bubbles speak its language, not the page's.
+  function isComplete(form) {
+    const missing = [...form.querySelectorAll('[required]')].find(({ validity, value }) => validity.valueMissing || !value.trim());
+    markProblem(form, missing);
+    missing?.focus();
+    return !missing;
+  }
+
+  function markProblem(form, missing) {
+    const problem = form.querySelector('.problem');
+    if (!problem) return;
+    problem.hidden = !missing;
+    for (const field of form.querySelectorAll('[required]')) {
+      field.toggleAttribute('data-wrong', !!missing);
+      if (missing) field.setAttribute('aria-describedby', problem.id);
+      else field.removeAttribute('aria-describedby');
+    }
+  }
 
   // A group of checkboxes is a list, also when one or none of them is ticked.
   function fieldsOf(form, by) {
@@ -166,6 +264,8 @@
   addEventListener('click', (event) => {
     const by = event.target.closest('button, a, [data-tool]');
     if (by?.dataset.download) return download(by);
+    if (by?.dataset.copy) return copy(by);
+    if (by && 'toggle' in by.dataset) return toggle(by);
     if (by?.href && !by.dataset.tool) {
       event.preventDefault();
       return follow(by);
@@ -174,8 +274,50 @@
     const isForm = el?.localName === 'form';
     if (!el || (isForm && by.type !== 'submit')) return;
     event.preventDefault();
-    if (!isForm || el.reportValidity()) act(el, by, isForm && fieldsOf(el, by));
+    if (!isForm || isComplete(el)) act(el, by, isForm && fieldsOf(el, by));
   });
+
+  addEventListener('input', ({ target }) => target.form && markProblem(target.form));
+
+  addEventListener('keydown', ({ key, ctrlKey, metaKey, isComposing, target }) => {
+    if (key === 'Enter' && (ctrlKey || metaKey) && !isComposing) target.form?.querySelector('[type=submit]')?.click();
+    const half = key === 'Escape' && target.closest('[data-half]');
+    if (half && half.hasAttribute('data-question')) toggle(half);
+  });
+
+  addEventListener('toggle', ({ target: el }) => {
+    const place = el.open && el.dataset.fill && el.querySelector('.fill:empty');
+    if (!place) return;
+    place.innerHTML = '<div class="skeleton"><i></i><i></i><i></i></div>';
+    call(el.dataset.fill, argsOf(el, 'data-args')).catch((error) => refused(el, error)).then((result) => {
+      place.innerHTML = (result && fragmentOf(result)) ?? '';
+      finish(place);
+    }).catch(({ code }) => {
+      place.innerHTML = '';
+      el.open = false;
+      say(textOf(code), 'error');
+    });
+  }, true);
+
+  // A card at the pointer in place of the browser's tooltip, which comes late and in its own look.
+  function hint({ target, clientX, clientY }) {
+    const title = target.closest?.('svg') && target.querySelector(':scope > title');
+    if (title) {
+      target.dataset.tip = title.textContent;
+      title.remove();
+    }
+    const text = target.dataset?.tip;
+    if (!text && !tip) return;
+    tip ||= document.body.appendChild(document.createElement('div'));
+    tip.className = 'tip';
+    tip.hidden = !text;
+    tip.textContent = text || '';
+    tip.style.left = `${Math.max(4, Math.min(clientX + 14, innerWidth - tip.offsetWidth - 4))}px`;
+    tip.style.top = `${Math.max(4, clientY - tip.offsetHeight - 10)}px`;
+  }
+  addEventListener('pointermove', hint);
+  addEventListener('pointerdown', hint);
+  document.documentElement.addEventListener('pointerleave', () => tip && (tip.hidden = true));
 
   function applyContext({ theme, styles } = {}) {
     const { dataset, style } = document.documentElement;
@@ -188,19 +330,20 @@
   function onToolResult(result) {
     const tool = refreshTool;
     refreshTool = '';
-    const data = result.structuredContent;
-    if (result.isError) say(textOf(result), 'error');
-    else if (!show(result)) {
-      const args = tool && (argsFrom(toolInput) || argsFrom({ page: 1, ...data, ...data?.page }));
-      if (args) run(async () => show(await call(tool, args), true));
-      else if (!main.firstElementChild) show(result, true);
-    }
+    const { isError, structuredContent: data } = result;
+    if (!isError && show(result)) return;
+    const args = tool && (argsFrom(toolInput) || argsFrom({ page: 1, ...data, ...data?.page }));
+    const fill = args && (() => run(async () => show(await call(tool, args)) || showState('nothing')));
+    if (isError && !isBlank()) say(textOf(codeOf(result)), 'error');
+    else if (isError) showState(codeOf(result), fill);
+    else if (fill) fill();
+    else if (isBlank()) showState('nothing');
   }
 
   // What the refresh tool takes, or nothing when something is missing that it needs.
   function argsFrom(facts) {
     const args = {};
-    for (const name of refreshArgs.split(' ')) {
+    for (const name of refreshArgs.split(' ').filter(Boolean)) {
       const key = name.replace('?', '');
       if (facts?.[key] != null) args[key] = facts[key];
       else if (key === name) return;
@@ -217,6 +360,7 @@
     else if (!method) answers[id - 1]?.(error, result);
     else if (method === 'ui/notifications/tool-input') toolInput = params.arguments;
     else if (method === 'ui/notifications/tool-result') onToolResult(params);
+    else if (method === 'ui/notifications/tool-cancelled') onToolResult({ isError: true });
     else if (method === 'ui/notifications/host-context-changed') applyContext(params);
     else if (method === 'ping' || method === 'ui/resource-teardown') rpc({ id, result: {} });
     else if (id != null) rpc({ id, error: { code: -32601, message: 'Method not found' } });
@@ -224,7 +368,7 @@
 
   // The height of the content, never of the window: a host that obeys would be told again and again.
   function reportSize() {
-    const size = { width: innerWidth, height: Math.ceil(main.getBoundingClientRect().bottom + scrollY) };
+    const size = { width: innerWidth, height: Math.ceil(document.body.getBoundingClientRect().bottom + scrollY) };
     if (Math.abs(size.height - lastHeight) < 4) return;
     lastHeight = size.height;
     if (apps) rpc({ method: 'ui/notifications/size-changed', params: size });
@@ -234,7 +378,7 @@
   function startApps(answer) {
     apps = answer;
     // What was asked the old way gets no answer now; saying so beats a minute of dead buttons.
-    for (const fail of answers) fail(noAnswer);
+    for (const fail of answers) fail('no_answer');
     applyContext(apps.hostContext);
     offerFiles();
     rpc({ method: 'ui/notifications/initialized' });
@@ -242,6 +386,7 @@
     reportSize();
   }
 
+  finish(main);
   const ready = new Promise((resolve) => {
     request('ui/initialize', {
       appInfo: { name: 'madang', version: '1' },

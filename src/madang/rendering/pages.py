@@ -14,6 +14,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from madang.rendering.page_texts import page_texts
+
 if TYPE_CHECKING:
     from jinja2 import Environment
 
@@ -36,13 +38,13 @@ def render_page(
     lang: str,
     refresh_tool: str = "",
     refresh_args: str = "",
-    no_answer: str = "The host did not answer.",
+    texts: Mapping[str, str] | None = None,
 ) -> str:
     """Put a fragment made by `render_fragment` into the shell with style and script.
 
     `refresh_tool` is what the page calls when its host opens it without data, and
     `refresh_args` names its arguments, those that may be left out with a `?`;
-    `no_answer` is the one text the script has of its own, in the page's language.
+    `texts` are the sentences of the script itself in the page's language (`page_texts`), else English.
     """
     from markupsafe import Markup
 
@@ -54,11 +56,12 @@ def render_page(
             title=title,
             refresh_tool=refresh_tool,
             refresh_args=refresh_args,
-            no_answer=no_answer,
+            texts=dict(texts or page_texts(str)),
             css=Markup(_compact("style.css")),
             script=Markup(_compact("bridge.js")),
             script_hash=_script_hash(),
             fragment=Markup(fragment),
+            skeleton=Markup('<div class="skeleton"><i></i><i></i><i></i></div>'),
         )
     )
 

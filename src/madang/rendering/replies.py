@@ -16,6 +16,7 @@ from madang.core.resources import Resource
 from madang.core.results import Image, Pause, Reply, ShownPage, ToolResult, UiPage
 from madang.rendering import pages
 from madang.rendering.catalogue import translator
+from madang.rendering.page_texts import page_texts
 
 MIN_ROWS_BYTES = 2 * 1024
 MIN_ROW_BYTES = 300
@@ -124,7 +125,7 @@ def page_document(
         lang=call.locale,
         refresh_tool=refresh_tool,
         refresh_args=refresh_args,
-        no_answer=say("The host did not answer.").render(translate),
+        texts=page_texts(translate),
     )
 
 

@@ -76,6 +76,7 @@ PROMISES = ServicePromises(
             refused={**UNKNOWN, "playbook": {}},
         ),
         "delete_playbook": Promise("destroy", by_id, refused=UNKNOWN),
+        "restore_playbook": Promise("write", by_id, refused=UNKNOWN, audience="person"),
         "list_playbook_runs": Promise("read", {}),
         "export_playbooks": Promise("read", {}),
         "import_playbooks": Promise("write", {"document": DOCUMENT}),

@@ -17,6 +17,7 @@ BY_ID: list[tuple[str, dict[str, Any]]] = [
     ("select_playbook", {}),
     ("update_playbook", {"playbook": {"goal": "Taken over"}}),
     ("delete_playbook", {}),
+    ("restore_playbook", {}),
 ]
 ISO_UTC = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 
@@ -403,7 +404,7 @@ async def test_a_stale_version_is_a_conflict_and_changes_nothing(asker: Asker) -
     assert (await asker.done("get_playbook", id=playbook["id"])).data["playbook"] == first.data["playbook"]
 
 
-async def test_deleting_is_confirmed_and_final(asker: Asker) -> None:
+async def test_deleting_is_confirmed(asker: Asker) -> None:
     first, second = await given(asker, 2)
 
     reply = await asker.done("delete_playbook", id=first)
@@ -416,7 +417,8 @@ async def test_deleting_is_confirmed_and_final(asker: Asker) -> None:
         "Goal: Goal 0\n"
         "Steps: 0\n"
         "\n"
-        "This playbook is no longer available. Use 'list_playbooks' to see remaining playbooks."
+        "This playbook is no longer available. Use 'list_playbooks' to see remaining playbooks. For 30 days the person "
+        "can take it back ('restore_playbook')."
     )
     assert (reply.data["success"], reply.data["id"]) == (True, first)
     assert again.error_code == "not_found"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from dataclasses import replace
 from typing import Any
@@ -126,7 +127,14 @@ def test_showing_and_turning_declare_the_same_page_and_pause() -> None:
     assert shown.page is not None
     assert (shown.page.name, shown.page.context) == (
         "playbooks/list",
-        {"page": page, "within": {"pauseId": "choice-1"}},
+        {
+            "page": page,
+            "query": "",
+            "last_runs": {},
+            "within": {"pauseId": "choice-1"},
+            "state": "open",
+            "chosen": "",
+        },
     )
 
 
@@ -138,10 +146,48 @@ def test_showing_and_turning_declare_the_same_page_and_pause() -> None:
     ],
 )
 def test_nothing_has_no_page_and_no_pause(result: ToolResult[listings.PlaybookListing]) -> None:
-    assert result == ToolResult(
+    assert replace(result, refill=None) == ToolResult(
         text=[say("No playbooks found for agent {agent}.", agent="test-agent")],
         data=listings.PlaybookListing(page=NOTHING, formatted_text=""),
         next=[say("Note: Use 'create_playbook' to make one.")],
+    )
+
+
+def test_a_page_that_is_open_already_says_that_there_are_none() -> None:
+    shown = reply("playbook", "show_playbooks", replace(CALL, pages="linked"), listings.nothing_shown(CALL, NOTHING))
+
+    assert (shown.page, shown.pause) == (None, None)
+    assert "There are no playbooks yet." in shown.refill
+
+
+@pytest.mark.parametrize(
+    ("status", "run_id", "state", "note"),
+    [
+        ("open", "", "open", ""),
+        ("answered", "", "answered", ""),
+        ("superseded", "", "open", ""),
+        ("superseded", "r", "superseded", "A newer list is open: choose there."),
+        ("expired", "r", "expired", "Nobody waits for this choice any more."),
+        ("withdrawn", "r", "withdrawn", "Nobody waits for this choice any more."),
+    ],
+)
+def test_a_choice_that_is_over_cannot_be_made_again(status: PauseStatus, run_id: str, state: str, note: str) -> None:
+    settled = {"arguments": {"id": "pb-3"}} if status == "answered" else {}
+    choice = replace(CHOICE, status=status, run_id=run_id, settled_with=settled)
+    page = page_of(2, 2, 5)
+    turned = listings.page_turned(page, page, 2, choice)
+    fragment = reply("playbook", "get_playbook_page", replace(CALL, pages="linked"), turned).page
+
+    assert turned.page is not None
+    assert turned.page.context["state"] == state
+    assert turned.pause is not None
+    assert turned.pause.id == (choice.id if status == "open" else "")
+    assert fragment is not None
+    assert note in fragment.fragment
+    assert fragment.fragment.count('<button class="select-pb-btn"') == (1 if status == "answered" else 2)
+    assert ('aria-current="true"' in fragment.fragment) == (status == "answered")
+    assert len(re.findall(r"<button class=.select-pb-btn.[^>]* disabled>", fragment.fragment)) == (
+        0 if state == "open" else 1 if status == "answered" else 2
     )
 
 
@@ -168,7 +214,8 @@ def test_the_words_of_changes() -> None:
     )
     assert deleted == (
         "Successfully deleted playbook ID: pb-1\n\nDeleted Playbook:\nGoal: 배포하기\nSteps: 1\n\n"
-        "This playbook is no longer available. Use 'list_playbooks' to see remaining playbooks."
+        "This playbook is no longer available. Use 'list_playbooks' to see remaining playbooks. For 30 days the person "
+        "can take it back ('restore_playbook')."
     )
 
 
@@ -570,7 +617,8 @@ ID: pb-1
 목표: 배포하기
 단계: 1
 
-이 플레이북은 더 이상 쓸 수 없습니다. 남은 플레이북은 'list_playbooks'로 보세요.\
+이 플레이북은 더 이상 사용할 수 없습니다. 'list_playbooks'로 남은 플레이북을 볼 수
+있습니다. 30일 동안은 사용자가 되돌릴 수 있습니다('restore_playbook').\
 """,
             """\
 플레이북 1개를 가져왔습니다.

@@ -44,7 +44,7 @@ class ContentTools:
 
     @tool(effect="write")
     async def create_store(self, call: Call, metadata: StoreMetadata | None = None) -> ToolResult[stores.StoreDetails]:
-        """Make a store for texts and files that belong together, apart from the session's own store."""
+        """Make a store for texts and files that belong together, beside the session's own."""
         metadata = metadata or StoreMetadata()
         name = normalized_name(metadata.name, UNTITLED_STORE)
         return stores.store_created(await self._contents.create_store(call, name, metadata.description))

@@ -37,7 +37,7 @@ class PlanningTools:
 
     @tool(effect="destroy", idempotent=True)
     async def clear_goal(self, call: Call) -> ToolResult[views.PlanOutcome]:
-        """Clear the goal, when it is reached or given up. It stays visible as the previous goal."""
+        """Clear the goal, when it is reached or given up; it stays as the previous goal."""
         plan, cleared = await self._store.change(call, lambda plan: (plan.without_goal(), plan.state.goal))
         return views.goal_cleared(plan, cleared)
 
@@ -82,6 +82,5 @@ class PlanningTools:
 
     @tool(effect="read", joins_contexts=True)
     async def get_current_state(self, call: Call) -> ToolResult[views.PlanOutcome]:
-        """Read the goal, todos and observations of this session. Call it first when you come back, or to know where
-        the work stands."""
+        """Read goal, todos and observations of this session. Call it first when you come back."""
         return views.current_state(await self._store.get(call))

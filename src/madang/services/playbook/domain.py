@@ -17,6 +17,8 @@ from madang.core.phrases import say
 MAX_PLAYBOOK_BYTES = 256 * 1024
 MAX_STEPS = 200
 MAX_SORT_KEY_CHARS = 100
+DELETED_DAYS = 30
+"""How long a deleted playbook can be restored."""
 
 PlaybookGoal = Annotated[str, Field(min_length=1, max_length=2_000), NOT_BLANK]
 Command = Annotated[str, Field(max_length=4_000)]

@@ -54,8 +54,8 @@ class PlaybookTools:
         initial_command: Command = "",
         success_criteria: SuccessCriteria | None = None,
     ) -> ToolResult[playbooks.PlaybookChanged]:
-        """Keep a reusable workflow for this assistant. Use it when a way of working should be repeatable. Each step of
-        workflow is an object: {description*, action: {toolName, purpose}, requiredData[], outputVariable}."""
+        """Keep a reusable workflow for this assistant, when a way of working should be repeatable. A step is an object:
+        {description*, action: {toolName, purpose}, requiredData[], outputVariable}."""
         content = PlaybookContent.model_construct(
             goal=goal,
             initial_command=initial_command,
@@ -92,24 +92,32 @@ class PlaybookTools:
         if listed.total_items == 0:
             return listings.nothing_shown(call, listed)
         screen = await self._screen(call, listed)
+        last_runs = await self._last_runs(call, screen)
         try:
             choice = await self._store.open_choice(call)
         except Unavailable:
             if call.run_id:
                 raise  # a run waits for the choice: it has to be kept
             choice = None
-        return listings.playbooks_shown(listed, screen, choice)
+        return listings.playbooks_shown(listed, screen, choice, last_runs)
 
     @tool(effect="read", audience="person", page=listings.PLAYBOOKS_PAGE)
     async def get_playbook_page(
-        self, call: Call, page: PageNumber, page_size: PageSize = DEFAULT_PAGE_ITEMS, pause_id: PauseId = ""
+        self,
+        call: Call,
+        page: PageNumber,
+        page_size: PageSize = DEFAULT_PAGE_ITEMS,
+        pause_id: PauseId = "",
+        query: PlaybookQuery = "",
     ) -> ToolResult[listings.PlaybookListing]:
-        """Turn to another page of the playbooks shown. For the page's buttons; use list_playbooks to read."""
-        listed = await self._store.list_page(call, PageRequest(page, page_size))
+        """For the buttons of show_playbooks."""
+        query = query.strip()
+        listed = await self._store.list_page(call, PageRequest(page, page_size, query))
         if listed.total_items == 0:
-            return listings.nothing_shown(call, listed)
-        screen = await self._screen(call, listed)
-        return listings.page_turned(listed, screen, page, await self._store.get_open_choice(call, pause_id))
+            return listings.nothing_shown(call, listed, query)
+        screen = await self._screen(call, listed, query)
+        choice = await self._store.get_choice(call, pause_id)
+        return listings.page_turned(listed, screen, page, choice, await self._last_runs(call, screen), query)
 
     @tool(effect="read")
     async def get_playbook(
@@ -132,20 +140,25 @@ class PlaybookTools:
     async def update_playbook(
         self, call: Call, id: PlaybookId, playbook: PlaybookPatch, expected_version: Version | None = None
     ) -> ToolResult[playbooks.PlaybookChanged]:
-        """Change a playbook: given fields ({goal, initialCommand, workflow, successCriteria}) replace what was there,
-        workflow as a whole. expectedVersion avoids races."""
+        """Change a playbook: given fields ({goal, initialCommand, workflow, successCriteria}) replace the old, workflow
+        as a whole. expectedVersion avoids races."""
         return playbooks.playbook_updated(await self._store.update(call, id, playbook, expected_version))
 
     @tool(effect="destroy", idempotent=True)
     async def delete_playbook(self, call: Call, id: PlaybookId) -> ToolResult[playbooks.PlaybookDeleted]:
-        """Delete a playbook for good. Its past runs stay listed."""
+        """Delete a playbook. Its past runs stay listed."""
         return playbooks.playbook_deleted(await self._store.delete(call, id))
+
+    @tool(effect="write", audience="person", idempotent=True)
+    async def restore_playbook(self, call: Call, id: PlaybookId) -> ToolResult[playbooks.PlaybookChanged]:
+        """Take back a delete_playbook."""
+        return playbooks.playbook_restored(await self._store.restore(call, id))
 
     @tool(effect="read")
     async def list_playbook_runs(
         self, call: Call, id: PlaybookId | None = None, page: PageNumber = 1, page_size: PageSize = ALL
     ) -> ToolResult[listings.SelectionListing]:
-        """List when playbooks were selected for execution, newest first; of one playbook if id is given."""
+        """List when playbooks were selected, newest first; of one if id is given."""
         selections = await self._store.selections(call, page, page_size, id or "")
         check_page(page, selections, listings.SELECTIONS, "list_playbook_runs")
         return listings.selections_listed(selections, id or "")
@@ -157,7 +170,7 @@ class PlaybookTools:
         ids: Annotated[list[PlaybookId], Field(min_length=1, max_length=MAX_PAGE_ITEMS)] | None = None,
         format: engine.Format = "yaml",
     ) -> ToolResult[playbooks.PlaybooksExported]:
-        """Write playbooks (all, or those named) as one portable document that import_playbooks reads."""
+        """Write playbooks (all, or those named) as one document for import_playbooks."""
         total = await self._store.total(call) if ids is None else len(ids)
         contents = await self._exportable(call, ids or await self._store.all_ids(call, MAX_PAGE_ITEMS))
         document, count = await self._executor.native.run_stoppable(
@@ -169,18 +182,24 @@ class PlaybookTools:
     async def import_playbooks(
         self, call: Call, document: Annotated[str, Field(min_length=1, max_length=engine.MAX_IMPORT_CHARS)]
     ) -> ToolResult[playbooks.PlaybooksImported]:
-        """Add the playbooks of a YAML or JSON document made by export_playbooks, all or none."""
+        """Add the playbooks of a document made by export_playbooks, all or none."""
         lane = self._executor.native if engine.needs_child(document) else self._executor.slow
         contents = await lane.run_stoppable(call, lambda stop: engine.read_document(document, stop))
         return playbooks.playbooks_imported(await self._store.add(call, contents))
 
-    async def _screen(self, call: Call, listed: Page[PlaybookSummary]) -> Page[PlaybookSummary]:
+    async def _screen(self, call: Call, listed: Page[PlaybookSummary], query: str = "") -> Page[PlaybookSummary]:
         """Return what the person sees of a listing: the page on screen that holds its first row."""
         if len(listed.items) <= listings.MAX_SCREEN_ROWS and listed.page_size <= listings.MAX_SCREEN_ROWS:
             return listed
         first = 0 if listed.page_size == ALL else (listed.page - 1) * listed.page_size
         number = first // listings.MAX_SCREEN_ROWS + 1
-        return await self._store.list_page(call, PageRequest(number, listings.MAX_SCREEN_ROWS))
+        return await self._store.list_page(call, PageRequest(number, listings.MAX_SCREEN_ROWS, query))
+
+    async def _last_runs(self, call: Call, screen: Page[PlaybookSummary]) -> dict[str, str]:
+        """Return when the playbooks on screen were selected last, for clients that show it."""
+        if call.pages == "off":
+            return {}
+        return await self._store.last_selections(call, [item.id for item in screen.items])
 
     async def _exportable(self, call: Call, ids: Sequence[str]) -> list[PlaybookContent]:
         """Return the playbooks that may fit into one document. As JSON without indents they are at their shortest."""

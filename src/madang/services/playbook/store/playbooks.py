@@ -1,15 +1,13 @@
-"""The playbooks and their selections in the database. The owner is always the call's."""
+"""The playbooks in the database. The owner is always the call's."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 
-from pydantic import TypeAdapter
-
 from madang.core.calls import Call
 from madang.core.errors import Conflict, Denied, NotFound
 from madang.core.ids import new_id
-from madang.core.paging import Page, Span, span
+from madang.core.paging import Page, Span
 from madang.core.pauses import PauseRecord
 from madang.core.phrases import say
 from madang.services.playbook.domain import (
@@ -18,25 +16,22 @@ from madang.services.playbook.domain import (
     PlaybookPatch,
     PlaybookSummary,
     Selection,
-    Step,
-    SuccessCriteria,
     check_playbook_size,
     content_of,
     merge,
-    search_text,
-    sort_key,
     with_step_ids,
 )
 from madang.services.playbook.store.choices import find_choice, open_choice, settle_choice
+from madang.services.playbook.store.deletions import find_deleted, remove_playbook, restore_playbook
 from madang.services.playbook.store.pages import PageRequest, find_near_page, find_page, summaries
+from madang.services.playbook.store.rows import WHOLE_COLUMNS, columns_of, new_playbook, parse_playbook
+from madang.services.playbook.store.selections import find_last_selections, find_selections
 from madang.services.playbook.store.tables import MIGRATIONS
 from madang.storage.clock import timestamp
 from madang.storage.database import Database, Row, Transaction
 from madang.storage.pauses import PauseStore
 from madang.storage.subscriptions import topic
 
-_STEPS = TypeAdapter(list[Step])
-WHOLE_COLUMNS = "goal, initial_command, workflow, success_criteria, created_at, updated_at, version"
 _BY_ID = (
     f"SELECT owner.assistant_id, {WHOLE_COLUMNS} FROM playbook "
     "JOIN playbook_owner owner ON owner.user_id = playbook.user_id AND owner.no = playbook.owner_no "
@@ -198,7 +193,25 @@ class PlaybookStore:
 
         async def work(tx: Transaction) -> Playbook:
             playbook = await _get(tx, call, id)
-            await tx.run("DELETE FROM playbook WHERE user_id = ?1 AND id = ?2", call.user_id, id)
+            await remove_playbook(tx, call, id)
+            await tx.notify(playbook_topic(call, id))
+            return playbook
+
+        return await self._database.write(work, user_id=call.user_id)
+
+    async def restore(self, call: Call, id: str) -> Playbook:
+        """Take a deletion back and return the playbook; one that is there stays as it is.
+
+        Raises:
+            NotFound, Denied: it is not there, was deleted too long ago, or belongs to another assistant.
+        """
+
+        async def work(tx: Transaction) -> Playbook:
+            row = await find_deleted(tx, call, id, WHOLE_COLUMNS)
+            if row is None:
+                return await _get(tx, call, id)
+            playbook = _checked(call, id, row)
+            await restore_playbook(tx, call, id)
             await tx.notify(playbook_topic(call, id))
             return playbook
 
@@ -216,14 +229,13 @@ class PlaybookStore:
 
         return await self._database.write(work, user_id=call.user_id, is_optional=not call.run_id)
 
-    async def get_open_choice(self, call: Call, pause_id: str) -> PauseRecord | None:
-        """Return the choice that is named, else the asker's own, if it is open."""
+    async def get_choice(self, call: Call, pause_id: str) -> PauseRecord | None:
+        """Return the choice that is named, however it stands, else the one that the asker has open."""
 
         async def work(tx: Transaction) -> PauseRecord | None:
             return await find_choice(tx, call, pause_id)
 
-        choice = await self._database.read(work, user_id=call.user_id, brief=True)
-        return choice if choice is not None and choice.is_open else None
+        return await self._database.read(work, user_id=call.user_id, brief=True)
 
     async def select(self, call: Call, id: str, pause_id: str = "") -> tuple[Playbook, PauseRecord | None]:
         """Record that a playbook was selected for execution, and return it with the choice that this settled.
@@ -258,24 +270,20 @@ class PlaybookStore:
     async def selections(self, call: Call, page: int, page_size: int, playbook_id: str = "") -> Page[Selection]:
         """Return one page of the selections, newest first."""
 
-        async def work(tx: Transaction) -> tuple[Span, list[Row]]:
+        async def work(tx: Transaction) -> Page[Selection]:
             owner_no, _ = await _known_owner(tx, call)
-            condition = "user_id = ?1 AND owner_no = ?2"
-            parameters: list[object] = [call.user_id, owner_no]
-            if playbook_id:
-                condition += " AND playbook_id = ?3"
-                parameters.append(playbook_id)
-            row = await tx.one(f"SELECT count(*) FROM playbook_run WHERE {condition}", *parameters)
-            place = span(page, page_size, row[0] if row else 0)
-            rows = await tx.all(
-                "SELECT id, playbook_id, goal, version, session_id, selected_at FROM playbook_run "
-                f"WHERE {condition} ORDER BY seq DESC LIMIT {place.limit} OFFSET {place.offset}",
-                *parameters,
-            )
-            return place, rows
+            return await find_selections(tx, call, owner_no, page, page_size, playbook_id)
 
-        place, rows = await self._database.read(work, user_id=call.user_id)
-        return place.fill([Selection.model_construct(**dict(zip(_SELECTION_FIELDS, row, strict=True))) for row in rows])
+        return await self._database.read(work, user_id=call.user_id)
+
+    async def last_selections(self, call: Call, ids: Sequence[str]) -> dict[str, str]:
+        """Return when each of these playbooks was selected last, by its id."""
+
+        async def work(tx: Transaction) -> dict[str, str]:
+            owner_no, _ = await _known_owner(tx, call)
+            return await find_last_selections(tx, call, owner_no, ids)
+
+        return await self._database.read(work, user_id=call.user_id, brief=True) if ids else {}
 
     def changes(self, call: Call) -> AsyncIterator[frozenset[str]]:
         """Yield the topics of each change of this owner's playbooks; the first value is empty."""
@@ -286,9 +294,6 @@ class PlaybookStore:
         prefix = playbook_topic(call)
         async for topics in self.changes(call):
             yield [topic[len(prefix) : -1] for topic in topics if len(topic) > len(prefix)]
-
-
-_SELECTION_FIELDS = ("id", "playbook_id", "goal", "version", "session_id", "selected_at")
 
 
 async def insert_playbook(
@@ -353,45 +358,3 @@ def _checked(call: Call, id: str, row: Row | None) -> Playbook:
             hint=say("Call 'list_playbooks' to see the playbooks of this assistant."),
         )
     return parse_playbook(id, row[0], row[1:])
-
-
-def parse_playbook(id: str, agent_id: str, row: Row) -> Playbook:
-    goal, initial_command, workflow, success_criteria, created_at, updated_at, version = row
-    return Playbook.model_construct(
-        id=id,
-        agent_id=agent_id,
-        goal=goal,
-        initial_command=initial_command,
-        workflow=_STEPS.validate_json(workflow),
-        success_criteria=SuccessCriteria.model_validate_json(success_criteria),
-        created_at=created_at,
-        updated_at=updated_at,
-        version=version,
-    )
-
-
-def new_playbook(call: Call, content: PlaybookContent) -> Playbook:
-    id, now = new_id(), timestamp()
-    return Playbook(
-        id=id,
-        agent_id=call.assistant,
-        goal=content.goal,
-        initial_command=content.initial_command,
-        workflow=with_step_ids(id, content.workflow),
-        success_criteria=content.success_criteria,
-        created_at=now,
-        updated_at=now,
-        version=1,
-    )
-
-
-def columns_of(playbook: Playbook, content: PlaybookContent) -> tuple[str | int, ...]:
-    return (
-        playbook.goal,
-        playbook.initial_command,
-        len(playbook.workflow),
-        sort_key(playbook.goal),
-        search_text(content),
-        _STEPS.dump_json(playbook.workflow).decode(),
-        playbook.success_criteria.model_dump_json(),
-    )

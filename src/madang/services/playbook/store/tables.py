@@ -128,6 +128,21 @@ MIGRATIONS = MigrationSet(
         CREATE INDEX playbook_run_by_owner ON playbook_run (user_id, owner_no, seq);
         CREATE INDEX playbook_run_by_playbook ON playbook_run (user_id, owner_no, playbook_id, seq);
         """,
+        """
+        CREATE TABLE playbook_deleted (
+          user_id TEXT NOT NULL, id TEXT NOT NULL,
+          deleted_at TEXT NOT NULL,
+          seq INTEGER NOT NULL, owner_no INTEGER NOT NULL,
+          version INTEGER NOT NULL,
+          created_at TEXT NOT NULL, updated_at TEXT NOT NULL,
+          goal TEXT NOT NULL, initial_command TEXT NOT NULL, steps INTEGER NOT NULL,
+          sort_key TEXT NOT NULL, search_text TEXT NOT NULL,
+          workflow TEXT NOT NULL, success_criteria TEXT NOT NULL,
+          PRIMARY KEY (user_id, id),
+          FOREIGN KEY (user_id, owner_no) REFERENCES playbook_owner (user_id, no)
+        );
+        CREATE INDEX playbook_deleted_by_time ON playbook_deleted (user_id, deleted_at);
+        """,
     ),
     postgresql=(
         f"""
@@ -291,6 +306,22 @@ MIGRATIONS = MigrationSet(
           END IF;
           RETURN NULL;
         END $$;
+        """,
+        f"""
+        CREATE TABLE playbook_deleted (
+          user_id TEXT NOT NULL, id TEXT NOT NULL,
+          deleted_at TEXT COLLATE "C" NOT NULL,
+          seq BIGINT NOT NULL, owner_no BIGINT NOT NULL,
+          version INTEGER NOT NULL,
+          created_at TEXT NOT NULL, updated_at TEXT NOT NULL,
+          goal TEXT NOT NULL, initial_command TEXT NOT NULL, steps INTEGER NOT NULL,
+          sort_key TEXT NOT NULL, search_text TEXT NOT NULL,
+          workflow TEXT NOT NULL, success_criteria TEXT NOT NULL,
+          PRIMARY KEY (user_id, id),
+          FOREIGN KEY (user_id, owner_no) REFERENCES playbook_owner_row (user_id, no)
+        );
+        CREATE INDEX playbook_deleted_by_time ON playbook_deleted (user_id, deleted_at);
+        {private_rows("playbook_deleted")}
         """,
     ),
 )

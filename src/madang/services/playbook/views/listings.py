@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
 
 from madang.core.calls import Call
 from madang.core.documents import Document
 from madang.core.limits import MAX_REPLY_BYTES, MAX_REPLY_ROWS
 from madang.core.paging import ALL, MAX_PAGE_ITEMS, Page
-from madang.core.pauses import PauseRecord
+from madang.core.pauses import PauseRecord, PauseStatus
 from madang.core.phrases import ByPage, Line, Phrase, Rows, layout, say
 from madang.core.results import Pause, ToolResult, UiPage
 from madang.core.texts import one_line
-from madang.services.playbook.domain import PlaybookSummary, Selection
+from madang.services.playbook.domain import PlaybookSummary, Selection, chosen_id
 from madang.services.playbook.views import MAX_ROW_VALUE_CHARS
 
 PLAYBOOKS_PAGE = "playbooks/list"
 PLAYBOOKS, SELECTIONS = say("playbooks"), say("runs")
 MAX_SCREEN_ROWS = 50
 """How many playbooks the person sees at a time, however many were asked for."""
+NO_RUNS: Mapping[str, str] = MappingProxyType({})
 
 
 class PlaybookListing(Document):
@@ -64,15 +67,21 @@ def playbooks_listed(
     )
 
 
-def nothing_shown(call: Call, page: Page[PlaybookSummary]) -> ToolResult[PlaybookListing]:
-    """Return the result where there is nothing to choose from: no page, and no pause."""
-    return _nothing_listed(call, page)
+def nothing_shown(call: Call, page: Page[PlaybookSummary], query: str = "") -> ToolResult[PlaybookListing]:
+    """Return the result where there is nothing to choose from: no pause, and no page but one that is open already."""
+    return replace(_nothing_listed(call, page, query), refill=_page(page, query=query))
 
 
 def playbooks_shown(
-    page: Page[PlaybookSummary], screen: Page[PlaybookSummary], choice: PauseRecord | None
+    page: Page[PlaybookSummary],
+    screen: Page[PlaybookSummary],
+    choice: PauseRecord | None,
+    last_runs: Mapping[str, str] = NO_RUNS,
 ) -> ToolResult[PlaybookListing]:
-    """Return what the model reads of `page`, and `screen` for the person, who has this choice if it could be kept."""
+    """Return what the model reads of `page`, and `screen` for the person, who has this choice if it could be kept.
+
+    `last_runs` are the moments at which playbooks on screen were selected last, by their ids.
+    """
     rows = _choices(page)
     text: list[Line | Rows] = [
         ByPage(
@@ -88,13 +97,21 @@ def playbooks_shown(
     ]
     if choice:
         text += ["", *_choice_lines(choice)]
-    return ToolResult(text, _listing(page, rows), page=_page(screen, choice), pause=_pause(choice))
+    return ToolResult(text, _listing(page, rows), page=_page(screen, choice, last_runs), pause=_pause(choice))
 
 
 def page_turned(
-    page: Page[PlaybookSummary], screen: Page[PlaybookSummary], asked_page: int, choice: PauseRecord | None
+    page: Page[PlaybookSummary],
+    screen: Page[PlaybookSummary],
+    asked_page: int,
+    choice: PauseRecord | None,
+    last_runs: Mapping[str, str] = NO_RUNS,
+    query: str = "",
 ) -> ToolResult[PlaybookListing]:
-    """Return another page within the choice, if it is still open."""
+    """Return another page within the choice. One that is settled shows the person how, and pauses for none."""
+    shown = _page(screen, choice, last_runs, query)
+    if choice and not choice.is_open:
+        choice = None
     rows = _choices(page)
     text: list[Line | Rows] = [
         say("Navigated to page {page} of {pages}.", page=page.page, pages=page.total_pages),
@@ -114,7 +131,7 @@ def page_turned(
     ]
     if choice:
         text += ["", *_choice_lines(choice)]
-    return ToolResult(text, _listing(page, rows), page=_page(screen, choice), pause=_pause(choice))
+    return ToolResult(text, _listing(page, rows), page=shown, pause=_pause(choice))
 
 
 def selections_listed(page: Page[Selection], playbook_id: str = "") -> ToolResult[SelectionListing]:
@@ -195,11 +212,30 @@ def _listing(page: Page[PlaybookSummary], rows: Sequence[Phrase]) -> PlaybookLis
     return PlaybookListing.model_construct(page=page, formatted_text="\n".join(map(str, rows)))
 
 
-def _page(page: Page[PlaybookSummary], choice: PauseRecord | None) -> UiPage:
-    # What the buttons send beside their own arguments, so that they answer this choice, whoever presses them.
-    within = {"pauseId": choice.id} if choice else {}
-    context = {"page": page, "within": within}
+def _page(
+    page: Page[PlaybookSummary],
+    choice: PauseRecord | None = None,
+    last_runs: Mapping[str, str] = NO_RUNS,
+    query: str = "",
+) -> UiPage:
+    context = {
+        "page": page,
+        "query": query,
+        "last_runs": last_runs,
+        # What the buttons send beside their own arguments, so that they answer this choice, whoever presses them.
+        "within": {"pauseId": choice.id} if choice else {},
+        "state": _state(choice),
+        "chosen": chosen_id(choice) if choice else "",
+    }
     return UiPage(name=PLAYBOOKS_PAGE, title=say("Playbooks"), template="playbook/playbooks.html", context=context)
+
+
+def _state(choice: PauseRecord | None) -> PauseStatus:
+    """Return how the choice stands for the person.
+
+    Where no run waits, a list that is out of date can still be chosen from: that answers the newest choice.
+    """
+    return choice.status if choice and (choice.run_id or choice.status == "answered") else "open"
 
 
 def _limit_note(page: Page[PlaybookSummary]) -> list[Phrase]:

@@ -13,10 +13,13 @@ from madang.core.documents import Document
 from madang.core.errors import OutOfRange
 from madang.core.pauses import PauseRecord, PauseStatus, SettledBy
 from madang.core.phrases import Block, Line, Phrase, Rows, Text, layout, say
-from madang.core.results import ToolResult
+from madang.core.results import ToolResult, UiPage
 from madang.core.texts import one_line
-from madang.services.playbook.domain import Playbook, Step, chosen_id, default_step_id
+from madang.services.playbook.domain import DELETED_DAYS, Playbook, Step, chosen_id, default_step_id
 from madang.services.playbook.views import MAX_ROW_VALUE_CHARS
+
+STEPS_PAGE = "playbooks/steps"
+MAX_SHOWN_STEPS = 50
 
 
 class PlaybookChanged(Document):
@@ -81,7 +84,8 @@ def playbook_read(playbook: Playbook, from_step: int) -> ToolResult[PlaybookDeta
         *details(playbook, from_step),
     ]
     following = say("Note: Use 'select_playbook' to execute this playbook, or 'update_playbook' to modify it.")
-    return ToolResult(text, PlaybookDetails.model_construct(playbook=playbook), next=[following])
+    data = PlaybookDetails.model_construct(playbook=playbook)
+    return ToolResult(text, data, next=[following], refill=_steps(playbook))
 
 
 def no_such_step(playbook: Playbook, number: int) -> OutOfRange:
@@ -187,8 +191,22 @@ def playbook_deleted(playbook: Playbook) -> ToolResult[PlaybookDeleted]:
         say("Goal: {goal}", goal=playbook.goal),
         say("Steps: {steps}", steps=len(playbook.workflow)),
     ]
-    following = say("This playbook is no longer available. Use 'list_playbooks' to see remaining playbooks.")
+    following = say(
+        "This playbook is no longer available. Use 'list_playbooks' to see remaining playbooks. For {days} days the "
+        "person can take it back ('restore_playbook').",
+        days=DELETED_DAYS,
+    )
     return ToolResult(text, PlaybookDeleted(success=True, id=playbook.id), next=[following])
+
+
+def playbook_restored(playbook: Playbook) -> ToolResult[PlaybookChanged]:
+    text: Text = [
+        say("Successfully restored playbook ID: {id}", id=playbook.id),
+        say("Goal: {goal}", goal=playbook.goal),
+        say("Steps: {steps}", steps=len(playbook.workflow)),
+    ]
+    following = say("The playbook is listed again. Use 'list_playbooks' to see all playbooks.")
+    return ToolResult(text, PlaybookChanged.model_construct(success=True, playbook=playbook), next=[following])
 
 
 def playbooks_exported(document: str, format: str, count: int, left_out: int) -> ToolResult[PlaybooksExported]:
@@ -268,6 +286,16 @@ def details(playbook: Playbook, from_step: int = 1) -> list[Line | Rows]:
         )
     )
     return lines
+
+
+def _steps(playbook: Playbook) -> UiPage:
+    """Return what a row of the list shows when it is opened."""
+    context = {
+        "steps": playbook.workflow[:MAX_SHOWN_STEPS],
+        "more_steps": max(0, len(playbook.workflow) - MAX_SHOWN_STEPS),
+        "criteria": playbook.success_criteria,
+    }
+    return UiPage(name=STEPS_PAGE, title=say("Steps"), template="playbook/steps.html", context=context)
 
 
 def _step(playbook_id: str, number: int, step: Step) -> Phrase:

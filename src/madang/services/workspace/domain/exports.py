@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import ClassVar, Literal
 from urllib.parse import quote
 
@@ -93,6 +94,12 @@ class StoredExport:
     @property
     def stored_name(self) -> str:
         return stored_name(self.id, self.name)
+
+
+def made_at(id: str) -> str:
+    """Return when an export was made, which its id says: ISO 8601 in UTC."""
+    moment = datetime.fromtimestamp(int(id[:8] + id[9:13], 16) / 1000, UTC)
+    return moment.isoformat(timespec="seconds")
 
 
 def file_name(requested: str, source: str) -> str:

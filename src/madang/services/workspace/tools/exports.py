@@ -36,7 +36,7 @@ class ExportTools:
     async def export_file(
         self, call: Call, path: FilePath, display_name: Name = "", description: Description = ""
     ) -> ToolResult[views.Exported]:
-        """Give the person a workspace file to download, as it is now. displayName is the name it is saved under."""
+        """Give the person a workspace file to download, as it is now; displayName renames it."""
         return await self._published(call, await self._exports.export_file(call, path, display_name), description)
 
     @tool(effect="write", page=views.EXPORT_PAGE, time_limit_s=EXPORT_TIME_LIMIT_S)

@@ -19,7 +19,9 @@ from madang.services.workspace.domain.exports import (
     SkipReason,
     StoredExport,
     export_uri,
+    made_at,
 )
+from madang.services.workspace.views.kinds import file_kind
 from madang.services.workspace.views.sizes import size_text
 
 EXPORT_PAGE = "workspace/export"
@@ -199,6 +201,8 @@ def _page(
         "export": data,
         "kind": export.kind,
         "description": description,
+        "file_kind": file_kind(export.name, data.mime_type),
+        "made_at": made_at(export.id),
         "size": size_text(export.size),
         "is_small": export.size <= MAX_EXPORT_READ_BYTES,
         "files": files[:MAX_FILES_ON_PAGE],
