@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import csv
 import io
+import struct
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -77,7 +79,7 @@ _MIN_TEXT_SIZE = """() => {
 async def test_the_theme_of_the_host_is_the_theme_of_the_chart(browser: Browser) -> None:
     async with showing(browser, GALLERY["line"], host_context={"theme": "dark"}) as host:
         line = host.frame.locator("svg.wide .line")
-        await expect(line).to_have_css("stroke", "rgb(86, 180, 233)")
+        await expect(line).to_have_css("stroke", "rgb(127, 168, 245)")
 
         variables = {"--chart-1": "rgb(1, 2, 3)"}
         await host.notify(
@@ -136,6 +138,34 @@ async def test_files_are_offered_where_the_host_saves_them(browser: Browser) -> 
     assert (table["resource"]["uri"], table["resource"]["mimeType"]) == ("ui://charts/chart.csv", "text/csv")
     assert table["resource"]["text"] == "\ufefflabel,value\r\nJan,1\r\nFeb,-2.5\r\nMar,3\r\n"
     assert len(list(csv.reader(io.StringIO(table["resource"]["text"])))) == 4
+
+
+async def test_a_picture_is_saved_as_png_too(browser: Browser) -> None:
+    async with showing(browser, GALLERY["korean"], locale="ko", host_capabilities=SAVES_FILES) as host:
+        await host.frame.get_by_role("button", name="그림 저장 (PNG)").click()
+        (picture,) = await host.recorded("download")
+
+        (file,) = picture["contents"]
+        assert (file["resource"]["uri"], file["resource"]["mimeType"]) == ("ui://charts/chart.png", "image/png")
+        data = base64.b64decode(file["resource"]["blob"])
+        width, height = struct.unpack(">II", data[16:24])
+        assert data.startswith(b"\x89PNG")
+        assert (width, height > 500) == (1440, True)
+        assert len(data) > 10_000  # more than an empty sheet takes
+        assert host.requests == []
+        assert host.page_errors == []
+
+
+async def test_the_pointer_shows_what_is_under_it(browser: Browser) -> None:
+    async with showing(browser, GALLERY["bar-series"]) as host:
+        band = host.frame.locator("svg.wide .hit").nth(1)
+        await band.hover()
+
+        await expect(host.frame.locator(".tip")).to_have_text(
+            "Q2\nNorth: 2,100\nSouth: 3,100\nEast: 1,100\nWest: 4,300"
+        )
+        await host.frame.locator("h1").hover()
+        await expect(host.frame.locator(".tip")).to_be_hidden()
 
 
 async def test_a_file_that_is_not_saved_is_told(browser: Browser) -> None:

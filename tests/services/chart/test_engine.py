@@ -14,6 +14,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from inline_snapshot import snapshot
 
+from madang.rendering.catalogue import translator
 from madang.services.chart.domain.charts import (
     CHART_TYPES,
     MAX_POINTS,
@@ -27,9 +28,9 @@ from madang.services.chart.domain.charts import (
 from madang.services.chart.engine.canvas import NARROW, WIDE, PictureSize
 from madang.services.chart.engine.downsampling import downsample_cloud, downsample_line
 from madang.services.chart.engine.lettering import text_width, truncate_to_width
-from madang.services.chart.engine.scales import compact_number, fit_scale, format_percent
+from madang.services.chart.engine.scales import compact_number, fit_scale, format_percent, parse_units
 from madang.services.chart.engine.styles import BACKGROUND, COLOURS, dash, fill, hatching, stroke, symbol
-from madang.services.chart.views import MAX_PAGE_BYTES
+from madang.services.chart.views import MAX_PAGE_BYTES, chart_phrases
 from tests.services.chart.charts import GALLERY, HOSTILE, chart, draw, draw_file, fragment, labelled, lists, months
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -147,9 +148,10 @@ def test_ticks_cover_the_data_in_steps_that_people_count_in(values: list[float],
     assert axis.ticks[0] <= Decimal(repr(min(values)))
     assert Decimal(repr(max(values))) <= axis.ticks[-1]
     assert 2 <= len(axis.ticks) <= most + 3
-    assert len(set(axis.labels)) == len(axis.labels)
+    assert len(set(axis.labels())) == len(axis.labels())
     step = axis.ticks[1] - axis.ticks[0]
-    assert step.normalize().as_tuple().digits in ((1,), (2,), (5,))
+    assert step.normalize().as_tuple().digits in ((1,), (2,), (5,), (2, 5))
+    assert step < 10 or step == int(step)
     assert not from_zero or 0 in axis.ticks
     assert all(0 <= axis.share(value) <= 1 for value in values)
 
@@ -169,7 +171,7 @@ def test_ticks_cover_the_data_in_steps_that_people_count_in(values: list[float],
     ],
 )
 def test_the_labels_of_an_axis(values: list[float], labels: list[str]) -> None:
-    tick_labels = fit_scale(values, max_steps=6, from_zero=False).labels
+    tick_labels = fit_scale(values, max_steps=6, from_zero=False).labels()
 
     assert [label if label.strip("0.KM") else "0" for label in tick_labels] == [
         label if label.strip("0.KM") else "0" for label in labels
@@ -181,7 +183,7 @@ def test_the_labels_of_an_axis(values: list[float], labels: list[str]) -> None:
     [
         (0, "0"),
         (-0.0, "0"),
-        (1234, "1234"),
+        (1234, "1,234"),
         (9999.96, "10K"),
         (12_345, "12.35K"),
         (-1_500_000, "−1.5M"),
@@ -385,7 +387,55 @@ def test_the_base_is_at_zero_or_at_the_lower_edge(values: tuple[float, float], s
 def test_a_series_of_one_point_is_seen_among_lines() -> None:
     crowd = Chart(type="line", series=[*chart("line", lists(1, 400)).series, labelled("One", ("7", 3))])
 
-    assert draw(crowd).count('class="mark') == 3
+    assert draw(crowd).count('class="mark') == 1
+
+
+def test_lines_are_named_where_they_end() -> None:
+    root = parsed(draw(chart("line", {"Low": [1, 1], "High": [1, 9], "Same": [1, 9]})))
+    names = {one.text: float(one.attrib["y"]) for one in root.iter(f"{SVG}text") if "end" in one.get("class", "")}
+
+    assert sorted(names, key=names.__getitem__) in (["High", "Same", "Low"], ["Same", "High", "Low"])
+    assert abs(names["High"] - names["Same"]) >= WIDE.font
+    assert ' end"' not in draw(chart("line", lists(20, 3)))
+
+
+def test_what_the_pointer_rests_on_says_all_that_is_there() -> None:
+    root = parsed(draw(chart("bar", {"North": [1234567, 2], "South": [3]})))
+    bands = [one for one in root.iter(f"{SVG}rect") if one.get("class") == "hit"]
+
+    assert [band.findtext(f"{SVG}title") for band in bands] == ["1\nNorth: 1,234,567\nSouth: 3", "2\nNorth: 2"]
+
+
+def test_a_pie_is_a_ring_with_its_total_in_the_middle() -> None:
+    texts = [one.text for one in parsed(draw(chart("pie", [("A", 30_000), ("B", 10_000)]))).iter(f"{SVG}text")]
+
+    assert texts == ["40K", "Total", "A", "30K", "75%", "B", "10K", "25%"]
+
+
+def test_parts_that_are_percentages_are_told_once() -> None:
+    texts = [one.text for one in parsed(draw(chart("pie", [("A", 58), ("B", 42)]))).iter(f"{SVG}text")]
+
+    assert texts == ["100", "Total", "A", "58%", "B", "42%"]
+
+
+def test_korean_counts_in_its_own_units() -> None:
+    units = parse_units(translator("ko")(chart_phrases(GALLERY["bar"], []).units.template))
+
+    assert [compact_number(value, units) for value in (9_500, 12_000, 420_000_000, 3e12)] == [
+        "9,500",
+        "1.2만",
+        "4.2억",
+        "3조",
+    ]
+    assert fit_scale([0, 4e8], max_steps=4, from_zero=True).labels(units) == ["0", "1억", "2억", "3억", "4억"]
+
+
+def test_hatchings_are_seen_only_where_contrast_is_asked_for() -> None:
+    style = draw(GALLERY["pie"]).partition("<style>")[2].partition("</style>")[0]
+    plain, _, contrast = style.partition("@media (prefers-contrast:more),(forced-colors:active)")
+
+    assert ".cut{stroke-width" in plain
+    assert ".cut{stroke:" in contrast
 
 
 def test_a_small_chart_as_it_is_written() -> None:
@@ -398,15 +448,19 @@ def test_a_small_chart_as_it_is_written() -> None:
             '<text x="24.7" y="172.4" text-anchor="end" class="soft">−1</text>',
             '<text x="24.7" y="99" text-anchor="end" class="soft">0</text>',
             '<text x="24.7" y="25.7" text-anchor="end" class="soft">1</text>',
-            '<rect class="f0" x="78" y="20.8" width="61.44" height="73.3">',
-            "<title>A: 1</title>",
-            "</rect>",
-            '<rect class="f0" x="236.7" y="94.1" width="61.44" height="146.7">',
-            "<title>B &amp; C: -2</title>",
-            "</rect>",
+            '<path class="f0" d="M78.04 94.1V24.8a4 4 0 0 1 4 -4h52.16a4 4 0 0 1 4 4V94.1z"/>',
+            '<path class="f0" d="M236.68 94.1V236.8a4 4 0 0 0 4 4h52.16a4 4 0 0 0 4 -4V94.1z"/>',
             '<text x="110" y="16.8" text-anchor="middle">1</text>',
             '<text x="268.7" y="254.8" text-anchor="middle">−2</text>',
             '<path class="axis" d="M30.7 94.1h317.3"/>',
+            '<rect class="hit" x="30.7" y="20.8" width="158.6" height="220">',
+            "<title>A",
+            "1</title>",
+            "</rect>",
+            '<rect class="hit" x="189.4" y="20.8" width="158.6" height="220">',
+            "<title>B &amp; C",
+            "-2</title>",
+            "</rect>",
             '<text x="110" y="278.8" text-anchor="middle" class="soft">A</text>',
             '<text x="268.7" y="278.8" text-anchor="middle" class="soft">B &amp; C</text>',
             "</svg>",

@@ -142,7 +142,7 @@ def test_a_page_shows_two_hundred_rows_and_counts_the_others() -> None:
 def test_a_table_names_its_columns_in_the_readers_language() -> None:
     page = chart_page(chart("line", months(1, 2)))
 
-    assert page.parts(english).header == ["label", "value"]
+    assert page.parts(english).header == ["Name", "Value"]
     assert page.parts(translator("ko")).header == ["이름", "값"]
 
 

@@ -17,7 +17,7 @@ from madang.core.results import ToolResult, UiPage
 from madang.core.texts import one_line
 from madang.services.chart.domain.charts import MAX_POINTS, Chart, ChartProblem, ChartType
 from madang.services.chart.domain.drawings import ChartPhrases, DrawChart
-from madang.services.chart.domain.numbers import plain_number
+from madang.services.chart.domain.numbers import grouped_number, parse_number, plain_number
 from madang.services.chart.domain.summaries import SeriesSummary
 from madang.services.chart.domain.tables import Column, ColumnKind, Table, tabulate
 
@@ -41,6 +41,7 @@ CHART_NAMES: dict[ChartType, Phrase] = {
     "scatter": say("Scatter plot"),
     "pie": say("Pie chart"),
 }
+COLUMN_TITLES: dict[ColumnKind, Phrase] = {"label": say("Name"), "series": say("Series"), "value": say("Value")}
 COLUMN_NAMES: dict[ColumnKind, Phrase] = {"label": say("label"), "series": say("series"), "value": say("value")}
 
 
@@ -55,6 +56,7 @@ class ChartShown(Document):
 class PageParts:
     """The contents of a page in one language; `csv_file` is empty where it is too large for a page."""
 
+    reading: str
     pictures: Markup
     header: list[str]
     rows: list[list[str]]
@@ -80,11 +82,12 @@ class ChartPage:
         drawn = self.draw(self.chart, self.phrases, translate)
         table = tabulate(self.chart, MAX_TABLE_ROWS)
         header = [_column_name(column, translate) for column in table.columns]
-        rows, table_bytes = _fit_rows(header, table)
+        rows, table_bytes = _fit_rows(header, _grouped(table))
         left_out = table.left_out + len(table.rows) - len(rows)
         room = MAX_PAGE_BYTES - _TEMPLATE_BYTES - table_bytes - _size(drawn.pictures) - _size(drawn.svg_file)
         csv_file = drawn.csv_file if _size(drawn.csv_file) <= room else drawn.csv_file[:0]
-        return PageParts(drawn.pictures, header, rows, left_out, drawn.svg_file, csv_file)
+        reading = _reading(self.chart).render(translate)
+        return PageParts(reading, drawn.pictures, header, rows, left_out, drawn.svg_file, csv_file)
 
 
 def chart_shown(chart: Chart, summaries: Sequence[SeriesSummary], draw: DrawChart) -> ToolResult[ChartShown]:
@@ -162,7 +165,14 @@ def chart_refused(chart: Chart, problem: ChartProblem) -> InvalidArguments:
 
 def chart_phrases(chart: Chart, description: Sequence[Phrase]) -> ChartPhrases:
     """Return the phrases of the picture; screen readers read its name and description."""
-    return ChartPhrases(CHART_NAMES[chart.type], description, others=say("Others ({count})"))
+    return ChartPhrases(
+        CHART_NAMES[chart.type],
+        description,
+        others=say("Others ({count})"),
+        total=say("Total"),
+        # A language may count in other units: Korean in 만 and 억.
+        units=say("K 1e3 M 1e6 B 1e9 T 1e12"),
+    )
 
 
 def describe(chart: Chart, summaries: Sequence[SeriesSummary]) -> list[Phrase]:
@@ -214,7 +224,37 @@ def _table_line(cells: Sequence[str | Phrase]) -> Phrase:
 
 
 def _column_name(column: Column, translate: Translate) -> str:
-    return column.name or COLUMN_NAMES[column.kind].render(translate)
+    return column.name or COLUMN_TITLES[column.kind].render(translate)
+
+
+def _reading(chart: Chart) -> Phrase:
+    """Return in one line what a reader would look for first."""
+    points = [(series.name, point) for series in chart.series for point in series.data]
+    name, highest = max(points, key=lambda named: named[1].value)
+    label = f"{name}, {highest.label}" if name and len(chart.series) > 1 else highest.label
+    values = {"label": _truncate(label), "value": grouped_number(highest.value)}
+    if chart.type == "pie":
+        return say("Largest part: {label} ({value})", **values)
+    if len(chart.series) > 1 or len(points) == 1:
+        return say("Highest: {label} ({value})", **values)
+    _, lowest = min(points, key=lambda named: named[1].value)
+    return say(
+        "Highest: {label} ({value}) · lowest: {low_label} ({low_value})",
+        **values,
+        low_label=_truncate(lowest.label),
+        low_value=grouped_number(lowest.value),
+    )
+
+
+def _grouped(table: Table) -> Table:
+    """Return a table with the digits of its values in groups of three."""
+
+    def cell(column: Column, text: str) -> str:
+        number = parse_number(text) if column.kind == "value" else None
+        return text if number is None else grouped_number(number)
+
+    rows = [[cell(column, text) for column, text in zip(table.columns, row, strict=True)] for row in table.rows]
+    return Table(table.columns, rows, table.left_out)
 
 
 def _fit_rows(header: Sequence[str], table: Table) -> tuple[list[list[str]], int]:

@@ -15,11 +15,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ChartPhrases:
-    """The phrases that a picture contains. `others`, the label of merged slices, has the placeholder {count}."""
+    """The phrases that a picture contains. `others`, the label of merged slices, has the placeholder {count}.
+
+    `units` names what large numbers are counted in, each with its size, and `total` the sum of a pie.
+    """
 
     name: Phrase
     description: Sequence[Phrase]
     others: Phrase
+    total: Phrase
+    units: Phrase
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,11 @@ def parse_number(text: str) -> float | None:
     return value if math.isfinite(value) else None
 
 
+def grouped_number(value: float) -> str:
+    """Return the number for people to read: its digits in groups of three."""
+    return f"{value:,.0f}" if value == int(value) and abs(value) < 1e15 else f"{value:,.12g}"
+
+
 def plain_number(value: float) -> str:
     """Return the number with all its digits and no unit."""
     return str(int(value)) if value == int(value) and abs(value) < 1e15 else repr(value)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from madang.services.chart.engine import styles
 from madang.services.chart.engine.lettering import escape_xml, text_width, truncate_to_width
+from madang.services.chart.engine.scales import Units
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +56,7 @@ class Canvas:
     """SVG elements in drawing order, and the definitions they use."""
 
     size: PictureSize
+    units: Units
     parts: list[str] = field(default_factory=list)
     definitions: list[str] = field(default_factory=list)
     used_series: set[int] = field(default_factory=set)

@@ -17,7 +17,7 @@ from madang.services.chart.engine.canvas import LABEL_ANGLE_DEG, NARROW, WIDE, C
 from madang.services.chart.engine.csv_files import csv_file
 from madang.services.chart.engine.lettering import escape_xml, text_width, truncate_to_width
 from madang.services.chart.engine.pies import draw_pie
-from madang.services.chart.engine.scales import Scale, fit_scale
+from madang.services.chart.engine.scales import Scale, fit_scale, parse_units
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -28,9 +28,11 @@ _MAX_ROTATED_LABEL_PX = 120
 _LABEL_GAP = 10
 _MAX_THINNED_LABEL_PX = 110
 _MAX_MEASURED_CHARS = 60
-_MAX_ORDERED_LABELS = 12
+_MAX_UNORDERED_NUMBERS = 12
+_MAX_SHORT_LABEL_EM = 2.5
 _LABEL_ANGLE = math.radians(LABEL_ANGLE_DEG)
 _MARGIN = 12
+_FILE_FONTS = "Pretendard, Apple SD Gothic Neo, Malgun Gothic, Noto Sans KR, Noto Sans CJK KR, sans-serif"
 
 
 def draw_chart(chart: Chart, phrases: ChartPhrases, translate: Translate) -> DrawnChart:
@@ -74,7 +76,7 @@ class Drawing:
             title = truncate_to_width(self.title, size.width - 2 * _MARGIN, 16)
             head += f'<text x="{_MARGIN}" y="-6" font-size="16" font-weight="600">{escape_xml(title)}</text>'
         box = f'viewBox="0 -{top} {size.width} {height}" width="{size.width}" height="{height}"'
-        svg = self._svg(f'{box} font-family="sans-serif"', head, is_themed=False)
+        svg = self._svg(f'{box} font-family="{_FILE_FONTS}"', head, is_themed=False)
         return f'<?xml version="1.0" encoding="UTF-8"?>\n{svg}\n'
 
     def _svg(self, attributes: str, head: str, *, is_themed: bool) -> str:
@@ -93,9 +95,9 @@ class Drawing:
 
 def lay_out(chart: Chart, phrases: ChartPhrases, translate: Translate, size: PictureSize) -> Drawing:
     """Draw the chart on a canvas of this size."""
-    canvas = Canvas(size)
+    canvas = Canvas(size, parse_units(phrases.units.render(translate)))
     if chart.type == "pie":
-        height = draw_pie(canvas, chart.series[0].data, phrases.others, translate)
+        height = draw_pie(canvas, chart.series[0].data, phrases, translate)
     else:
         height = _draw_axes(canvas, chart)
     title = one_line(chart.title.strip())
@@ -118,16 +120,18 @@ def _draw_axes(canvas: Canvas, chart: Chart) -> float:
     numbers = _numeric_labels(chart)
     across = fit_scale(numbers, max_steps=size.max_steps + 3, from_zero=False) if numbers else None
 
-    top = _legend(canvas, chart) if len(chart.series) > 1 else 4.0
+    end_room = marks.end_label_room(canvas, chart)
+    top = _legend(canvas, chart) if len(chart.series) > 1 and not end_room else 4.0
+    right = size.width - max(_MARGIN, end_room)
     if chart.y_label:
         top += size.font * 1.5
         canvas.text(chart.y_label, 2, top - 4, max_width=size.width - 4, soft=True)
-    left = 10 + max(text_width(label, size.font) for label in vertical.labels)
+    left = 10 + max(text_width(label, size.font) for label in vertical.labels(canvas.units))
     labels = [position[0] for position in alignment.positions]
-    is_rotated = not across and _need_rotation(chart, labels, size.width - _MARGIN - left, size.font)
+    is_rotated = not across and _need_rotation(chart, labels, right - left, size.font)
     if is_rotated:
         left += _indent_for_first(labels, left, size)
-    plot = Plot(left, top + size.font * 1.2, size.width - _MARGIN - left, size.plot_height)
+    plot = Plot(left, top + size.font * 1.2, right - left, size.plot_height)
 
     _grid(canvas, plot, vertical)
     if across:
@@ -174,15 +178,16 @@ def _grid(canvas: Canvas, plot: Plot, vertical: Scale) -> None:
         f"M{tenths(plot.left)} {tenths(plot.y(vertical.share(tick)))}h{tenths(plot.width)}" for tick in vertical.ticks
     )
     canvas.add(f'<path class="grid" d="{lines}"/>')
-    for tick, label in zip(vertical.ticks, vertical.labels, strict=True):
+    for tick, label in zip(vertical.ticks, vertical.labels(canvas.units), strict=True):
         y = plot.y(vertical.share(tick)) + size.font * 0.35
         canvas.text(label, plot.left - 6, y, max_width=math.inf, anchor="end", soft=True)
 
 
 def _number_labels(canvas: Canvas, plot: Plot, across: Scale) -> float:
-    widest = max(text_width(label, canvas.size.font) for label in across.labels)
+    labels = across.labels(canvas.units)
+    widest = max(text_width(label, canvas.size.font) for label in labels)
     every = math.ceil((widest + 10) * (len(across.ticks) - 1) / plot.width)
-    for tick, label in list(zip(across.ticks, across.labels, strict=True))[::every]:
+    for tick, label in list(zip(across.ticks, labels, strict=True))[::every]:
         x, y = plot.x(across.share(tick)), plot.bottom + canvas.size.font + _LABEL_GAP
         canvas.add(f'<path class="axis" d="M{tenths(x)} {tenths(plot.bottom)}v4"/>')
         canvas.text(label, x, y, max_width=math.inf, anchor="middle", soft=True)
@@ -191,11 +196,15 @@ def _number_labels(canvas: Canvas, plot: Plot, across: Scale) -> float:
 
 def _need_rotation(chart: Chart, labels: Sequence[str], room: float, font: int) -> bool:
     """Tell whether the labels fit only when they are rotated."""
-    # Ordered labels are better left level: every n-th of them tells where the others are.
-    is_ordered = chart.type in ("line", "area") or all(parse_number(label) is not None for label in labels)
-    if is_ordered and len(labels) > _MAX_ORDERED_LABELS:
-        return False
-    return _widest(labels, font) > room / len(labels) - 6 and room / len(labels) >= font * 1.35
+    # Ordered labels are better left level: every n-th of them tells where the others are. Of short ones (Jan, Q1, 42주)
+    # that holds too, and so do numbers.
+    widest = _widest(labels, font)
+    is_ordered = (
+        chart.type in ("line", "area")
+        or widest <= _MAX_SHORT_LABEL_EM * font
+        or (len(labels) > _MAX_UNORDERED_NUMBERS and all(parse_number(label) is not None for label in labels))
+    )
+    return not is_ordered and widest > room / len(labels) - 6 and room / len(labels) >= font * 1.35
 
 
 def _indent_for_first(labels: Sequence[str], left: float, size: PictureSize) -> float:

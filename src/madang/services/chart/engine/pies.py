@@ -1,20 +1,23 @@
-"""A pie and its legend."""
+"""A pie as a ring, and its legend."""
 
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from madang.core.phrases import Phrase, Translate
 from madang.services.chart.domain.charts import Point
+from madang.services.chart.domain.drawings import ChartPhrases
 from madang.services.chart.domain.numbers import plain_number
 from madang.services.chart.engine.canvas import Canvas, tenths
 from madang.services.chart.engine.lettering import text_width
 from madang.services.chart.engine.scales import compact_number, format_percent
 
 MAX_SLICES = 12
-_MIN_LABELLED_SHARE = 0.03
+_HOLE_SHARE = 0.62
+_MAX_FLOAT = sys.float_info.max
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,20 +28,16 @@ class Slice:
     share: float
 
 
-def draw_pie(canvas: Canvas, points: Sequence[Point], others: Phrase, translate: Translate) -> float:
-    """Draw the slices clockwise from the top with their percentages and a legend; return the total height.
-
-    `others` is the label of merged slices.
-    """
+def draw_pie(canvas: Canvas, points: Sequence[Point], phrases: ChartPhrases, translate: Translate) -> float:
+    """Draw a ring clockwise from the top with the total in its middle, and a legend; return the total height."""
     size, font = canvas.size, canvas.size.font
-    slices = _slices(points, others, translate)
-    row = font * 1.75
+    slices, total = _slices(canvas, points, phrases.others, translate)
+    row = font * 2
     is_wide = size.width > 500
     radius = size.plot_height / 2 - 4
-    middle_x = radius + 56 if is_wide else size.width / 2
+    middle_x = radius + 24 if is_wide else size.width / 2
     legend_height = row * len(slices)
-    margin = font * 1.6
-    height = max(2 * (radius + margin), legend_height if is_wide else 0)
+    height = max(2 * (radius + 8), legend_height if is_wide else 0)
     middle_y = height / 2
 
     start = 0.0
@@ -48,32 +47,42 @@ def draw_pie(canvas: Canvas, points: Sequence[Point], others: Phrase, translate:
             canvas.add(f'<path {canvas.surface(index)} d="{shape}">{canvas.tooltip(slice.tooltip)}</path>')
         start += slice.share
     _borders(canvas, slices, middle_x, middle_y, radius)
-    start = 0.0
-    for slice in slices:
-        if slice.share >= _MIN_LABELLED_SHARE:
-            x, y = _around(middle_x, middle_y, radius + font * 0.45, start + slice.share / 2)
-            anchor = "start" if x > middle_x + 8 else "end" if x < middle_x - 8 else "middle"
-            lift = (y - middle_y) / radius
-            canvas.text(
-                format_percent(slice.share), x, y + font * (0.35 + 0.35 * lift), max_width=math.inf, anchor=anchor
-            )
-        start += slice.share
+    _middle(canvas, middle_x, middle_y, radius, total, phrases.total.render(translate))
 
-    left = middle_x + radius + 84 if is_wide else 2.0
+    left = middle_x + radius + 56 if is_wide else 2.0
     top = (height - legend_height) / 2 if is_wide else height + 8
+    # Where the parts are percentages themselves, one number says both.
+    percents = [format_percent(slice.share) for slice in slices]
+    are_equal = all(f"{slice.value}%" == percent for slice, percent in zip(slices, percents, strict=True))
+    values = [] if are_equal else [slice.value for slice in slices]
+    right = size.width - 4
+    percent_width = max(text_width(percent, font) for percent in percents)
+    value_width = max((text_width(value, font) for value in values), default=0.0)
     for index, slice in enumerate(slices):
-        y = top + row * index + font * 1.2
-        box = f'x="{tenths(left)}" y="{tenths(y - font * 0.35 - 7)}" width="14" height="14"'
+        y = top + row * index + font * 1.35
+        box = f'x="{tenths(left)}" y="{tenths(y - font * 0.35 - 6)}" width="12" height="12" rx="3"'
         canvas.add(f"<rect {canvas.surface(index)} {box}/>")
-        numbers = f"{format_percent(slice.share)} ({slice.value})"
-        right = size.width - 4
-        canvas.text(slice.label, left + 22, y, max_width=right - left - 32 - text_width(numbers, font))
-        canvas.text(numbers, right, y, max_width=math.inf, anchor="end", soft=True)
+        room = right - left - 22 - percent_width - value_width - (32 if values else 16)
+        canvas.text(slice.label, left + 22, y, max_width=room)
+        if values:
+            canvas.text(values[index], right - percent_width - 16, y, max_width=math.inf, anchor="end", soft=True)
+        canvas.text(percents[index], right, y, max_width=math.inf, anchor="end")
     return height if is_wide else top + legend_height + 8
 
 
-def _slices(points: Sequence[Point], others: Phrase, translate: Translate) -> list[Slice]:
-    """Return the slices as given; of too many, the largest, and one that merges all others."""
+def _middle(canvas: Canvas, x: float, y: float, radius: float, total: str, name: str) -> None:
+    """Cut the hole of the ring, and write the total into it."""
+    hole, font = radius * _HOLE_SHARE, canvas.size.font
+    canvas.add(f'<path class="paper" d="{_shape(x, y, hole, 0, 1)}"/>')
+    if text_width(total, font * 1.7) <= hole * 1.8:
+        canvas.add(
+            f'<text class="total" x="{tenths(x)}" y="{tenths(y + font * 0.4)}" text-anchor="middle">{total}</text>'
+        )
+        canvas.text(name, x, y + font * 1.9, max_width=hole * 1.4, anchor="middle", soft=True)
+
+
+def _slices(canvas: Canvas, points: Sequence[Point], others: Phrase, translate: Translate) -> tuple[list[Slice], str]:
+    """Return the slices as given, and their sum; of too many, the largest, and one that merges all others."""
     # Relative to the largest: the sum of very large numbers is larger than any float.
     largest = max(point.value for point in points)
     parts = [point.value / largest for point in points]
@@ -84,7 +93,7 @@ def _slices(points: Sequence[Point], others: Phrase, translate: Translate) -> li
         Slice(
             points[index].label,
             f"{points[index].label}: {plain_number(points[index].value)} ({format_percent(parts[index] / whole)})",
-            compact_number(points[index].value),
+            compact_number(points[index].value, canvas.units),
             parts[index] / whole,
         )
         for index in sorted(separate)
@@ -93,9 +102,9 @@ def _slices(points: Sequence[Point], others: Phrase, translate: Translate) -> li
     if merged:
         rest = math.fsum(parts[index] for index in merged)
         label = Phrase(others.template, {**others.values, "count": len(merged)}).render(translate)
-        value = compact_number(min(rest * largest, 1.7976931348623157e308))
+        value = compact_number(min(rest * largest, _MAX_FLOAT), canvas.units)
         slices.append(Slice(label, f"{label}: {value} ({format_percent(rest / whole)})", value, rest / whole))
-    return slices
+    return slices, compact_number(min(whole * largest, _MAX_FLOAT), canvas.units)
 
 
 def _shape(x: float, y: float, radius: float, start: float, end: float) -> str:
@@ -108,7 +117,7 @@ def _shape(x: float, y: float, radius: float, start: float, end: float) -> str:
 
 
 def _borders(canvas: Canvas, slices: Sequence[Slice], x: float, y: float, radius: float) -> None:
-    """Separate the slices by lines of the background's colour, so that neighbours of one colour stay distinct."""
+    """Separate the slices by gaps, so that neighbours of one colour stay distinct."""
     shares = [slice.share for slice in slices if slice.share > 0]
     if len(shares) < 2:
         return
@@ -117,7 +126,7 @@ def _borders(canvas: Canvas, slices: Sequence[Slice], x: float, y: float, radius
         to_x, to_y = _around(x, y, radius, start)
         lines += f"M{tenths(x)} {tenths(y)}L{to_x:.2f} {to_y:.2f}"
         start += share
-    canvas.add(f'<path class="cut" d="{lines}"/>')
+    canvas.add(f'<path class="gap" d="{lines}"/>')
 
 
 def _around(x: float, y: float, radius: float, share: float) -> tuple[float, float]:

@@ -12,7 +12,10 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_UP, Context, Decimal,
 
 _CONTEXT = Context(prec=34)
 _FOUR_DIGITS = Context(prec=4, rounding=ROUND_HALF_UP)
-_UNITS = ((Decimal("1e12"), "T"), (Decimal("1e9"), "B"), (Decimal("1e6"), "M"), (Decimal("1e3"), "K"))
+Units = tuple[tuple[Decimal, str], ...]
+"""What large numbers are counted in, the largest first: thousands and millions, or 만 and 억."""
+
+_ENGLISH_UNITS: Units = ((Decimal("1e12"), "T"), (Decimal("1e9"), "B"), (Decimal("1e6"), "M"), (Decimal("1e3"), "K"))
 _MIN_WITH_UNIT = Decimal(10_000)
 _MIN_LARGE_EXPONENTIAL = Decimal("1e15")
 _MAX_SMALL_EXPONENTIAL = Decimal("1e-4")
@@ -36,22 +39,24 @@ class Scale:
         with localcontext(_CONTEXT):
             return min(1.0, max(0.0, float((exact - low) / (high - low))))
 
-    @property
-    def labels(self) -> list[str]:
-        """The ticks as texts, with as many digits as tell them apart."""
+    def labels(self, units: Units = _ENGLISH_UNITS) -> list[str]:
+        """Return the ticks as texts, with as many digits as tell them apart."""
         with localcontext(_CONTEXT):
             largest = max(abs(tick) for tick in self.ticks)
             step = self.ticks[1] - self.ticks[0]
-            unit, suffix = _unit(largest)
+            unit, suffix = _unit(largest, units)
             digits = _decimals(step / unit)
             if digits > _MAX_DECIMALS and largest < _MIN_LARGE_EXPONENTIAL and unit > 1:
                 # Far from zero and close to each other: 1000000003 is easier to read than 1.000000003B.
                 unit, suffix, digits = Decimal(1), "", _decimals(step)
-            return [f"{tick / unit:.{digits}f}{suffix}".replace("-", "−", 1) if tick else "0" for tick in self.ticks]
+            # Four digits without a separator, because they may be years.
+            group = "" if largest < _MIN_WITH_UNIT else ","
+            texts = (f"{tick / unit:{group}.{digits}f}{suffix}" if tick else "0" for tick in self.ticks)
+            return [text.replace("-", "−", 1) for text in texts]
 
 
 def fit_scale(values: Sequence[float], *, max_steps: int, from_zero: bool) -> Scale:
-    """Return an axis that covers all values in steps of 1, 2 or 5 times a power of ten.
+    """Return an axis that covers all values in steps of 1, 2 or 5 times a power of ten, or of 25, 250 and so on.
 
     Zero is on it when asked for, and when it is so near that leaving it out would mislead.
     """
@@ -63,21 +68,35 @@ def fit_scale(values: Sequence[float], *, max_steps: int, from_zero: bool) -> Sc
             high = Decimal(1)
         min_step = (high - low) / max_steps
         power = Decimal(1).scaleb(min_step.adjusted())
-        step = next(power * times for times in (1, 2, 5, 10) if power * times >= min_step)
+        step = next(power * factor for factor in (1, 2, 5, 10) if power * factor >= min_step)
+        if step == 5 * power and power >= 10 and step / 2 >= min_step and _empty(high, step) > (high - low) / 6:
+            step /= 2  # 25 and 250 count well; 2.5 does not: often what is counted are whole things
         first = int((low / step).to_integral_value(ROUND_FLOOR))
         last = int((high / step).to_integral_value(ROUND_CEILING))
         return Scale(tuple(step * number for number in range(first, last + 1)))
 
 
-def compact_number(value: float) -> str:
+def _empty(high: Decimal, step: Decimal) -> Decimal:
+    """Return how much of an axis with this step stays empty above the highest value."""
+    return (high / step).to_integral_value(ROUND_CEILING) * step - high
+
+
+def parse_units(text: str) -> Units:
+    """Return the units that a translation names, such as `K 1e3 M 1e6`."""
+    words = text.split()
+    units = [(Decimal(size), name) for name, size in zip(words[::2], words[1::2], strict=True)]
+    return tuple(sorted(units, reverse=True))
+
+
+def compact_number(value: float, units: Units = _ENGLISH_UNITS) -> str:
     """Return about four digits of a number, short enough to stand at a mark."""
     with localcontext(_CONTEXT):
         exact = exact_decimal(value)
         if not exact:
             return "0"
         rounded = _FOUR_DIGITS.plus(exact)
-        unit, suffix = _unit(abs(rounded))
-        text = f"{(rounded / unit).normalize():f}{suffix}"
+        unit, suffix = _unit(abs(rounded), units)
+        text = f"{(rounded / unit).normalize():,f}{suffix}"
     return text.replace("-", "−", 1)
 
 
@@ -91,10 +110,10 @@ def _decimals(step: Decimal) -> int:
     return max(0, -int(step.normalize().as_tuple().exponent))
 
 
-def _unit(largest: Decimal) -> tuple[Decimal, str]:
+def _unit(largest: Decimal, units: Units) -> tuple[Decimal, str]:
     if largest >= _MIN_LARGE_EXPONENTIAL or 0 < largest < _MAX_SMALL_EXPONENTIAL:
         power = largest.adjusted()
         return Decimal(1).scaleb(power), f"e{power}".replace("-", "−")
     if largest >= _MIN_WITH_UNIT:
-        return next((unit, suffix) for unit, suffix in _UNITS if largest >= unit)
+        return next((unit, suffix) for unit, suffix in units if largest >= unit)
     return Decimal(1), ""

@@ -7,20 +7,20 @@ from collections.abc import Iterable
 # After Okabe and Ito, moved until each has 3:1 against the page, (light, dark), and the first five differ for
 # people who do not see red or green.
 COLOURS = (
-    ("#0072b2", "#56b4e9"),
-    ("#d15700", "#f0a202"),
-    ("#1d9a76", "#2cc295"),
+    ("#2d5fb4", "#7fa8f5"),
+    ("#c4570a", "#f2a65e"),
+    ("#1d8a68", "#4cc79b"),
     ("#7a2a68", "#e78ac3"),
     ("#2f2f2d", "#f5ee9a"),
     ("#9180e0", "#8f7cf0"),
     ("#7a6a00", "#d6d4cc"),
     ("#2b91ab", "#b8e6f2"),
 )
-BACKGROUND = ("#ffffff", "#1d1d1c")
-_INK = ("#1c1c1a", "#f3f2ee")
-_SOFT = ("#5f5d57", "#b5b3ab")
-_LINE = ("#e5e3dc", "#3b3a37")
-_EDGE = ("#8d8b83", "#7b7971")
+BACKGROUND = ("#ffffff", "#232120")
+_INK = ("#1d1b18", "#f1eee8")
+_SOFT = ("#6b665d", "#a19b90")
+_LINE = ("#e8e4db", "#38342f")
+_EDGE = ("#938e81", "#7d776d")
 
 # Five dashes, seven shapes, seven hatchings and eight colours: no two of twenty series have the same pair.
 DASHES = ("", "7 3", "2 3", "11 3 2 3", "4 2 1 2")
@@ -57,7 +57,12 @@ def style(used: Iterable[int], *, is_themed: bool) -> str:
         f".paper{{fill:{background}}}",
         f".grid{{stroke:{line};fill:none}}",
         f".axis{{stroke:{edge};fill:none}}",
-        f".cut{{stroke:{background};stroke-width:1.2;stroke-linecap:round;fill:none}}",
+        ".cut{stroke-width:1.2;stroke-linecap:round;fill:none}",
+        f".gap{{stroke:{background};stroke-width:2;fill:none}}",
+        ".hit{fill:transparent}",
+        f".hit:hover{{fill:{colour('ink', _INK)};fill-opacity:.05}}",
+        ".end{font-weight:600}",
+        ".total{font-size:1.7em;font-weight:650}",
         f".mark{{stroke:{background};stroke-width:.8}}",
         ".line{fill:none;stroke-width:2.2;stroke-linejoin:round}",
         ".area{fill-opacity:.18}",
@@ -65,8 +70,11 @@ def style(used: Iterable[int], *, is_themed: bool) -> str:
     for number in sorted({index % len(COLOURS) for index in used}):
         series_colour = colour(f"chart-{number + 1}", COLOURS[number])
         rules.append(f".f{number}{{fill:{series_colour}}}")
+        rules.append(f"text.f{number}{{fill:{series_colour}}}")
         rules.append(f".l{number}{{stroke:{series_colour}}}")
-    return "".join(f".chart {rule}" for rule in rules)
+    css = "".join(f".chart {rule}" for rule in rules)
+    # Hatchings are for those who ask for contrast: to all others they are noise over the colours.
+    return f"{css}@media (prefers-contrast:more),(forced-colors:active){{.chart .cut{{stroke:{background}}}}}"
 
 
 def fill(index: int) -> str:
