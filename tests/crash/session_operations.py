@@ -18,6 +18,7 @@ from typing import Any
 
 from madang.core.ids import SessionId
 from madang.provider import sessions
+from madang.services.content.engine import following
 from tests.whole_sessions import House, open_house
 
 TARGET = SessionId("target")
@@ -66,6 +67,7 @@ async def main(folder: Path, url: str, operation: str, points: Points) -> None:
         type(database).write = counted_write
         sys.addaudithook(hook)
         sessions.AUDIT_SETTLE_S = 0.0
+        following.FOLLOW_DELAY_S = 3600.0  # the index has points of its own, which would come at any moment
         points.is_counting = True
         await OPERATIONS[operation](house, folder)
         points.is_counting = False
