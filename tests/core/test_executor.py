@@ -248,7 +248,9 @@ MAY = {
     "storage/audit.py",  # rows that wait for a lock, and whose calls are over
     "server/bodies.py",  # before it is known whose call it is
     "server/downloads.py",
-    "cli/sessions.py",  # a question to the person, in a process of one call
+    "cli/sessions.py",  # a question to the person, in a process of one command
+    "cli/exports.py",  # all data of a person, in a process of one command
+    "llm/vendors.py",  # importing a vendor's library, once
 }
 
 
