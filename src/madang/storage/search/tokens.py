@@ -29,7 +29,7 @@ KOREAN_PACKAGE = "lindera-python-ko-dic"
 
 REPEAT_POWER = 0.7
 """A word that a query says twice weighs more than one that it says once, but not twice as much."""
-WEAK_WEIGHT, FRAGMENT_WEIGHT = 0.2, 0.1
+WEAK_WEIGHT, FRAGMENT_WEIGHT = 0.4, 0.1
 """Of a word among weak tokens; of what may be a part of a word, wherever it is looked up."""
 
 _HANGUL = "\uac00-\ud7a3"
