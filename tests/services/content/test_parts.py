@@ -12,9 +12,10 @@ import pytest
 from madang.core.errors import Unavailable
 from madang.core.ids import UserId
 from madang.services.content.domain import Limits, NewContent, StoreKey
-from madang.services.content.store import ContentStore, maintenance
+from madang.services.content.store import ContentStore, maintenance, parts
 from madang.services.content.store.parts import Parts
 from madang.storage.database import Transaction
+from madang.storage.postgresql.sql import numbered
 from madang.storage.search.queries import MAX_QUERY_TERMS, Query, Term, TypedWord
 from tests.postgresql import database_in, url_in
 from tests.services.content.parts import ANN, CHUNKS, NAME, House, open_house
@@ -231,6 +232,27 @@ async def test_a_fence_that_waits_holds_up_others_for_a_moment_only(house: House
     await busy
 
     assert took_s < 2
+
+
+async def test_a_fold_under_way_holds_up_nobody(house: House, tmp_path: Path) -> None:
+    ids = [await house.add(f"tea n{number}") for number in range(CHUNKS)]
+    other = (await house.contents.create_store(ANN, "Other", "")).key
+    connection = await asyncpg.connect(url_in(tmp_path))
+    fold = connection.transaction()
+    await fold.start()
+    await connection.execute("SELECT set_config('madang.user_id', 'ann', true)")
+    await connection.execute(numbered(parts._FOLD), "ann", house.store.no, 0, CHUNKS, NAME)  # the statement itself
+
+    async with asyncio.timeout(2):  # a unit waits for a lock for longer
+        await house.add("tea meanwhile")
+        assert len(await house.rank("tea", limit=50)) == CHUNKS + 1
+        await house.delete(ids[0])
+        await house.contents.delete_store(ANN, other.id)
+    await fold.commit()
+    await connection.close()
+
+    assert len(await house.rank("tea", limit=50)) == CHUNKS
+    assert await house.rows("SELECT chunks, gone FROM content_part") == [(CHUNKS, 0)]  # it could not count that
 
 
 async def test_two_processes_do_not_fold_the_same_chunks(house: House, tmp_path: Path) -> None:
