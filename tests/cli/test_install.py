@@ -265,8 +265,9 @@ def test_the_options_go_along_because_a_client_has_no_variables_of_this_shell(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("LANG", "ko_KR.UTF-8")
+    monkeypatch.setenv("MADANG_SERVICES", "planning")
     (tmp_path / "material").mkdir()
-    options = ["--data-dir", "data", "--assistant", "editor", "--services", "planning", "--ui", "off"]
+    options = ["--data-dir", "data", "--assistant", "editor", "--ui", "off"]
 
     assert main(["install", "cursor", *options, "--allow-folder", "material"]) == 0
 

@@ -23,7 +23,7 @@ from madang.rendering.catalogue import translator
 from madang.settings import Settings
 
 PASSED_ON = ("assistant", "session", "user", "services", "ui", "ask")
-"""The options that a client's Madang is started with as they were given here."""
+"""The options that a client's Madang is started with as they were given here, or in variables of this shell."""
 MAX_SHOWN_CHARS = 300
 
 
@@ -128,9 +128,9 @@ def _arguments(options: argparse.Namespace, settings: Settings) -> Sequence[str]
             )
         arguments += ["--database", settings.database]
     for name in PASSED_ON:
-        if value := getattr(options, name):
+        if value := getattr(options, name) or os.environ.get(f"MADANG_{name.upper()}"):
             arguments += [f"--{name}", value]
-    if settings.locale != "en":
+    if options.locale or settings.locale != "en":
         arguments += ["--locale", settings.locale]
     for folder in options.allow_folder or ():
         arguments += ["--allow-folder", str(Path(folder).expanduser().absolute())]
