@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import ssl
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
@@ -114,7 +115,8 @@ def refuses(status: int, message: str = "no", kind: str = "error", headers: dict
 class ModelServer:
     """Plays one answer a request, in their order; the last one again and again."""
 
-    def __init__(self) -> None:
+    def __init__(self, tls: ssl.SSLContext | None = None) -> None:
+        self._tls = tls
         self.requests: list[SeenRequest] = []
         self.asked = asyncio.Event()
         """Set when a request has come."""
@@ -136,10 +138,10 @@ class ModelServer:
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
+        return f"{'https' if self._tls else 'http'}://127.0.0.1:{self.port}"
 
     async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._connected, "127.0.0.1", 0, limit=2**20)
+        self._server = await asyncio.start_server(self._connected, "127.0.0.1", 0, limit=2**20, ssl=self._tls)
         return self
 
     async def __aexit__(self, *_: object) -> None:

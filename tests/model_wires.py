@@ -47,7 +47,8 @@ class Ask:
 
     tool: str
     arguments: str = "{}"
-    id: str = ""
+    id: str | None = ""
+    """Empty: one of the server's own. None: the server gives none."""
     step: int = 7
 
 
@@ -73,6 +74,10 @@ END_EVENTS: dict[Wire, int] = {"chat": 3, "anthropic": 2, "responses": 1, "googl
 def _steps(text: str, step: int) -> Iterator[str]:
     for start in range(0, len(text), step):
         yield text[start : start + step]
+
+
+def _id(id: str | None, default: str) -> str | None:
+    return default if id == "" else id
 
 
 def _words(text: str) -> list[str]:
@@ -104,7 +109,7 @@ def _chat(pieces: Sequence[Piece], finish: Finish) -> Iterator[bytes]:
                 for word in _words(text):
                     yield event(chunk({"reasoning_content": word}))
             case Ask(tool, arguments, id, step):
-                yield event(chunk({"tool_calls": [fragment(number, tool, "", id or f"call_{number}")]}))
+                yield event(chunk({"tool_calls": [fragment(number, tool, "", _id(id, f"call_{number}"))]}))
                 for part in _steps(arguments, step):
                     yield event(chunk({"tool_calls": [{"index": number, "function": {"arguments": part}}]}))
                 number += 1
@@ -232,7 +237,8 @@ def _google(pieces: Sequence[Piece], finish: Finish) -> Iterator[bytes]:
             case Ask(tool, arguments, id, _):
                 call: dict[str, Any] = {"name": tool, "args": json.loads(arguments)}
                 signature = base64.b64encode(b"signed").decode()
-                yield send([{"functionCall": {**call, "id": id or f"call_{index}"}, "thoughtSignature": signature}])
+                numbered = {"id": given} if (given := _id(id, f"call_{index}")) else {}
+                yield send([{"functionCall": {**call, **numbered}, "thoughtSignature": signature}])
     usage = {"promptTokenCount": USAGE[0], "cachedContentTokenCount": USAGE[1], "candidatesTokenCount": USAGE[2]}
     candidate = {"content": {"parts": [{"text": ""}], "role": "model"}, "finishReason": FINISHES["google"][finish]}
     yield event({"candidates": [candidate], "usageMetadata": usage, "modelVersion": "stub", "responseId": "g1"})

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from madang.llm.base import ModelOptions, ModelRequest, OfferedTool
-from madang.llm.messages import CallPart, ImagePart, Message, ResultPart, TextPart, ThinkingPart
+from madang.llm.messages import CallPart, ImagePart, Message, ResultPart, TextPart, ThinkingPart, sendable
 
 INVALID_ARGUMENTS = "invalid_json"
 """Under this name a model sees again what it wrote as arguments that were no JSON."""
@@ -23,8 +23,7 @@ def chat_body(provider: str, model: str, request: ModelRequest) -> bytes:
     # Last: everything before is the same in each turn.
     body["messages"] = _chat_messages(provider, model, request)
     text = json.dumps(body, ensure_ascii=False, separators=(",", ":"))
-    # Half a surrogate pair, from a file's name for example, is no UTF-8; a server would refuse the whole request.
-    return text.encode("utf-8", "replace")
+    return sendable(text).encode()
 
 
 def _tool(tool: OfferedTool) -> dict[str, Any]:

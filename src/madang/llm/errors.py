@@ -13,6 +13,8 @@ from madang.core.phrases import Phrase, say
 
 MAX_REASON_CHARS = 500
 """Of a server's own words in an error."""
+MIN_SECRET_CHARS = 6
+"""Servers on this machine are given keys such as `none`, and taking those out would spoil the words."""
 
 
 class ModelError(MadangError):
@@ -183,7 +185,7 @@ def shorten(text: str, secrets: Iterable[str] = ()) -> str:
     """Return a server's words, bounded and without secrets: some servers repeat the key that they refuse."""
     text = text[: MAX_REASON_CHARS * 4]
     for secret in secrets:
-        if secret:
+        if len(secret) >= MIN_SECRET_CHARS:
             text = text.replace(secret, "***")
     text = text.strip().rstrip(".")
     return text if len(text) <= MAX_REASON_CHARS else text[: MAX_REASON_CHARS - 1] + "…"

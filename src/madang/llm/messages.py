@@ -101,6 +101,18 @@ def user_message(text: str, *images: ImagePart) -> Message:
     return Message("user", (TextPart(text), *images))
 
 
+def sendable(text: str) -> str:
+    """Return a text that can be UTF-8: half a surrogate pair, from a file's name for example, becomes a ?.
+
+    A server, or the vendor's package before it, would refuse the whole request, and every later one.
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "replace").decode()
+    return text
+
+
 def dump_parts(parts: Sequence[Part]) -> list[dict[str, Any]]:
     """Return parts as JSON, for a row."""
     return [_dump(part) for part in parts]

@@ -23,6 +23,7 @@ from madang.llm.messages import (
     TextPart,
     ThinkingPart,
     UnknownPart,
+    sendable,
 )
 
 EXTRA_FIELDS = ("id", "signature", "provider_name", "provider_details")
@@ -44,12 +45,12 @@ def history(request: ModelRequest, provider: str, model: str) -> list[pai.ModelM
             if asked:
                 messages.append(pai.ModelRequest(parts=asked))
     if request.state:
-        _add_state(messages, request.state, provider)
+        _add_state(messages, sendable(request.state), provider)
     if not messages or not isinstance(messages[-1], pai.ModelRequest):
         messages.append(pai.ModelRequest(parts=[]))
     last = messages[-1]
     assert isinstance(last, pai.ModelRequest)
-    last.instructions = request.instructions or None
+    last.instructions = sendable(request.instructions) or None
     return messages
 
 
@@ -68,14 +69,14 @@ def _request_parts(message: Message) -> list[pai.ModelRequestPart]:
     content: list[pai.UserContent] = []
     for part in message.parts:
         if isinstance(part, TextPart) and part.text:
-            content.append(part.text)
+            content.append(sendable(part.text))
         elif isinstance(part, ImagePart):
             content.append(_binary(part))
     return [*results, pai.UserPromptPart(content=content)] if content else results
 
 
 def _tool_return(result: ResultPart) -> pai.ToolReturnPart:
-    text = result.text or "(no text)"
+    text = sendable(result.text) or "(no text)"
     content: Any = [text, *map(_binary, result.images)] if result.images else text
     outcome: Any = "failed" if result.is_error else "success"
     return pai.ToolReturnPart(result.tool, content, result.call_id, outcome=outcome)
@@ -90,12 +91,12 @@ def _their_part(part: Part, provider: str, model: str) -> pai.ModelResponsePart 
     fields = dict(extra.values) if extra and extra.fits(provider, model) else {}
     match part:
         case TextPart(text):
-            return pai.TextPart(text, **_known(fields, pai.TextPart)) if text else None
+            return pai.TextPart(sendable(text), **_known(fields, pai.TextPart)) if text else None
         case ThinkingPart(text):
             # Thoughts without what proves them are refused, or taken for something that the model said.
-            return pai.ThinkingPart(text, **_known(fields, pai.ThinkingPart)) if fields else None
+            return pai.ThinkingPart(sendable(text), **_known(fields, pai.ThinkingPart)) if fields else None
         case CallPart(id, tool, arguments):
-            return pai.ToolCallPart(tool, json_arguments(arguments), id, **_known(fields, pai.ToolCallPart))
+            return pai.ToolCallPart(tool, sendable(json_arguments(arguments)), id, **_known(fields, pai.ToolCallPart))
         case _:
             return None
 
@@ -133,7 +134,7 @@ def parameters(tools: Sequence[OfferedTool]) -> ModelRequestParameters:
         function_tools=[
             ToolDefinition(
                 name=tool.name,
-                description=tool.description,
+                description=sendable(tool.description),
                 parameters_json_schema={"type": "object", "properties": {}, **tool.schema},
                 strict=False,
             )

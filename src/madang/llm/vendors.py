@@ -115,14 +115,14 @@ class VendorModel(Model):
         calls = _CallIds(used_ids, limits.max_calls)
         left = limits.max_stream_bytes
         id = new_id()
+        opening = model_request_stream(
+            model,
+            translate.history(request, self.provider, self.name),
+            model_settings=translate.settings(request.options, self.provider, {TRACKED_HEADER: id}),
+            model_request_parameters=translate.parameters(request.tools),
+            instrument=False,
+        )
         with self._errors():
-            opening = model_request_stream(
-                model,
-                translate.history(request, self.provider, self.name),
-                model_settings=translate.settings(request.options, self.provider, {TRACKED_HEADER: id}),
-                model_request_parameters=translate.parameters(request.tools),
-                instrument=False,
-            )
             async with AsyncExitStack() as stack:
                 stack.push_async_callback(self._close_response, id)
                 response = await _within(limits.first_event_s, stack.enter_async_context(opening))
