@@ -133,10 +133,12 @@ async def test_data_of_before_is_retokenized_and_folded_in_the_background(
     await database.close()
 
     async with open_house(tmp_path, monkeypatch, NEXT) as house:
+        assert house.store == StoreKey(1, "leaves", UserId("ann"))
+        assert len(await house.rank("tea", limit=50)) == count  # the old words, before anything was done
+    async with open_house(tmp_path, monkeypatch, NEXT) as house:
         monkeypatch.setattr(maintenance, "DELAY_S", 0.01)
         monkeypatch.setattr(NamedAnalysis, "tokenize", UpperCase().tokenize)
-        assert house.store == StoreKey(1, "leaves", UserId("ann"))
-        assert len(await house.rank("tea", limit=50)) == count  # the old words, at once
+        await house.rank("tea")
         await until_folded(house, 3)
 
         assert await house.rows("SELECT analysis, analyzed_to FROM content") == [(NEXT, None)]

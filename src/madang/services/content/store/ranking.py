@@ -19,9 +19,10 @@ from madang.storage.database import Database
 from madang.storage.search.analysis import Analysis
 from madang.storage.search.queries import MAX_QUERY_TERMS, Query, Term, best_spellings, rarest_terms
 
-# BM25, as beside SQLite (k1 = 1.2, b = 0.75): the server's own ranking does not weigh words by their rarity, on which
-# most of the result depends. In a young chunk the frequency of a word is derived from its rank: for a single word and
-# weights of one, that is (1 + 1/4 + 1/9 + … + 1/n²) / 1.644934, which is 1 - 1 / (1.644934 * (n + 1/2)) to two places.
+# BM25 with k1 = 1.2 and b = 0.6; the 0.75 that tantivy has beside SQLite loses .002 on KorQuAD here. The server's own
+# ranking does not weigh words by their rarity, on which most of the result depends. In a young chunk the frequency of a
+# word is derived from its rank: for a single word and weights of one, that is (1 + 1/4 + 1/9 + … + 1/n²) / 1.644934,
+# which is 1 - 1 / (1.644934 * (n + 1/2)) to two places.
 #
 # Of the young chunks each is looked at: under row-level security no index of a column of tokens can be used, because
 # its operator may not see rows before they are known to be the user's own. For `word = …` the server knows that it
@@ -30,6 +31,9 @@ from madang.storage.search.queries import MAX_QUERY_TERMS, Query, Term, best_spe
 # Scores are compared as REAL: sums that differ only by the order of addition are equal then, and the number decides.
 # Deleted chunks are still in their parts: more are ranked for them, and the rows decide. The last column tells whether
 # those were enough.
+
+_K1_FIXED, _K1_PER_LENGTH = 0.48, 0.72
+
 MAX_YOUNG_READ = 2_048
 """Young chunks that are looked through for other spellings of a word."""
 
@@ -62,7 +66,7 @@ WITH asked AS MATERIALIZED (
   WHERE c.user_id = ?4 AND c.store_no = ?1 AND {_IS_YOUNG}
 ), usual AS MATERIALIZED (
   SELECT CAST(t.chunks + y.chunks AS double precision) AS chunks,
-    0.9 * (t.chunks + y.chunks) / CAST(greatest(t.length + y.length, 1) AS double precision) AS per_word
+    {_K1_PER_LENGTH} * (t.chunks + y.chunks) / CAST(greatest(t.length + y.length, 1) AS double precision) AS per_word
   FROM total t CROSS JOIN (
     SELECT count(*) AS chunks, coalesce(sum(coalesce(word_count, length(words))), 0) AS length
     FROM content_chunk c WHERE user_id = ?4 AND store_no = ?1 AND {_IS_YOUNG}
@@ -80,7 +84,7 @@ WITH asked AS MATERIALIZED (
   SELECT coalesce(sum(weight) FILTER (WHERE is_full), sum(weight)) AS upper FROM weight
 ), old AS MATERIALIZED (
   SELECT h >> 16 AS no, CAST(sum(
-    w.weight * ((h >> 12) & 15) / (((h >> 12) & 15) + CAST(0.3 AS double precision) + w.per_word * (h & 4095))
+    w.weight * ((h >> 12) & 15) / (((h >> 12) & 15) + CAST({_K1_FIXED} AS double precision) + w.per_word * (h & 4095))
   ) AS real) AS score
   FROM posting p JOIN weight w ON w.word = p.word CROSS JOIN LATERAL unnest(p.hits) AS h
   GROUP BY 1 ORDER BY score DESC, no LIMIT (SELECT ranked FROM total)
@@ -91,7 +95,7 @@ WITH asked AS MATERIALIZED (
   SELECT no, score FROM live
   UNION ALL
   (SELECT y.no, CAST(sum(
-     w.weight * y.times / (y.times + CAST(0.3 AS double precision) + w.per_word * y.length)
+     w.weight * y.times / (y.times + CAST({_K1_FIXED} AS double precision) + w.per_word * y.length)
    ) AS real)
    FROM young y JOIN weight w ON w.word = y.word GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT ?3)
 )

@@ -24,8 +24,8 @@ def tsvector_text(tokens: Tokens) -> str:
 
 
 def word_count(tokens: Tokens) -> int:
-    """Return the length of a chunk: its distinct words, which rank better than all of them (KorQuAD); not weak ones."""
-    return len(set(tokens.words))
+    """Return the length of a chunk: all its words, without the weak tokens."""
+    return len(tokens.words)
 
 
 def lexeme(term: Term) -> str:
