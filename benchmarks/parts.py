@@ -14,8 +14,9 @@ from benchmarks.passages import Prose
 from benchmarks.postgresql import ANN, start_server
 from madang.core.executor import Executor
 from madang.services.content.domain import Chunk, Limits, NewContent, StoreKey
-from madang.services.content.store import ContentStore, ServerRanking
+from madang.services.content.store import ContentStore
 from madang.services.content.store.parts import Parts
+from madang.services.content.store.ranking import ServerRanking
 from madang.services.content.store.tables import MIGRATIONS
 from madang.services.content.store.vectors import quoted, tsvector_text
 from madang.storage.database import MigrationSet, Transaction

@@ -21,7 +21,8 @@ from madang.core.calls import Call
 from madang.core.executor import Executor
 from madang.core.ids import UserId
 from madang.services.content.domain import Limits, StoreKey
-from madang.services.content.store import ContentStore, IndexQueue, ServerRanking
+from madang.services.content.store import ContentStore, IndexQueue
+from madang.services.content.store.ranking import ServerRanking
 from madang.settings import Settings
 from madang.storage.database import Database, Row, Transaction
 from madang.storage.events import EventLog, NewEvent

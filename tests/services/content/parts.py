@@ -14,8 +14,9 @@ from madang.core.calls import Call
 from madang.core.executor import Executor
 from madang.core.ids import SessionId, UserId
 from madang.services.content.domain import Chunk, Limits, NewContent, RankedChunk, StoreKey
-from madang.services.content.store import ContentStore, ServerRanking, maintenance, parts
+from madang.services.content.store import ContentStore, maintenance, parts
 from madang.services.content.store.parts import Parts
+from madang.services.content.store.ranking import ServerRanking
 from madang.storage.database import Row
 from madang.storage.postgresql.database import PostgresDatabase
 from madang.storage.search.analysis import Analysis

@@ -22,7 +22,7 @@ from madang.services.content.engine.searching import PassageSearch
 from madang.services.content.engine.sessions import SessionContents
 from madang.services.content.engine.sources import SourceReader
 from madang.services.content.engine.writing import ContentWriter
-from madang.services.content.store import ContentStore, IndexQueue, ServerRanking, SessionRows, content_topic
+from madang.services.content.store import ContentStore, IndexQueue, SessionRows, content_topic
 from madang.services.content.tools import ContentTools
 from madang.storage.database import Database
 from madang.storage.folders import Folders
@@ -60,11 +60,7 @@ class ContentService(Service):
         self._database = database
         self._contents = ContentStore(database, limits)
         self._parser = Parser(executor)
-        self._ranking: Ranking = (
-            ServerRanking(database, analysis)
-            if database.ranks_text
-            else IndexRanking(index_dir, IndexQueue(database), analysis, executor)
-        )
+        self._ranking = self._new_ranking(index_dir, analysis, executor)
         sources = SourceReader(folders, limits.file_bytes, executor)
         writer = ContentWriter(self._contents, self._ranking, sources, self._parser, analysis, executor)
         self._sessions = SessionContents(SessionRows(database, limits), writer, self._ranking, executor)
@@ -76,6 +72,14 @@ class ContentService(Service):
                 PassageSearch(self._contents, self._ranking, analysis),
             )
         )
+
+    def _new_ranking(self, index_dir: Path | None, analysis: Analysis, executor: Executor) -> Ranking:
+        if self._database.ranks_text:
+            # Only then: a start on a file does not need it.
+            from madang.services.content.store.ranking import ServerRanking
+
+            return ServerRanking(self._database, analysis)
+        return IndexRanking(index_dir, IndexQueue(self._database), analysis, executor)
 
     async def load(self) -> None:
         await self._contents.open()

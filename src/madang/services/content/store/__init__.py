@@ -2,7 +2,6 @@
 
 from madang.services.content.store.contents import ContentStore, content_topic
 from madang.services.content.store.index_queue import IndexQueue
-from madang.services.content.store.ranking import ServerRanking
 from madang.services.content.store.sessions import SessionRows
 
-__all__ = ["ContentStore", "IndexQueue", "ServerRanking", "SessionRows", "content_topic"]
+__all__ = ["ContentStore", "IndexQueue", "SessionRows", "content_topic"]

@@ -23,7 +23,6 @@ from madang.services.content.domain import (
     no_content,
     no_store,
 )
-from madang.services.content.store.parts import count_deleted
 from madang.services.content.store.tables import MIGRATIONS
 from madang.services.content.store.vectors import tsvector_text, word_count
 from madang.storage.clock import timestamp
@@ -279,6 +278,8 @@ class ContentStore:
                 raise no_content(id)
             key, content = StoreKey(row[-2], row[-1], call.user_id), _content(row[:-2])
             if self._database.ranks_text:
+                from madang.services.content.store.parts import count_deleted  # not at a start on a file
+
                 await count_deleted(tx, key, content.no)
             if not await tx.run("DELETE FROM content WHERE user_id = ?1 AND no = ?2", call.user_id, content.no):
                 raise no_content(id)  # another call has just deleted it
