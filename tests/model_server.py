@@ -39,6 +39,19 @@ class SeenRequest:
             return "responses"
         return "google" if "GenerateContent" in self.path else "chat"
 
+    @property
+    def answers_before(self) -> int:
+        """How many answers of the model are in the history that was sent."""
+        body = self.body
+        if self.wire == "responses":
+            # One answer is several items; what is not the model's stands between two of them.
+            own = [item.get("role") == "assistant" or item.get("type") in _OWN_ITEMS for item in body["input"]]
+            return sum(is_own and not before for is_own, before in zip(own, [False, *own], strict=False))
+        messages = body["contents"] if self.wire == "google" else body["messages"]
+        return sum(message["role"] in ("assistant", "model") for message in messages)
+
+
+_OWN_ITEMS = ("reasoning", "function_call", "message")
 
 Play = Callable[["Exchange"], Awaitable[None]]
 """Answers one request."""
@@ -84,6 +97,16 @@ def answers(*pieces: Piece, finish: Finish | None = None) -> Play:
 
     async def play(exchange: Exchange) -> None:
         await stream(render(exchange.wire, pieces, finish))(exchange)
+
+    return play
+
+
+def story(*turns: Sequence[Piece]) -> Play:
+    """Answer with the turn that comes next: the number of answers in the request says which; the last one repeats."""
+
+    async def play(exchange: Exchange) -> None:
+        turn = turns[min(exchange.request.answers_before, len(turns) - 1)]
+        await stream(render(exchange.wire, turn))(exchange)
 
     return play
 

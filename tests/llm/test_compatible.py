@@ -29,7 +29,7 @@ from madang.llm.connection import Connection, StreamLimits, check_url, is_loopba
 from madang.llm.errors import ModelError
 from madang.llm.messages import ImagePart, Message, ResultPart, TextPart, ThinkingPart, user_message
 from tests.llm.adapters import ADAPTERS, QUESTION, QUICK, collect
-from tests.model_server import Exchange, ModelServer, answers, stream
+from tests.model_server import Exchange, ModelServer, answers, refuses, stream
 from tests.model_wires import Say, chunk, event, fragment
 
 END = [event(chunk({}, "tool_calls")), event("[DONE]")]
@@ -311,6 +311,38 @@ async def test_options_reach_the_server_but_replace_no_part_of_the_request(
     wanted = {"temperature": 0.1, "top_p": 0.9, "max_tokens": 50, "reasoning_effort": "low", "seed": 7}
     assert wanted.items() <= body.items()
     assert (body["stream"], body["parallel_tool_calls"], len(body["messages"])) == (True, False, 1)
+
+
+@pytest.mark.parametrize(
+    ("refusal", "field"),
+    [
+        ("Extra inputs are not permitted: stream_options", "stream_options"),
+        ("Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.", "max_tokens"),
+    ],
+)
+async def test_a_field_that_a_server_does_not_take_is_left_out_from_then_on(
+    server: ModelServer, model: CompatibleModel, refusal: str, field: str
+) -> None:
+    server.plays(refuses(422, refusal), answers(Say("Yes.")))
+    request = ModelRequest("", QUESTION.messages, options=ModelOptions(max_output_tokens=50))
+
+    answer = (await collect(model, request))[1]
+    await collect(model, request)
+
+    assert answer.text == "Yes."
+    assert [field in seen.body for seen in server.requests] == [True, False, False]
+    assert 50 in server.requests[-1].body.values()
+
+
+async def test_a_server_that_goes_on_refusing_is_not_asked_for_ever(
+    server: ModelServer, model: CompatibleModel
+) -> None:
+    server.plays(refuses(422, "stream_options, max_completion_tokens: whatever you send"))
+
+    with pytest.raises(errors.RequestRefused):
+        await collect(model)
+
+    assert len(server.requests) == 2
 
 
 async def test_headers_and_key_reach_the_server_and_show_nowhere(server: ModelServer) -> None:

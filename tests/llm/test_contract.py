@@ -20,7 +20,7 @@ from madang.llm.connection import StreamLimits
 from madang.llm.errors import ModelError
 from madang.llm.messages import CallPart, ImagePart, Message, ResultPart, TextPart, ThinkingPart, user_message
 from tests.llm.adapters import ADAPTERS, ADD, KEY, QUESTION, Adapter, collect
-from tests.model_server import Exchange, ModelServer, answers, refuses, stream
+from tests.model_server import Exchange, ModelServer, answers, refuses, story, stream
 from tests.model_wires import END_EVENTS, Ask, Say, Think, error_event, keep_alive, render, with_keep_alives
 
 PNG = b"\x89PNG\r\n\x1a\n-not-really"
@@ -489,6 +489,22 @@ async def test_half_a_surrogate_pair_spoils_no_request(adapter: Adapter, server:
 
     assert answer.text == "Yes."
     assert "file ?.txt" in server.requests[0].raw.decode()
+
+
+async def test_a_story_goes_on_by_its_history(adapter: Adapter, server: ModelServer, model: Model) -> None:
+    """What flows over this server rely on."""
+    server.plays(
+        story([Think("Hm."), Say("One."), Ask("add_todo", "{}", "a")], [Ask("add_todo", "{}", "b")], [Say("End.")])
+    )
+    messages = list(QUESTION.messages)
+    texts = []
+    for _ in range(4):
+        _, answer = await collect(model, replace(QUESTION, messages=messages))
+        texts.append((answer.text, [call.id for call in answer.runnable_calls]))
+        results = tuple(ResultPart(call.id, call.tool, "Added.") for call in answer.calls)
+        messages += [answer.message, Message("tool", results) if results else user_message("Go on.")]
+
+    assert texts == [("One.", ["a"]), ("", ["b"]), ("End.", []), ("End.", [])]
 
 
 async def test_connections_are_used_again(adapter: Adapter, server: ModelServer, model: Model) -> None:

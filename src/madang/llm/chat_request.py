@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from madang.llm.base import ModelOptions, ModelRequest, OfferedTool
@@ -14,12 +15,33 @@ INVALID_ARGUMENTS = "invalid_json"
 """Under this name a model sees again what it wrote as arguments that were no JSON."""
 
 
-def chat_body(provider: str, model: str, request: ModelRequest) -> bytes:
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """Which of the fields that servers do not agree on one server takes."""
+
+    takes_usage_option: bool = True
+    tokens_field: str = "max_tokens"
+
+    def after(self, refusal: str) -> Dialect:
+        """Return the dialect of a server that refused a request with these words; the same if they tell nothing."""
+        if "stream_options" in refusal:
+            return replace(self, takes_usage_option=False)
+        if "max_completion_tokens" in refusal:
+            return replace(self, tokens_field="max_completion_tokens")
+        return self
+
+
+DEFAULT_DIALECT = Dialect()
+
+
+def chat_body(provider: str, model: str, request: ModelRequest, dialect: Dialect = DEFAULT_DIALECT) -> bytes:
     """Return the body of a request; what `provider` and `model` want back goes with it."""
-    body: dict[str, Any] = {"model": model, "stream": True, "stream_options": {"include_usage": True}}
+    body: dict[str, Any] = {"model": model, "stream": True}
+    if dialect.takes_usage_option:
+        body["stream_options"] = {"include_usage": True}
     if request.tools:
         body["tools"] = [_tool(tool) for tool in request.tools]
-    body |= _options(request.options)
+    body |= _options(request.options, dialect)
     # Last: everything before is the same in each turn.
     body["messages"] = _chat_messages(provider, model, request)
     text = json.dumps(body, ensure_ascii=False, separators=(",", ":"))
@@ -35,14 +57,14 @@ def _tool(tool: OfferedTool) -> dict[str, Any]:
     }
 
 
-def _options(options: ModelOptions) -> dict[str, Any]:
+def _options(options: ModelOptions, dialect: Dialect) -> dict[str, Any]:
     body: dict[str, Any] = {}
     if options.temperature is not None:
         body["temperature"] = options.temperature
     if options.top_p is not None:
         body["top_p"] = options.top_p
     if options.max_output_tokens is not None:
-        body["max_tokens"] = options.max_output_tokens
+        body[dialect.tokens_field] = options.max_output_tokens
     if options.thinking is not None:
         body["reasoning_effort"] = "none" if options.thinking == "off" else options.thinking
     if options.parallel_calls is not None:

@@ -16,13 +16,14 @@ from pydantic_core import from_json
 from madang.core.phrases import say
 from madang.llm.base import Model, ModelAnswer, ModelDelta, ModelRequest
 from madang.llm.chat_answer import ChatAnswer
-from madang.llm.chat_request import chat_body
+from madang.llm.chat_request import DEFAULT_DIALECT, chat_body
 from madang.llm.connection import Connection, check_url
 from madang.llm.errors import (
     AnswerTooLarge,
     BadReply,
     CutShort,
     ModelError,
+    RequestRefused,
     Stalled,
     Unreachable,
     parse_retry_after,
@@ -53,14 +54,14 @@ class CompatibleModel(Model):
         self.provider = self._connection.url
         self.label = label or f"{self.provider}#{name}"
         self._client: httpx2.AsyncClient | None = None
+        self._dialect = DEFAULT_DIALECT
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelDelta | ModelAnswer, None]:
         from madang.llm.http import Watchdog
 
         answer = ChatAnswer(self.provider, self.name, _call_ids(request), self._connection.limits.max_calls)
-        body = chat_body(self.provider, self.name, request)
         deadline = anyio.current_time() + self._connection.limits.first_event_s
-        response = await self._send(body)
+        response = await self._ask(request)
         try:
             with Watchdog(response) as watchdog:
                 watchdog.reset(deadline - anyio.current_time())
@@ -98,6 +99,20 @@ class CompatibleModel(Model):
         client, self._client = self._client, None
         if client is not None:
             await client.aclose()
+
+    async def _ask(self, request: ModelRequest) -> httpx2.Response:
+        """Send a request, once more if the server refused a field that not all of them take.
+
+        That is no retry: nothing was asked of the model yet, and the next request has the field no more.
+        """
+        while True:
+            dialect = self._dialect
+            try:
+                return await self._send(chat_body(self.provider, self.name, request, dialect))
+            except RequestRefused as refusal:
+                self._dialect = dialect.after(str(refusal))
+                if self._dialect == dialect:
+                    raise
 
     async def _send(self, body: bytes | None) -> httpx2.Response:
         """Return the head of the answer to a request, or of the list of models where there is no body."""
