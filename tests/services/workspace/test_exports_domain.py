@@ -13,10 +13,13 @@ from madang.services.workspace.domain.exports import (
     export_id,
     export_uri,
     file_name,
+    made_at,
     package_name,
     parse_stored_name,
     stored_name,
 )
+from madang.services.workspace.views.exports import mime_type_of
+from madang.services.workspace.views.kinds import file_kind
 from madang.storage.folders import parse_path
 
 
@@ -76,3 +79,23 @@ def test_what_is_no_address_of_an_export_has_no_id() -> None:
     assert [export_id(other) for other in (f"{uri}/b", uri.upper(), uri[:-6], f" {uri}", "madang://exports/")] == [
         "", "", export_id(uri), "", "",
     ]  # fmt: skip
+
+
+def test_an_id_says_when_its_export_was_made() -> None:
+    assert made_at("01a1de88-e9e1-7648-a0b4-b17a6b28a8ef") == "2026-11-15T09:27:57+00:00"
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("보고서.DOCX", "Text document"),
+        ("보고서.hwpx", "Hangul document"),
+        ("a.tar.gz", "Archive"),
+        ("photo.png", "Picture"),
+        ("main.py", "Text"),
+        ("unknown", "File"),
+        ("", "File"),
+    ],
+)
+def test_a_file_is_called_what_people_call_it(name: str, kind: str) -> None:
+    assert str(file_kind(name, mime_type_of(name))) == kind
