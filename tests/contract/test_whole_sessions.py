@@ -25,7 +25,7 @@ from tests.whole_sessions import House, all_files, all_rows, exported, fill, ope
 
 pytestmark = pytest.mark.anyio
 
-OF_THE_ASSISTANT = ("playbook", "playbook_owner", "playbook_owner_row")
+OF_THE_ASSISTANT = ("playbook", "playbook_deleted", "playbook_owner", "playbook_owner_row")
 """Playbooks belong to the assistant: deleting the session in which one was made does not delete it."""
 NOT_OF_SESSIONS = (*OF_THE_ASSISTANT, "notice", "account", "migration")
 
