@@ -230,6 +230,7 @@ HOMES = ("cli/terminal.py", "cli/logs.py")
 STREAMS = {
     "cli/__init__.py": {"stdin", "stdout", "stderr"},  # their encoding, and a reader that went away
     "cli/shutdown.py": {"stdout", "stderr"},  # flushed before the process ends at once
+    "cli/models.py": {"stdin"},
     "cli/tools.py": {"stdin"},
     "services/content/engine/parsing/child/process.py": {"stdin", "stdout"},  # pipes to the parent, not a terminal
     "storage/child_process.py": {"stdin", "stdout"},  # as above

@@ -36,7 +36,8 @@ async def test_a_client_that_declares_mcp_apps_gets_linked_views(mcp_doors: Door
 async def test_a_linked_view_can_be_read_as_a_resource_that_fills_itself(memory_doors: Doors) -> None:
     async with memory_doors.open(shows="linked") as door:
         assert isinstance(door, McpDoor)
-        pages = {tool["_meta"]["ui"]["resourceUri"] for tool in (await door.tools()).values() if "_meta" in tool}
+        shown = [tool.get("_meta", {}).get("ui", {}) for tool in (await door.tools()).values()]
+        pages = {ui["resourceUri"] for ui in shown if "resourceUri" in ui}
         resources = (await door.client.list_resources()).resources
         (contents,) = (await door.client.read_resource(PAGE_URI)).contents
         with pytest.raises(MCPError, match="Resource not found"):

@@ -84,7 +84,7 @@ async def test_the_person_turns_the_page_and_deletes_and_the_list_is_right_after
     assert [item["id"] for item in listed.data["page"]["items"]] == ids[:4]
 
 
-async def test_after_the_last_playbook_is_deleted_there_is_no_page_and_no_pause(quick_doors: Doors) -> None:
+async def test_after_the_last_playbook_is_deleted_nothing_can_be_picked_and_nothing_pauses(quick_doors: Doors) -> None:
     async with quick_doors.open() as door:
         created = await door.done("create_playbook", goal="The only one", workflow=[])
         await door.done("show_playbooks")
@@ -92,7 +92,8 @@ async def test_after_the_last_playbook_is_deleted_there_is_no_page_and_no_pause(
         turned = await door.done("get_playbook_page", page=1)
 
     assert turned.text.startswith("[get_playbook_page] No playbooks found for agent default.")
-    assert (turned.page, turned.pause, turned.content) == ("", None, ("text",))
+    assert "select-pb-btn" not in turned.page
+    assert (turned.pause, turned.content) == (None, ("text",))
 
 
 async def test_a_portable_document_goes_from_one_assistant_to_another_byte_for_byte(quick_doors: Doors) -> None:

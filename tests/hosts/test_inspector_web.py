@@ -99,7 +99,7 @@ async def test_each_kind_of_question_is_answered_with_the_mouse(host: Host, door
     await host.close_view()
 
     view = await asked(host, NAME)
-    await view.get_by_role("button", name="Cancel").click()
+    await view.get_by_role("button", name="Skip").click()
     await expect(view.get_by_text("You skipped this question.")).to_be_visible()
 
     assert await answers(door) == ["마당", "빨강", ["Blue", "빨강"]]

@@ -101,11 +101,14 @@ class House:
         return await self.provider.execute_tool(CALL, name, arguments)
 
     async def contents(self) -> dict[str, list[Row]]:
-        """Return every row of every table, but for those of the trail, the notices and the steps done."""
+        """Return every row of every table, but those of the trail, the notices, the steps and the index's queue.
+
+        That queue is worked off in the background.
+        """
 
         async def work(tx: Transaction) -> dict[str, list[Row]]:
             tables = await tx.all("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'")
-            kept = [name for (name,) in tables if name not in ("audit", "migration", "notice")]
+            kept = [name for (name,) in tables if name not in ("audit", "migration", "notice", "content_change")]
             return {name: await tx.all(f"SELECT * FROM {name}") for name in kept}
 
         return await self.database.read(work)

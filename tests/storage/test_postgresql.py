@@ -70,7 +70,8 @@ async def tables(database: PostgresDatabase) -> list[str]:
 
 async def fill(database: PostgresDatabase, store: PlaybookStore) -> str:
     """Give Ann a row in every table, and return the id of her playbook."""
-    (kept,) = await store.add(ANN, [CONTENT])
+    kept, deleted = await store.add(ANN, [CONTENT, CONTENT])
+    await store.delete(ANN, deleted.id)
     await store.open_choice(ANN)
     await store.select(ANN, kept.id)
     await planning.PlanStore(database).change(ANN, lambda plan: (plan, None))
