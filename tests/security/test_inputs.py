@@ -103,12 +103,13 @@ class House:
     async def contents(self) -> dict[str, list[Row]]:
         """Return every row of every table, but those of the trail, the notices, the steps and the index's queue.
 
-        That queue is worked off in the background.
+        That queue is worked off in the background, and so is the trail, which also keeps the users.
         """
 
         async def work(tx: Transaction) -> dict[str, list[Row]]:
             tables = await tx.all("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'")
-            kept = [name for (name,) in tables if name not in ("audit", "migration", "notice", "content_change")]
+            left_out = ("account", "audit", "migration", "notice", "content_change")
+            kept = [name for (name,) in tables if name not in left_out]
             return {name: await tx.all(f"SELECT * FROM {name}") for name in kept}
 
         return await self.database.read(work)
