@@ -36,8 +36,11 @@ _BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-sta
 
 
 @asynccontextmanager
-async def chromium(*flags: str) -> AsyncIterator[Browser]:
-    """Start the installed Chromium for as long as the block runs, maybe with more flags."""
+async def chromium(*flags: str, timezone: str = "") -> AsyncIterator[Browser]:
+    """Start the installed Chromium for as long as the block runs, maybe with more flags or in another time zone.
+
+    The zone is the process's own: Playwright's `timezone_id` reaches a frame in another process after its scripts.
+    """
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(
             executable_path=_installed_browser(),
@@ -52,6 +55,7 @@ async def chromium(*flags: str) -> AsyncIterator[Browser]:
                 "--disable-sync",
                 *flags,
             ],
+            env={**os.environ, "TZ": timezone} if timezone else None,
         )
         try:
             yield browser
@@ -120,26 +124,21 @@ class EmbeddingHost:
         tool_input: Mapping[str, Any] | None = None,
         color_scheme: Any = "light",
         fake_clock: bool = False,
-        timezone: str | None = None,
-        now: str = "",
         until: str = "",
     ) -> AsyncIterator[Self]:
         """Open the view, wait until it introduced itself, close it after the block.
 
-        `until` names another kind of record to wait for; `now` sets the clock of the view.
+        `until` names another kind of record to wait for.
         """
         page = await browser.new_page(
             viewport={"width": self._width, "height": 900},
             color_scheme=color_scheme,
             device_scale_factor=1,
-            timezone_id=timezone,
         )
         self._page = page
         try:
             if fake_clock:
                 await page.clock.install()
-            if now:
-                await page.clock.set_fixed_time(now)
             page.on("pageerror", lambda error: self.page_errors.append(str(error)))
             await page.route("**/*", self._serve)
             await page.expose_binding("madangCallTool", self._on_call)
