@@ -51,7 +51,8 @@ class Run:
     was_interrupted: bool = False
     """Claimed from an owner that died at work: what that one began may or may not have been done."""
     pauses: tuple[PauseRecord, ...] = ()
-    """What it waited for and has not taken note of yet, each settled or expired. Only a claim reads them."""
+    """What it waited for and has not taken note of yet. Only a claim reads them. One that is still open was not
+    answered: the person wrote something instead."""
 
     def call(self, call_id: str = "", operation_id: str = "") -> Call:
         """Return the context of a call that the run's model makes."""

@@ -10,6 +10,7 @@ from madang.storage.clock import timestamp
 from madang.storage.database import Transaction
 from madang.storage.events import NewEvent, append_events
 from madang.storage.pauses import PAUSE_COLUMNS, parse_pause, withdraw_run
+from madang.storage.runs.journal import JournalRows, end_calls, write_rows
 from madang.storage.runs.records import SELECT_RUN, LostRun, Run, RunState, parse_run
 
 _PAUSES = f"SELECT {PAUSE_COLUMNS} FROM pause WHERE user_id = ?1 AND run_id = ?2 AND run_id <> ''"
@@ -64,6 +65,7 @@ async def postpone(tx: Transaction, run: Run, wake_at: str | None) -> None:
 async def clear(tx: Transaction, run: Run) -> None:
     """Withdraw what a run that is over has open, and delete what only one that is not over has."""
     await withdraw_run(tx, run.user_id, run.id)
+    await end_calls(tx, run)
     await tx.run(
         "UPDATE pause SET awaited = 0 WHERE user_id = ?1 AND run_id = ?2 AND run_id <> '' AND awaited = 1",
         run.user_id,
@@ -73,9 +75,21 @@ async def clear(tx: Transaction, run: Run) -> None:
         await tx.run(f"DELETE FROM {table} WHERE user_id = ?1 AND run_no = ?2", run.user_id, run.no)
 
 
-async def write_events(tx: Transaction, run: Run, events: Sequence[NewEvent]) -> None:
-    if events:
-        await append_events(tx, run.call(), events)
+async def write_step(tx: Transaction, run: Run, events: Sequence[NewEvent], rows: JournalRows, turn: int) -> None:
+    """Write the events of a step, and what it adds and changes beside the run; `turn` is the turn after it."""
+    last_seq = await append_events(tx, run.call(), events) if events else 0
+    await write_rows(tx, run, rows, last_seq - len(events) + 1, turn)
+
+
+async def has_queued(tx: Transaction, run: Run) -> bool:
+    """Tell whether the person has written something that the run's model has not been given."""
+    row = await tx.one(
+        "SELECT 1 FROM queued_message q JOIN run r ON r.user_id = q.user_id AND r.session_no = q.session_no "
+        "WHERE r.user_id = ?1 AND r.no = ?2 LIMIT 1",
+        run.user_id,
+        run.no,
+    )
+    return row is not None
 
 
 async def find_run(tx: Transaction, user_id: UserId, no: int) -> Run:

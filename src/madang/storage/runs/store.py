@@ -18,6 +18,17 @@ from madang.storage.database import Database, Transaction
 from madang.storage.events import EventLog, NewEvent
 from madang.storage.liveness import Liveness
 from madang.storage.pauses import PauseStore, await_pauses, clear_awaited, write_expired
+from madang.storage.runs.journal import (
+    CALL_COLUMNS,
+    NO_ROWS,
+    JournalRows,
+    Message,
+    NewMessage,
+    RunCall,
+    find_queued,
+    parse_call,
+)
+from madang.storage.runs.journal_tables import JOURNAL_MIGRATIONS
 from madang.storage.runs.live import check_no_live_run
 from madang.storage.runs.records import LIVE_STATES, SELECT_RUN, Candidate, Run, RunState, parse_run
 from madang.storage.runs.rows import (
@@ -28,9 +39,10 @@ from madang.storage.runs.rows import (
     find_pauses,
     find_run,
     first_expiry,
+    has_queued,
     postpone,
     set_live,
-    write_events,
+    write_step,
 )
 from madang.storage.runs.tables import RUN_MIGRATIONS
 from madang.storage.sessions import ensure_ready_session
@@ -65,10 +77,19 @@ class RunStore:
         """Make the tables, and this process an owner."""
         await EventLog(self._database).open()
         await self._database.prepare(RUN_MIGRATIONS)
+        await self._database.prepare(JOURNAL_MIGRATIONS)
         await PauseStore(self._database).open()
         await self._liveness.open()
 
-    async def start(self, call: Call, events: Sequence[NewEvent], *, model: str = "", deadline_at: str = "") -> Run:
+    async def start(
+        self,
+        call: Call,
+        events: Sequence[NewEvent],
+        *,
+        model: str = "",
+        deadline_at: str = "",
+        rows: JournalRows = NO_ROWS,
+    ) -> Run:
         """Start a run in the call's session, with this process as its owner.
 
         Raises:
@@ -98,7 +119,7 @@ class RunStore:
                 me,
             )
             run = await find_run(tx, call.user_id, row[0])
-            await write_events(tx, run, events)
+            await write_step(tx, run, events, rows, 0)
             await tx.notify(run_topic(run))
             return run
 
@@ -116,6 +137,7 @@ class RunStore:
         cost: float = 0.0,
         is_tainted: bool = False,
         noted: Sequence[str] = (),
+        rows: JournalRows = NO_ROWS,
     ) -> Run:
         """Write what one step of a run changes, and return it as it then is. Counts are added to what is there.
 
@@ -139,13 +161,19 @@ class RunStore:
                 int(is_tainted),
             )
             await clear_awaited(tx, run.user_id, noted)
-            await write_events(tx, run, events)
+            await write_step(tx, run, events, rows, run.turn if turn is None else turn)
             return await find_run(tx, run.user_id, run.no)
 
         return await self._database.write(work, user_id=run.user_id)
 
     async def wait(
-        self, run: Run, pause_ids: Sequence[str], events: Sequence[NewEvent] = (), *, noted: Sequence[str] = ()
+        self,
+        run: Run,
+        pause_ids: Sequence[str],
+        events: Sequence[NewEvent] = (),
+        *,
+        noted: Sequence[str] = (),
+        rows: JournalRows = NO_ROWS,
     ) -> Run:
         """Let a run wait until all these pauses of it are settled or have expired. It has no owner meanwhile.
 
@@ -163,20 +191,21 @@ class RunStore:
             await clear_awaited(tx, run.user_id, [id for id in noted if id not in ids])
             await await_pauses(tx, run.user_id, ids)
             # What was settled before has nudged a run that did not wait yet: so the row says here what is so now.
-            await set_live(tx, run, "waiting", wake_at=wake_at, is_nudged=not find_open(own))
-            await write_events(tx, run, events)
+            is_nudged = not find_open(own) or await has_queued(tx, run)
+            await set_live(tx, run, "waiting", wake_at=wake_at, is_nudged=is_nudged)
+            await write_step(tx, run, events, rows, run.turn)
             await tx.notify(run_topic(run))
             return await find_run(tx, run.user_id, run.no)
 
         return await self._database.write(work, user_id=run.user_id)
 
-    async def finish(self, run: Run, events: Sequence[NewEvent] = ()) -> Run:
+    async def finish(self, run: Run, events: Sequence[NewEvent] = (), *, rows: JournalRows = NO_ROWS) -> Run:
         """End a run that did what it should; what it still has open is withdrawn.
 
         Raises:
             LostRun: it is no longer this process's. Nothing is written.
         """
-        return await self._end(run, "finished", events)
+        return await self._end(run, "finished", events, rows=rows)
 
     async def fail(self, run: Run, code: str, error: str, events: Sequence[NewEvent] = ()) -> Run:
         """End a run that cannot go on; what it still has open is withdrawn.
@@ -186,16 +215,66 @@ class RunStore:
         """
         return await self._end(run, "failed", events, code, error[:MAX_ERROR_CHARS])
 
-    async def _end(self, run: Run, state: RunState, events: Sequence[NewEvent], code: str = "", error: str = "") -> Run:
+    async def _end(
+        self,
+        run: Run,
+        state: RunState,
+        events: Sequence[NewEvent],
+        code: str = "",
+        error: str = "",
+        rows: JournalRows = NO_ROWS,
+    ) -> Run:
         async def work(tx: Transaction) -> Run:
             changes = "state = ?5, owner = '', wake_at = NULL, error_code = ?6, error = ?7"
             await compare_and_set(tx, run, changes, state, code, error)
+            await write_step(tx, run, events, rows, run.turn)
             await clear(tx, run)
-            await write_events(tx, run, events)
             await tx.notify(run_topic(run))
             return await find_run(tx, run.user_id, run.no)
 
         return await self._database.write(work, user_id=run.user_id)
+
+    async def give_queued(self, run: Run, tell: Callable[[Message], NewEvent]) -> tuple[Message, ...]:
+        """Turn what the person wrote meanwhile into messages of the run's history, each with an event.
+
+        Raises:
+            LostRun: it is no longer this process's. Nothing is written.
+        """
+
+        async def work(tx: Transaction) -> tuple[Message, ...]:
+            queued = await find_queued(tx, run.user_id, run.session_id)
+            if not queued:
+                return ()
+            await compare_and_set(tx, run, "turn = turn")
+            messages = [NewMessage(one.id, "user", one.parts, place, one.tokens) for place, one in enumerate(queued)]
+            rows = JournalRows(messages=messages, given=[one.id for one in queued])
+            await write_step(tx, run, [tell(one) for one in queued], rows, run.turn)
+            return queued
+
+        return await self._database.write(work, user_id=run.user_id)
+
+    async def list_calls(self, run: Run, turn: int | None = None) -> list[RunCall]:
+        """Return the calls of a turn, the present one unless another is given, as the model numbered them."""
+        rows = await self._database.find(
+            f"SELECT {CALL_COLUMNS} FROM run_call WHERE user_id = ?1 AND run_no = ?2 AND turn = ?3 ORDER BY number",
+            run.user_id,
+            run.no,
+            run.turn if turn is None else turn,
+            user_id=run.user_id,
+        )
+        return [parse_call(row) for row in rows]
+
+    async def count_same(self, run: Run, fingerprint: str) -> int:
+        """Return how many calls of the run had this fingerprint."""
+        rows = await self._database.find(
+            "SELECT count(*) AS same FROM run_call "
+            "WHERE user_id = ?1 AND run_no = ?2 AND fingerprint = ?3 AND fingerprint <> ''",
+            run.user_id,
+            run.no,
+            fingerprint,
+            user_id=run.user_id,
+        )
+        return int(rows[0][0])
 
     async def cancel(self, user_id: UserId, run_id: str, events: Sequence[NewEvent] = ()) -> Run | None:
         """End a run from whatever process, for good; None if there is none that is not over.
@@ -216,7 +295,7 @@ class RunStore:
                 timestamp(),
             )
             await clear(tx, run)
-            await write_events(tx, run, events)
+            await write_step(tx, run, events, NO_ROWS, run.turn)
             await tx.notify(run_topic(run))
             return await find_run(tx, user_id, run.no)
 
@@ -243,8 +322,8 @@ class RunStore:
     ) -> Run | None:
         """Make this process the owner of a run that a look found, and return it with what it waited for.
 
-        Of several processes one gets it, the others None; so do all if it waits for something that is still open.
-        `events` are written in the same unit.
+        Of several processes one gets it, the others None; so do all if it waits for something that is still open,
+        unless the person has written something meanwhile. `events` are written in the same unit.
         """
 
         async def work(tx: Transaction) -> Run | None:
@@ -254,7 +333,7 @@ class RunStore:
             if run is None or run.state not in LIVE_STATES or run.owner != candidate.owner:
                 return None
             pauses = await find_awaited(tx, run)
-            if run.state == "waiting" and find_open(pauses):
+            if run.state == "waiting" and find_open(pauses) and not await has_queued(tx, run):
                 await postpone(tx, run, first_expiry(pauses))
                 return None
             count = await tx.run(
@@ -272,7 +351,7 @@ class RunStore:
             await set_live(tx, run, "running", owner=self._liveness.me)
             claimed = await find_run(tx, run.user_id, run.no)
             claimed = replace(claimed, was_interrupted=run.state == "running", pauses=tuple(settled))
-            await write_events(tx, claimed, events(claimed) if events else ())
+            await write_step(tx, claimed, events(claimed) if events else (), NO_ROWS, claimed.turn)
             await tx.notify(run_topic(claimed))
             return claimed
 

@@ -1,0 +1,230 @@
+"""What a run says and does, as rows: messages and calls, written in the unit of the step that made them.
+
+Parts of messages and results of calls are JSON whose meaning is the agent's.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from madang.core.errors import LimitExceeded
+from madang.core.ids import SessionId, UserId
+from madang.core.phrases import say
+from madang.storage.clock import timestamp
+from madang.storage.database import Row, Transaction
+from madang.storage.runs.records import Run
+
+MAX_MESSAGE_BYTES = 8 * 1024 * 1024
+
+Role = Literal["user", "assistant", "tool", "summary"]
+
+CallState = Literal["received", "asking", "approved", "started", "waiting", "done"]
+"""`asking`: its approval is open; `approved`: it may begin; `waiting`: it has begun, and a pause of it is open."""
+
+CallOutcome = Literal["", "ok", "error", "denied", "interrupted", "cancelled", "unanswered"]
+"""How a call that is done ended. `interrupted`: nobody knows; `unanswered`: the person wrote instead."""
+
+Part = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class NewMessage:
+    """A message that is to be stored. `event` is the place, in the events of its step, of the one that tells of it."""
+
+    id: str
+    role: Role
+    parts: Sequence[Part]
+    event: int
+    tokens: int = 0
+    turn: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A stored message. `seq` is the number of the event that tells of it; 0 while it is queued."""
+
+    id: str
+    seq: int
+    role: Role
+    parts: tuple[Part, ...]
+    tokens: int
+    turn: int
+    created_at: str
+
+
+@dataclass(frozen=True, slots=True)
+class NewRunCall:
+    """A call that the model asks for in an answer. `arguments` are its own words, which need not be JSON."""
+
+    number: int
+    call_id: str
+    tool: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunCall:
+    """A call of a run, as it stands."""
+
+    turn: int
+    number: int
+    call_id: str
+    tool: str
+    arguments: str
+    state: CallState
+    decision: str
+    """What was decided of it: `allow`, `deny`, or empty."""
+    pause_id: str
+    outcome: CallOutcome
+    result: tuple[Part, ...]
+    """What the model is told, once it is done."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallChange:
+    """What a step changes of one call of the present turn; None leaves a column as it is."""
+
+    number: int
+    state: CallState
+    outcome: CallOutcome = ""
+    decision: str | None = None
+    pause_id: str | None = None
+    result: Sequence[Part] = ()
+    fingerprint: str = ""
+    """Equal for the same tool, arguments and result: by it a run that turns in a circle is noticed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JournalRows:
+    """What a step adds and changes beside the run itself."""
+
+    messages: Sequence[NewMessage] = ()
+    calls: Sequence[NewRunCall] = ()
+    """Of the turn that the step begins."""
+    changes: Sequence[CallChange] = ()
+    given: Sequence[str] = ()
+    """Ids of queued messages that the step's messages replace."""
+
+
+NO_ROWS = JournalRows()
+
+CALL_COLUMNS = "turn, number, call_id, tool, arguments, state, decision, pause_id, outcome, result"
+MESSAGE_COLUMNS = "id, seq, role, parts, tokens, turn, created_at"
+_NEW_MESSAGE = (
+    "INSERT INTO message (user_id, session_no, seq, id, run_no, turn, role, parts, tokens) "
+    "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)"
+)
+_NEW_CALL = (
+    "INSERT INTO run_call (user_id, run_no, turn, number, call_id, tool, arguments, state) "
+    "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 'received')"
+)
+_CHANGE_CALL = """
+UPDATE run_call SET state = ?5, outcome = ?6, decision = coalesce(?7, decision), pause_id = coalesce(?8, pause_id),
+  result = ?9, fingerprint = ?10, started_at = coalesce(started_at, CASE WHEN ?5 = 'started' THEN ?11 END),
+  ended_at = CASE WHEN ?5 = 'done' THEN ?11 END
+WHERE user_id = ?1 AND run_no = ?2 AND turn = ?3 AND number = ?4
+"""
+
+
+async def write_rows(tx: Transaction, run: Run, rows: JournalRows, first_seq: int, turn: int) -> None:
+    """Write what a step adds and changes. `first_seq` is the number of its first event, `turn` the turn after it.
+
+    Raises:
+        LimitExceeded: a message is too large. The unit must not be committed then.
+    """
+    if rows.messages:
+        session_no = await _session_no(tx, run)
+        for message in rows.messages:
+            await tx.run(
+                _NEW_MESSAGE,
+                run.user_id,
+                session_no,
+                first_seq + message.event,
+                message.id,
+                run.no,
+                message.turn or turn,
+                message.role,
+                encode_parts(message.parts),
+                message.tokens,
+            )
+        for id in rows.given:
+            await delete_queued(tx, run, session_no, id)
+    if rows.calls:
+        await tx.run_many(
+            _NEW_CALL,
+            [(run.user_id, run.no, turn, call.number, call.call_id, call.tool, call.arguments) for call in rows.calls],
+        )
+    now = timestamp()
+    for change in rows.changes:
+        await tx.run(
+            _CHANGE_CALL,
+            run.user_id,
+            run.no,
+            turn,
+            change.number,
+            change.state,
+            change.outcome,
+            change.decision,
+            change.pause_id,
+            encode_parts(change.result) if change.result else "",
+            change.fingerprint,
+            now,
+        )
+
+
+async def end_calls(tx: Transaction, run: Run) -> None:
+    """Mark what a run that is over has not done as cancelled."""
+    await tx.run(
+        "UPDATE run_call SET state = 'done', outcome = 'cancelled', ended_at = ?3 "
+        "WHERE user_id = ?1 AND run_no = ?2 AND state <> 'done'",
+        run.user_id,
+        run.no,
+        timestamp(),
+    )
+
+
+async def delete_queued(tx: Transaction, run: Run, session_no: int, id: str) -> None:
+    """Take a message out of the queue; one that was withdrawn meanwhile is not there, and that is for the caller."""
+    await tx.run(
+        "DELETE FROM queued_message WHERE user_id = ?1 AND session_no = ?2 AND id = ?3", run.user_id, session_no, id
+    )
+
+
+async def find_queued(tx: Transaction, user_id: UserId, session_id: SessionId) -> tuple[Message, ...]:
+    """Return what the person wrote and the model was not given yet, oldest first."""
+    rows = await tx.all(
+        "SELECT q.id, 0 AS seq, 'user' AS role, q.parts, q.tokens, 0 AS turn, q.created_at FROM queued_message q "
+        "JOIN session s ON s.user_id = q.user_id AND s.no = q.session_no "
+        "WHERE s.user_id = ?1 AND s.id = ?2 ORDER BY q.id",
+        user_id,
+        session_id,
+    )
+    return tuple(map(parse_message, rows))
+
+
+async def _session_no(tx: Transaction, run: Run) -> int:
+    row = await tx.one("SELECT session_no FROM run WHERE user_id = ?1 AND no = ?2", run.user_id, run.no)
+    assert row is not None
+    number: int = row[0]
+    return number
+
+
+def encode_parts(parts: Sequence[Part]) -> str:
+    text = json.dumps(list(parts), ensure_ascii=False, separators=(",", ":"))
+    if len(text.encode("utf-8", "surrogatepass")) > MAX_MESSAGE_BYTES:
+        raise LimitExceeded(say("A message may have {limit} bytes.", limit=MAX_MESSAGE_BYTES))
+    return text
+
+
+def parse_message(row: Row) -> Message:
+    id, seq, role, parts, tokens, turn, created_at = row
+    return Message(id, seq, role, tuple(json.loads(parts)), tokens, turn, created_at)
+
+
+def parse_call(row: Row) -> RunCall:
+    turn, number, call_id, tool, arguments, state, decision, pause_id, outcome, result = row
+    parts = tuple(json.loads(result)) if result else ()
+    return RunCall(turn, number, call_id, tool, arguments, state, decision, pause_id, outcome, parts)

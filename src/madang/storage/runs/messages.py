@@ -1,0 +1,157 @@
+"""The messages of a session: reading them as far as a model's window goes, and queueing what the person writes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from madang.core.calls import Call
+from madang.core.errors import LimitExceeded
+from madang.core.ids import new_id
+from madang.core.phrases import say
+from madang.storage.database import Database, Row, Transaction
+from madang.storage.events import NewEvent, append_events
+from madang.storage.runs.journal import (
+    MESSAGE_COLUMNS,
+    Message,
+    Part,
+    encode_parts,
+    find_queued,
+    parse_message,
+)
+from madang.storage.sessions import ensure_ready_session
+from madang.storage.subscriptions import topic
+
+MESSAGES_PER_READ = 64
+MAX_QUEUED = 50
+MAX_FORKS = 32
+"""How many sessions a window is read through, from fork to parent."""
+
+_BACKWARDS = (
+    f"SELECT {MESSAGE_COLUMNS} FROM message WHERE user_id = ?1 AND session_no = ?2 AND seq <= ?3 "
+    f"ORDER BY seq DESC LIMIT {MESSAGES_PER_READ}"
+)
+_BY_ID = "SELECT no, parent_id, parent_seq FROM session WHERE user_id = ?1 AND id = ?2"
+_END = (1 << 62) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class _Segment:
+    """The messages of one session, up to a number, that a session shows: its own, or those of what it is a fork of."""
+
+    session_no: int
+    up_to: int
+
+
+class MessageStore:
+    """Messages in the database. The tables are those of `RunStore`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def read_window(self, call: Call, is_full: Callable[[Sequence[Message]], bool]) -> list[Message]:
+        """Return the newest messages of the call's session, oldest first, forks and their parents as one.
+
+        Blocks are read backwards until `is_full` says of those read so far, newest first, that they are enough.
+        """
+
+        async def work(tx: Transaction) -> list[Message]:
+            messages: list[Message] = []
+            for segment in await _segments(tx, call):
+                up_to = segment.up_to
+                while True:
+                    rows: list[Row] = await tx.all(_BACKWARDS, call.user_id, segment.session_no, up_to)
+                    messages += map(parse_message, rows)
+                    if is_full(messages):
+                        return messages[::-1]
+                    if len(rows) < MESSAGES_PER_READ:
+                        break
+                    up_to = messages[-1].seq - 1
+            return messages[::-1]
+
+        return await self._database.read(work, user_id=call.user_id, brief=True)
+
+    async def read_page(self, call: Call, before_seq: int = 0, limit: int = MESSAGES_PER_READ) -> list[Message]:
+        """Return messages before a number, or the newest, oldest first."""
+
+        def is_full(messages: Sequence[Message]) -> bool:
+            return sum(one.seq < (before_seq or _END) for one in messages) >= limit
+
+        window = await self.read_window(call, is_full)
+        return [one for one in window if one.seq < (before_seq or _END)][-limit:]
+
+    async def queue(self, call: Call, parts: Sequence[Part], tokens: int, tell: Callable[[str], NewEvent]) -> str:
+        """Keep what the person wrote until the session's live run can give it to its model, and return its id.
+
+        Empty if no run is live: then it is the first message of a new one.
+
+        Raises:
+            LimitExceeded: too many wait.
+        """
+        id, text = new_id(), encode_parts(parts)
+
+        async def work(tx: Transaction) -> str:
+            session_no = await ensure_ready_session(tx, call)
+            run = await tx.one(
+                "SELECT no, id FROM run WHERE user_id = ?1 AND session_no = ?2 AND state IN ('running', 'waiting')",
+                call.user_id,
+                session_no,
+            )
+            if run is None:
+                return ""
+            if len(await find_queued(tx, call.user_id, call.session)) >= MAX_QUEUED:
+                raise LimitExceeded(
+                    say("{limit} messages wait for the model already.", limit=MAX_QUEUED),
+                    hint=say("Wait until it has read them, or stop it."),
+                )
+            await tx.run(
+                "INSERT INTO queued_message (user_id, session_no, id, parts, tokens) VALUES (?1, ?2, ?3, ?4, ?5)",
+                call.user_id,
+                session_no,
+                id,
+                text,
+                tokens,
+            )
+            await tx.run("UPDATE run_live SET nudged = 1 WHERE user_id = ?1 AND run_no = ?2", call.user_id, run[0])
+            await append_events(tx, call, [tell(id)])
+            await tx.notify(topic("run", call.user_id, call.session, run[1]))
+            return id
+
+        return await self._database.write(work, user_id=call.user_id)
+
+    async def withdraw(self, call: Call, id: str, event: NewEvent) -> bool:
+        """Take back a message that the model was not given yet; False if it was, or there is none."""
+
+        async def work(tx: Transaction) -> bool:
+            session_no = await ensure_ready_session(tx, call)
+            count = await tx.run(
+                "DELETE FROM queued_message WHERE user_id = ?1 AND session_no = ?2 AND id = ?3",
+                call.user_id,
+                session_no,
+                id,
+            )
+            if count:
+                await append_events(tx, call, [event])
+            return bool(count)
+
+        return await self._database.write(work, user_id=call.user_id)
+
+    async def list_queued(self, call: Call) -> tuple[Message, ...]:
+        """Return what waits to be given to the model, oldest first."""
+        return await self._database.read(
+            lambda tx: find_queued(tx, call.user_id, call.session), user_id=call.user_id, brief=True
+        )
+
+
+async def _segments(tx: Transaction, call: Call) -> list[_Segment]:
+    """Return where the messages that a session shows are, newest first."""
+    segments: list[_Segment] = []
+    id, up_to = str(call.session), _END
+    while id and len(segments) < MAX_FORKS:
+        row = await tx.one(_BY_ID, call.user_id, id)
+        if row is None:
+            break
+        session_no, parent_id, parent_seq = row
+        segments.append(_Segment(session_no, up_to))
+        id, up_to = (parent_id, min(parent_seq, up_to)) if parent_seq else ("", 0)
+    return segments
