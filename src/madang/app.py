@@ -17,6 +17,7 @@ from madang.core.executor import Executor
 from madang.core.phrases import say
 from madang.core.service import ServiceMetadata
 from madang.provider.grants import AssistantGrants
+from madang.provider.policy import Policy
 from madang.provider.provider import Provider
 from madang.services import builtin_services, prebuilt_schemas
 from madang.settings import Settings, prepare_data_dir
@@ -82,10 +83,11 @@ class Madang:
 
 
 @asynccontextmanager
-async def open_madang(settings: Settings, base_url: str = "") -> AsyncIterator[Madang]:
+async def open_madang(settings: Settings, base_url: str = "", *, policy: Policy | None = None) -> AsyncIterator[Madang]:
     """Build everything, and close it in reverse order at the end. Nothing on disk is opened before it is needed.
 
-    `base_url` is where HTTP is served, if it is: then exports can be downloaded there.
+    `base_url` is where HTTP is served, if it is: then exports can be downloaded there. `policy` decides over calls;
+    without one all are allowed.
 
     Raises:
         SetupError: the data folder cannot be used, or the settings name an unknown service.
@@ -100,6 +102,7 @@ async def open_madang(settings: Settings, base_url: str = "") -> AsyncIterator[M
         executor=executor,
         grants=AssistantGrants(assistants, settings.grants),
         sessions=sessions,
+        policy=policy,
         schemas=prebuilt_schemas(),
     )
     background = Background()

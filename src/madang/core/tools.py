@@ -28,6 +28,9 @@ Audience = Literal["model", "person"]
 AUDIENCE_KEY = "madang/audience"
 """Where the `_meta` of a listed tool says that it is for the person, to programs that choose their model's tools."""
 
+Reach = Literal["session", "assistant"]
+"""How far what a tool changes can be noticed: in its session alone, or by all sessions of its assistant."""
+
 DEFAULT_TIME_LIMIT_S = 30.0
 """How long a call may take. A tool that waits gives up earlier, so that it can say what it waited for."""
 
@@ -50,6 +53,9 @@ class Traits:
 
     effect: Effect
     audience: Audience = "model"
+    reach: Reach = "session"
+    restorable: bool = False
+    """What it takes away can be brought back."""
     idempotent: bool = False
     """Doing it again changes nothing more. Every read is."""
     once_per_operation: bool = False
@@ -78,6 +84,8 @@ def tool(
     *,
     effect: Effect,
     audience: Audience = "model",
+    reach: Reach = "session",
+    restorable: bool = False,
     idempotent: bool = False,
     once_per_operation: bool = False,
     open_world: bool = False,
@@ -94,6 +102,8 @@ def tool(
     traits = Traits(
         effect=effect,
         audience=audience,
+        reach=reach,
+        restorable=restorable,
         idempotent=idempotent or effect == "read",
         once_per_operation=once_per_operation,
         open_world=open_world,

@@ -175,6 +175,10 @@ class Provider:
             self._record(call, tool.name, tool.effect, arguments, outcome, size_bytes, elapsed_ms, decision)
         return answer
 
+    async def decide(self, call: Call, tool: Tool, arguments: Mapping[str, Any]) -> Decision:
+        """Return what the policy says of a call before it is made; making it asks the policy again."""
+        return await self._decide(call, tool, arguments)
+
     async def outcome(self, call: Call, pause: PauseRecord) -> Reply:
         """Return what a pause led to, as the result of the call that opened it. It is no call, and not audited."""
         service = self._registry.get(pause.service)

@@ -126,6 +126,11 @@ async def ensure_ready_session(tx: Transaction, call: Call) -> int:
     return number
 
 
+async def taint_session(tx: Transaction, call: Call) -> None:
+    """Keep that something that cannot be trusted was read in the call's session: it stays in its history."""
+    await tx.run("UPDATE session SET tainted = 1 WHERE user_id = ?1 AND id = ?2", call.user_id, call.session)
+
+
 async def delete_session(tx: Transaction, call: Call) -> bool:
     """Delete the row of the call's session and what hangs on it, as its events do; False if there was none."""
     count = await tx.run("DELETE FROM session WHERE user_id = ?1 AND id = ?2", call.user_id, call.session)

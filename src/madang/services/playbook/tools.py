@@ -45,7 +45,7 @@ class PlaybookTools:
         self._store = store
         self._executor = executor or Executor()
 
-    @tool(effect="write")
+    @tool(effect="write", reach="assistant")
     async def create_playbook(
         self,
         call: Call,
@@ -136,7 +136,7 @@ class PlaybookTools:
         """Select a playbook for execution: returns its steps and how to proceed."""
         return playbooks.playbook_selected(*await self._store.select(call, id, pause_id))
 
-    @tool(effect="write")
+    @tool(effect="write", reach="assistant")
     async def update_playbook(
         self, call: Call, id: PlaybookId, playbook: PlaybookPatch, expected_version: Version | None = None
     ) -> ToolResult[playbooks.PlaybookChanged]:
@@ -144,7 +144,7 @@ class PlaybookTools:
         as a whole. expectedVersion avoids races."""
         return playbooks.playbook_updated(await self._store.update(call, id, playbook, expected_version))
 
-    @tool(effect="destroy", idempotent=True)
+    @tool(effect="destroy", idempotent=True, reach="assistant")
     async def delete_playbook(self, call: Call, id: PlaybookId) -> ToolResult[playbooks.PlaybookDeleted]:
         """Delete a playbook. Its past runs stay listed."""
         return playbooks.playbook_deleted(await self._store.delete(call, id))
@@ -178,7 +178,7 @@ class PlaybookTools:
         )
         return playbooks.playbooks_exported(document, format, count, total - count)
 
-    @tool(effect="write")
+    @tool(effect="write", reach="assistant")
     async def import_playbooks(
         self, call: Call, document: Annotated[str, Field(min_length=1, max_length=engine.MAX_IMPORT_CHARS)]
     ) -> ToolResult[playbooks.PlaybooksImported]:

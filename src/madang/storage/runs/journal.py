@@ -15,6 +15,7 @@ from madang.core.ids import SessionId, UserId
 from madang.core.phrases import say
 from madang.storage.clock import timestamp
 from madang.storage.database import Row, Transaction
+from madang.storage.runs.deltas import delete_deltas
 from madang.storage.runs.records import Run
 
 MAX_MESSAGE_BYTES = 8 * 1024 * 1024
@@ -107,6 +108,8 @@ class JournalRows:
     changes: Sequence[CallChange] = ()
     given: Sequence[str] = ()
     """Ids of queued messages that the step's messages replace."""
+    streamed: Sequence[int] = ()
+    """Numbers of messages whose deltas end here: they are stored whole, or begun anew."""
 
 
 NO_ROWS = JournalRows()
@@ -157,6 +160,8 @@ async def write_rows(tx: Transaction, run: Run, rows: JournalRows, first_seq: in
             _NEW_CALL,
             [(run.user_id, run.no, turn, call.number, call.call_id, call.tool, call.arguments) for call in rows.calls],
         )
+    for message_no in rows.streamed:
+        await delete_deltas(tx, run, message_no)
     now = timestamp()
     for change in rows.changes:
         await tx.run(

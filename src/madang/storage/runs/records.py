@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Literal
 
-from madang.core.calls import Call
+from madang.core.calls import Call, Locale
 from madang.core.ids import AssistantId, SessionId, UserId
 from madang.core.pauses import PauseRecord
 from madang.storage.database import Row
@@ -54,12 +54,13 @@ class Run:
     """What it waited for and has not taken note of yet. Only a claim reads them. One that is still open was not
     answered: the person wrote something instead."""
 
-    def call(self, call_id: str = "", operation_id: str = "") -> Call:
+    def call(self, call_id: str = "", operation_id: str = "", locale: Locale = "en") -> Call:
         """Return the context of a call that the run's model makes."""
         return Call(
             assistant_id=self.assistant_id or None,
             session_id=self.session_id,
             user_id=self.user_id,
+            locale=locale,
             door="agent",
             actor="model",
             run_id=self.id,

@@ -19,14 +19,11 @@ from madang.storage.events import EventLog, NewEvent
 from madang.storage.liveness import Liveness
 from madang.storage.pauses import PauseStore, await_pauses, clear_awaited, write_expired
 from madang.storage.runs.journal import (
-    CALL_COLUMNS,
     NO_ROWS,
     JournalRows,
     Message,
     NewMessage,
-    RunCall,
     find_queued,
-    parse_call,
 )
 from madang.storage.runs.journal_tables import JOURNAL_MIGRATIONS
 from madang.storage.runs.live import check_no_live_run
@@ -45,7 +42,7 @@ from madang.storage.runs.rows import (
     write_step,
 )
 from madang.storage.runs.tables import RUN_MIGRATIONS
-from madang.storage.sessions import ensure_ready_session
+from madang.storage.sessions import ensure_ready_session, taint_session
 from madang.storage.subscriptions import topic
 
 MAX_CANDIDATES = 64
@@ -89,8 +86,9 @@ class RunStore:
         model: str = "",
         deadline_at: str = "",
         rows: JournalRows = NO_ROWS,
+        began: Callable[[Run], NewEvent] | None = None,
     ) -> Run:
-        """Start a run in the call's session, with this process as its owner.
+        """Start a run in the call's session, with this process as its owner. `began` tells of it, after `events`.
 
         Raises:
             Conflict: the session has one that is not over, or is being deleted.
@@ -119,7 +117,7 @@ class RunStore:
                 me,
             )
             run = await find_run(tx, call.user_id, row[0])
-            await write_step(tx, run, events, rows, 0)
+            await write_step(tx, run, [*events, began(run)] if began else events, rows, 0)
             await tx.notify(run_topic(run))
             return run
 
@@ -160,6 +158,8 @@ class RunStore:
                 cost,
                 int(is_tainted),
             )
+            if is_tainted and not run.is_tainted:
+                await taint_session(tx, run.call())
             await clear_awaited(tx, run.user_id, noted)
             await write_step(tx, run, events, rows, run.turn if turn is None else turn)
             return await find_run(tx, run.user_id, run.no)
@@ -202,6 +202,8 @@ class RunStore:
     async def finish(self, run: Run, events: Sequence[NewEvent] = (), *, rows: JournalRows = NO_ROWS) -> Run:
         """End a run that did what it should; what it still has open is withdrawn.
 
+        If the person wrote something meanwhile, nothing is done: the run that is returned is still running.
+
         Raises:
             LostRun: it is no longer this process's. Nothing is written.
         """
@@ -225,6 +227,8 @@ class RunStore:
         rows: JournalRows = NO_ROWS,
     ) -> Run:
         async def work(tx: Transaction) -> Run:
+            if state == "finished" and await has_queued(tx, run):
+                return await find_run(tx, run.user_id, run.no)
             changes = "state = ?5, owner = '', wake_at = NULL, error_code = ?6, error = ?7"
             await compare_and_set(tx, run, changes, state, code, error)
             await write_step(tx, run, events, rows, run.turn)
@@ -234,8 +238,8 @@ class RunStore:
 
         return await self._database.write(work, user_id=run.user_id)
 
-    async def give_queued(self, run: Run, tell: Callable[[Message], NewEvent]) -> tuple[Message, ...]:
-        """Turn what the person wrote meanwhile into messages of the run's history, each with an event.
+    async def give_queued(self, run: Run, tell: Callable[[Message], Sequence[NewEvent]]) -> tuple[Message, ...]:
+        """Turn what the person wrote meanwhile into messages of the run's history, each with events that tell of it.
 
         Raises:
             LostRun: it is no longer this process's. Nothing is written.
@@ -246,35 +250,16 @@ class RunStore:
             if not queued:
                 return ()
             await compare_and_set(tx, run, "turn = turn")
-            messages = [NewMessage(one.id, "user", one.parts, place, one.tokens) for place, one in enumerate(queued)]
+            messages: list[NewMessage] = []
+            events: list[NewEvent] = []
+            for one in queued:
+                events += tell(one)
+                messages.append(NewMessage(one.id, "user", one.parts, len(events) - 1, one.tokens))
             rows = JournalRows(messages=messages, given=[one.id for one in queued])
-            await write_step(tx, run, [tell(one) for one in queued], rows, run.turn)
+            await write_step(tx, run, events, rows, run.turn)
             return queued
 
         return await self._database.write(work, user_id=run.user_id)
-
-    async def list_calls(self, run: Run, turn: int | None = None) -> list[RunCall]:
-        """Return the calls of a turn, the present one unless another is given, as the model numbered them."""
-        rows = await self._database.find(
-            f"SELECT {CALL_COLUMNS} FROM run_call WHERE user_id = ?1 AND run_no = ?2 AND turn = ?3 ORDER BY number",
-            run.user_id,
-            run.no,
-            run.turn if turn is None else turn,
-            user_id=run.user_id,
-        )
-        return [parse_call(row) for row in rows]
-
-    async def count_same(self, run: Run, fingerprint: str) -> int:
-        """Return how many calls of the run had this fingerprint."""
-        rows = await self._database.find(
-            "SELECT count(*) AS same FROM run_call "
-            "WHERE user_id = ?1 AND run_no = ?2 AND fingerprint = ?3 AND fingerprint <> ''",
-            run.user_id,
-            run.no,
-            fingerprint,
-            user_id=run.user_id,
-        )
-        return int(rows[0][0])
 
     async def cancel(self, user_id: UserId, run_id: str, events: Sequence[NewEvent] = ()) -> Run | None:
         """End a run from whatever process, for good; None if there is none that is not over.

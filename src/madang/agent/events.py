@@ -1,0 +1,154 @@
+"""The events of runs, in the names and shapes of AG-UI 1.0. Pure.
+
+A run of AG-UI ends where a run of ours pauses: what one owner does of a run without a stop is a segment, and has an id
+of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from madang.core.pauses import PauseRecord
+from madang.llm.base import ModelAnswer, Retry
+from madang.llm.messages import CallPart, ThinkingPart
+from madang.storage.events import NewEvent
+from madang.storage.runs.records import Run
+
+MAX_DELTA_CHARS = 32_000
+"""Of one event, which may have 256 KB as JSON."""
+
+
+def segment_id(run: Run) -> str:
+    return f"{run.id}:{run.epoch}"
+
+
+def run_started(run: Run) -> NewEvent:
+    payload: dict[str, Any] = {"threadId": run.session_id, "runId": segment_id(run)}
+    if run.epoch > 1:
+        payload["parentRunId"] = f"{run.id}:{run.epoch - 1}"
+    return NewEvent("RUN_STARTED", payload)
+
+
+def run_resumed(run: Run) -> list[NewEvent]:
+    """Return the events of a claim: the end of a segment whose owner died, then the beginning of the next."""
+    died = [NewEvent("RUN_ERROR", {"message": "The process that ran it ended.", "code": "interrupted"})]
+    return [*(died if run.was_interrupted else []), run_started(run)]
+
+
+def run_finished(run: Run) -> NewEvent:
+    return _finished(run, {"type": "success"})
+
+
+def run_cancelled(run: Run) -> NewEvent:
+    return _finished(run, {"type": "cancelled"})
+
+
+def run_waiting(run: Run, pauses: Sequence[PauseRecord]) -> NewEvent:
+    interrupts = []
+    for pause in pauses:
+        interrupt = {"id": pause.id, "reason": pause.kind, "message": pause.title, "toolCallId": pause.call_id}
+        if pause.expires_at:
+            interrupt["expiresAt"] = pause.expires_at
+        interrupts.append(interrupt)
+    return _finished(run, {"type": "interrupt", "interrupts": interrupts})
+
+
+def run_failed(code: str, message: str) -> NewEvent:
+    return NewEvent("RUN_ERROR", {"message": message, "code": code})
+
+
+def user_wrote(message_id: str, text: str) -> list[NewEvent]:
+    """Return the events of a message of the person's; the last one is the one that tells of it."""
+    return list(_text(message_id, "user", text))
+
+
+def answered(message_id: str, answer: ModelAnswer, calls: Sequence[CallPart]) -> list[NewEvent]:
+    """Return the events of a model's answer, which is stored whole; the last one is the one that tells of it."""
+    events: list[NewEvent] = []
+    for number, part in enumerate(answer.parts):
+        if isinstance(part, ThinkingPart) and part.text:
+            events += _thinking(f"{message_id}-t{number}", part.text)
+    events += _text(message_id, "assistant", answer.text)
+    for call in calls:
+        events += _call(message_id, call)
+    tokens = {"inputTokens": answer.usage.input_tokens, "outputTokens": answer.usage.output_tokens}
+    events.append(_custom("madang/answered", {"messageId": message_id, "model": answer.model, **tokens}))
+    return events
+
+
+def call_ended(call_id: str, text: str, outcome: str, metadata: Mapping[str, Any] | None = None) -> NewEvent:
+    return NewEvent(
+        "TOOL_CALL_RESULT",
+        {
+            "messageId": f"result-{call_id}",
+            "toolCallId": call_id,
+            "content": text,
+            "role": "tool",
+            "metadata": {"outcome": outcome, **(metadata or {})},
+        },
+    )
+
+
+def call_paused(call_id: str, pause_id: str, kind: str) -> NewEvent:
+    return _custom("madang/pause", {"toolCallId": call_id, "id": pause_id, "kind": kind})
+
+
+def results_given(message_id: str) -> NewEvent:
+    """Tell of the message that holds the results of a turn."""
+    return _custom("madang/results", {"messageId": message_id})
+
+
+def message_queued(message_id: str, text: str) -> NewEvent:
+    return _custom("madang/queued", {"messageId": message_id, "text": text[:MAX_DELTA_CHARS]})
+
+
+def message_withdrawn(message_id: str) -> NewEvent:
+    return _custom("madang/withdrawn", {"messageId": message_id})
+
+
+def retried(retry: Retry) -> NewEvent:
+    return _custom(
+        "madang/retry", {"attempt": retry.attempt, "afterS": round(retry.wait_s, 3), "code": retry.error.code}
+    )
+
+
+def compacted(message_id: str, up_to_seq: int) -> NewEvent:
+    return _custom("madang/compacted", {"messageId": message_id, "upToSeq": up_to_seq})
+
+
+def _finished(run: Run, outcome: Mapping[str, Any]) -> NewEvent:
+    return NewEvent("RUN_FINISHED", {"threadId": run.session_id, "runId": segment_id(run), "outcome": outcome})
+
+
+def _custom(name: str, value: Mapping[str, Any]) -> NewEvent:
+    return NewEvent("CUSTOM", {"name": name, "value": value})
+
+
+def _text(message_id: str, role: str, text: str) -> Iterator[NewEvent]:
+    if not text:
+        return
+    yield NewEvent("TEXT_MESSAGE_START", {"messageId": message_id, "role": role})
+    for piece in _pieces(text):
+        yield NewEvent("TEXT_MESSAGE_CONTENT", {"messageId": message_id, "delta": piece})
+    yield NewEvent("TEXT_MESSAGE_END", {"messageId": message_id})
+
+
+def _thinking(message_id: str, text: str) -> Iterator[NewEvent]:
+    yield NewEvent("REASONING_MESSAGE_START", {"messageId": message_id, "role": "reasoning"})
+    for piece in _pieces(text):
+        yield NewEvent("REASONING_MESSAGE_CONTENT", {"messageId": message_id, "delta": piece})
+    yield NewEvent("REASONING_MESSAGE_END", {"messageId": message_id})
+
+
+def _call(message_id: str, call: CallPart) -> Iterator[NewEvent]:
+    start = {"toolCallId": call.id, "toolCallName": call.tool, "parentMessageId": message_id}
+    yield NewEvent("TOOL_CALL_START", start)
+    for piece in _pieces(call.arguments):
+        yield NewEvent("TOOL_CALL_ARGS", {"toolCallId": call.id, "delta": piece})
+    yield NewEvent("TOOL_CALL_END", {"toolCallId": call.id})
+
+
+def _pieces(text: str) -> Iterator[str]:
+    for start in range(0, len(text), MAX_DELTA_CHARS):
+        yield text[start : start + MAX_DELTA_CHARS]

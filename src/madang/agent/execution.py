@@ -1,0 +1,243 @@
+"""One run from where it is to its next stop: ask the model, make its calls, ask again."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import aclosing
+from dataclasses import dataclass, field
+
+from madang.agent import events
+from madang.agent.approvals import Approvals
+from madang.agent.calls import MAX_CALLS_PER_ANSWER, number_calls
+from madang.agent.history import Window, count_tokens, to_model
+from madang.agent.limits import DEFAULT_WINDOW_TOKENS, RunLimits, RunStopped
+from madang.agent.manual import ManualTurns, manual_answer
+from madang.agent.prompt import build_request
+from madang.agent.turns import Turn
+from madang.core.calls import Call, Locale
+from madang.core.errors import MadangError
+from madang.core.ids import new_id
+from madang.core.phrases import say
+from madang.llm.base import ModelAnswer, ModelDelta, ModelRequest, Retry, RetryPolicy, retrying
+from madang.llm.messages import CallPart, Part, dump_parts
+from madang.llm.opening import OpenedModel
+from madang.provider.provider import Provider
+from madang.rendering.catalogue import translator
+from madang.storage.events import NewEvent
+from madang.storage.pauses import PauseStore
+from madang.storage.runs.calls import CallStore
+from madang.storage.runs.journal import JournalRows, Message, NewMessage, NewRunCall
+from madang.storage.runs.messages import MessageStore
+from madang.storage.runs.records import LostRun, Run
+from madang.storage.runs.store import RunStore
+
+logger = logging.getLogger(__name__)
+
+DeltaListener = Callable[[Run, int, ModelDelta], None]
+
+
+@dataclass(frozen=True, slots=True)
+class RunSetup:
+    """What an assistant brings to a run."""
+
+    opened: OpenedModel | None
+    """None: the person is the model."""
+    instructions: str = ""
+    limits: RunLimits = field(default_factory=RunLimits)
+    locale: Locale = "en"
+    retries: RetryPolicy = field(default_factory=RetryPolicy)
+
+
+@dataclass(frozen=True, slots=True)
+class RunStores:
+    """Where runs are kept."""
+
+    runs: RunStore
+    calls: CallStore
+    messages: MessageStore
+    pauses: PauseStore
+    approvals: Approvals
+    manual: ManualTurns
+
+
+SetupLoader = Callable[[Run], Awaitable[RunSetup]]
+"""Returns what the run's assistant brings to it, as it is set up now."""
+
+
+class RunExecution:
+    """A run that this process owns."""
+
+    def __init__(
+        self,
+        run: Run,
+        load_setup: SetupLoader,
+        stores: RunStores,
+        provider: Provider,
+        approve: Callable[[str], None],
+        on_delta: DeltaListener,
+    ) -> None:
+        self._run = run
+        self._load_setup = load_setup
+        self._setup: RunSetup
+        self._stores = stores
+        self._provider = provider
+        self._approve = approve
+        self._on_delta = on_delta
+        self._locale: Locale = "en"
+        self._noted: tuple[str, ...] = ()
+        self._attended_s = time.monotonic()
+        """When the person last did something for this run: its owner then began, or a message of theirs was given."""
+
+    async def go_on(self) -> None:
+        """Go on until the run waits or is over. What ends it is written; a lost run is left to its new owner."""
+        try:
+            self._setup = await self._load_setup(self._run)
+            self._locale = self._setup.locale
+            await self._go_on()
+        except LostRun:
+            return
+        except MadangError as error:
+            await self._fail(error)
+        except Exception:
+            # It would never be claimed by another process while this one lives.
+            reference = secrets.token_hex(4)
+            logger.exception("Internal error %s in the run %s", reference, self._run.id)
+            await self._fail(
+                RunStopped("internal", say("Internal error (reference {reference}).", reference=reference))
+            )
+
+    async def _go_on(self) -> None:
+        while not self._run.turn or await self._end_turn():
+            if await self._stores.runs.give_queued(self._run, _given):
+                self._attended_s = time.monotonic()
+            self._setup.limits.check(self._run, time.monotonic() - self._attended_s)
+            answer = await self._ask()
+            if answer is None:
+                return
+            await self._store(answer)
+
+    async def _end_turn(self) -> bool:
+        """Make the calls of the last answer, or end the run if there are none; False if it waits or is over."""
+        calls = await self._stores.calls.list_by_turn(self._run)
+        if not calls:
+            self._run = await self._stores.runs.finish(self._run, [events.run_finished(self._run)])
+            return self._run.state == "running"
+        if await self._stores.calls.has_results(self._run):
+            return True
+        turn = Turn(
+            self._run,
+            self._stores.runs,
+            self._stores.calls,
+            self._provider,
+            self._stores.approvals,
+            self._stores.pauses,
+            self._call,
+            self._approve,
+        )
+        try:
+            return await turn.settle(calls)
+        finally:
+            self._run = turn.run
+
+    async def _ask(self) -> ModelAnswer | None:
+        """Return the next answer; None if the person is the model, and the run waits for them."""
+        opened = self._setup.opened
+        if opened is None:
+            return await self._ask_person()
+        request = await self._request(opened)
+        stream = self._run.turn + 1
+        async with aclosing(retrying(opened.model, request, self._setup.retries)) as items:
+            async for item in items:
+                if isinstance(item, ModelAnswer):
+                    return item
+                if isinstance(item, Retry):
+                    self._run = await self._stores.runs.save(
+                        self._run, [events.retried(item)], rows=JournalRows(streamed=[stream])
+                    )
+                else:
+                    self._on_delta(self._run, stream, item)
+        raise AssertionError("a model's stream ends in an answer or an error")
+
+    async def _ask_person(self) -> ModelAnswer | None:
+        pause = await self._stores.manual.ask(self._run)
+        if not pause.is_open:
+            self._noted = (pause.id,)
+            return manual_answer(pause)
+        await self._stores.runs.wait(self._run, [pause.id], [events.run_waiting(self._run, [pause])])
+        return None
+
+    async def _request(self, opened: OpenedModel) -> ModelRequest:
+        call = self._call(self._run, "", "")
+        window = Window(opened.window_tokens or DEFAULT_WINDOW_TOKENS)
+        messages = window.cut(await self._stores.messages.read_window(call, window.is_full))
+        return await build_request(self._provider, call, to_model(messages), self._setup.instructions, opened.options)
+
+    async def _store(self, answer: ModelAnswer) -> None:
+        """Keep an answer.
+
+        Raises:
+            RunStopped: it was cut off in the middle, or withheld.
+        """
+        turn = self._run.turn + 1
+        if answer.finish == "refused":
+            raise RunStopped("refused", say("The model's server withheld the answer."))
+        if answer.finish == "length" and answer.calls:
+            raise RunStopped("length", say("The answer was cut off inside a call."))
+        calls = number_calls(answer.runnable_calls[:MAX_CALLS_PER_ANSWER], f"{self._run.id[-8:]}-{turn}")
+        parts = _with_calls(answer.parts, calls)
+        id = new_id()
+        told = events.answered(id, answer, calls)
+        rows = JournalRows(
+            messages=[NewMessage(id, "assistant", dump_parts(parts), len(told) - 1, count_tokens(parts))],
+            calls=[NewRunCall(number, call.id, call.tool, call.arguments) for number, call in enumerate(calls)],
+            streamed=[turn],
+        )
+        self._run = await self._stores.runs.save(
+            self._run,
+            told,
+            turn=turn,
+            input_tokens=answer.usage.input_tokens or 0,
+            output_tokens=answer.usage.output_tokens or 0,
+            cost=self._cost(answer),
+            noted=self._noted,
+            rows=rows,
+        )
+        self._noted = ()
+
+    def _cost(self, answer: ModelAnswer) -> float:
+        """Return what an answer cost, where that is known: by the server, or by the prices that the person wrote."""
+        if answer.usage.cost is not None:
+            return answer.usage.cost
+        prices = self._setup.opened.prices if self._setup.opened else None
+        return (prices.cost(answer.usage) if prices else None) or 0.0
+
+    async def _fail(self, error: MadangError) -> None:
+        lines = [error.message, *([error.hint] if error.hint else [])]
+        message = "\n".join(line.render(translator(self._locale)) for line in lines)
+        try:
+            await self._stores.runs.fail(self._run, error.code, message, [events.run_failed(error.code, message)])
+        except LostRun:
+            return
+
+    def _call(self, run: Run, call_id: str, operation_id: str) -> Call:
+        return run.call(call_id, operation_id, self._locale)
+
+
+def _given(message: Message) -> list[NewEvent]:
+    text = "".join(part.get("text", "") for part in message.parts if part.get("type") == "text")
+    return events.user_wrote(message.id, text)
+
+
+def _with_calls(parts: tuple[Part, ...], calls: list[CallPart]) -> list[Part]:
+    """Return the parts of an answer with its calls under their new ids; those that are not made are left out."""
+    rest = iter(calls)
+    kept: list[Part] = []
+    for part in parts:
+        if not isinstance(part, CallPart):
+            kept.append(part)
+        elif (call := next(rest, None)) is not None:
+            kept.append(call)
+    return kept

@@ -1,0 +1,67 @@
+"""Manual mode: the person in the model's place. Its turn is a pause, and what the person does there is the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from madang.core.calls import Call
+from madang.core.errors import Conflict, Denied
+from madang.core.ids import new_id
+from madang.core.pauses import PauseRecord
+from madang.core.phrases import say
+from madang.llm.base import ModelAnswer
+from madang.llm.messages import CallPart, Part, dump_parts, parse_parts
+from madang.storage.database import Database, Transaction
+from madang.storage.pauses import open_pause, settle_pause
+from madang.storage.runs.records import Run
+
+SERVICE = "agent"
+ACT = "act"
+MANUAL = "manual"
+"""The name of the model that the person is."""
+
+
+class ManualTurns:
+    """The pauses in which the person is the model."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def ask(self, run: Run) -> PauseRecord:
+        """Open the pause of the run's next turn, once however often this is done."""
+        asking = replace(run.call(), operation_id=f"{run.id}:{run.turn + 1}:model")
+
+        async def work(tx: Transaction) -> PauseRecord:
+            pause, _ = await open_pause(
+                tx, asking, id=new_id(), kind="model", service=SERVICE, tool=ACT, title="", expires_at=""
+            )
+            return pause
+
+        return await self._database.write(work, user_id=run.user_id)
+
+    async def act(self, call: Call, pause_id: str, parts: Sequence[Part]) -> PauseRecord:
+        """Give the turn of the model: a text, calls, or both. Without a call the run ends after it.
+
+        Raises:
+            Denied: a model tries to.
+            Conflict: it is not the person's turn any more.
+        """
+        if call.actor == "model" or call.relays:
+            raise Denied(say("Only the person does this."))
+
+        async def work(tx: Transaction) -> PauseRecord | None:
+            arguments = {"parts": dump_parts(parts)}
+            return await settle_pause(tx, call, pause_id, status="answered", tool=ACT, arguments=arguments)
+
+        settled = await self._database.write(work, user_id=call.user_id)
+        if settled is None:
+            raise Conflict(say("This turn is over."), hint=say("Look at what is open now."))
+        return settled
+
+
+def manual_answer(pause: PauseRecord) -> ModelAnswer:
+    """Return what the person did in the model's place, as an answer."""
+    parts = parse_parts(pause.settled_with.get("arguments", {}).get("parts"))
+    has_calls = any(isinstance(part, CallPart) for part in parts)
+    return ModelAnswer(parts, "tool_calls" if has_calls else "stop", model=MANUAL)

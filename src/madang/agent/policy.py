@@ -1,0 +1,78 @@
+"""What a run may do by itself, and for what the person is asked first.
+
+Reading and changing what belongs to the session is allowed, also taking away what can be brought back. Asked for is
+what takes away something that other sessions have, and what reaches beyond Madang. Once something was read that cannot
+be trusted, what other sessions would notice is asked for too, and what leaves Madang is denied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from madang.core.calls import Call
+from madang.core.phrases import say
+from madang.core.tools import Tool
+from madang.provider.policy import ALLOWED, Decision
+from madang.storage.sessions import SessionRecord
+
+
+class Decisions(Protocol):
+    """What the person has allowed for good: a `DecisionStore`."""
+
+    async def is_allowed(self, call: Call, tool: str) -> bool: ...
+
+
+class Sessions(Protocol):
+    """Where it is kept that something untrusted was read: a `SessionStore`."""
+
+    async def get(self, call: Call) -> SessionRecord | None: ...
+
+
+class AgentPolicy:
+    """Decides over the calls of our own model; those of people and of other programs are theirs to decide."""
+
+    def __init__(self) -> None:
+        self._decisions: Decisions | None = None
+        self._sessions: Sessions | None = None
+        self._approved: set[str] = set()
+
+    def connect(self, decisions: Decisions, sessions: Sessions) -> None:
+        """Give it what it looks things up in, which is opened after it is made."""
+        self._decisions, self._sessions = decisions, sessions
+
+    def approve(self, operation_id: str) -> None:
+        """Allow one call of a run, which the person has agreed to."""
+        self._approved.add(operation_id)
+
+    async def decide(self, call: Call, tool: Tool, arguments: Mapping[str, Any]) -> Decision:
+        if call.actor != "model" or (tool.effect == "read" and not tool.open_world):
+            return ALLOWED
+        if call.operation_id and call.operation_id in self._approved:
+            return ALLOWED
+        is_tainted = await self._is_tainted(call)
+        decision = decide_by_traits(tool, is_tainted=is_tainted)
+        # What was allowed before something untrusted was read was not meant for what that may have asked for.
+        if decision.verdict == "ask" and not is_tainted and await self._is_allowed(call, tool):
+            return ALLOWED
+        return decision
+
+    async def _is_tainted(self, call: Call) -> bool:
+        session = await self._sessions.get(call) if self._sessions else None
+        return session is not None and session.is_tainted
+
+    async def _is_allowed(self, call: Call, tool: Tool) -> bool:
+        return self._decisions is not None and await self._decisions.is_allowed(call, tool.name)
+
+
+def decide_by_traits(tool: Tool, *, is_tainted: bool) -> Decision:
+    """Return what is decided of a tool by what it is. Pure."""
+    if tool.open_world:
+        if is_tainted:
+            return Decision("deny", say("'{tool}' could send out what was read here.", tool=tool.name))
+        return Decision("ask", say("'{tool}' reaches beyond Madang.", tool=tool.name))
+    if tool.effect == "destroy" and tool.reach != "session" and not tool.restorable:
+        return Decision("ask", say("'{tool}' takes away something for good.", tool=tool.name))
+    if tool.effect != "read" and tool.reach != "session" and is_tainted:
+        return Decision("ask", say("'{tool}' changes what other sessions use.", tool=tool.name))
+    return ALLOWED

@@ -1,0 +1,209 @@
+"""The runs of this process: starting them, taking over those that can go on, stopping them, and streaming.
+
+A run is woken by looking at the rows; notices only say when to look. So no wake-up is lost, and none happens twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from madang.agent import events
+from madang.agent.execution import RunExecution, RunStores, SetupLoader
+from madang.agent.history import count_tokens
+from madang.core.calls import Call
+from madang.core.ids import UserId, new_id
+from madang.llm.base import ModelDelta
+from madang.llm.messages import Part, TextPart, dump_parts
+from madang.provider.provider import Provider
+from madang.storage.clock import parse_timestamp, timestamp
+from madang.storage.runs.deltas import DeltaStore
+from madang.storage.runs.journal import JournalRows, NewMessage
+from madang.storage.runs.records import Delta, Run
+
+FLUSH_EVERY_S = 0.1
+LOOK_EVERY_S = 0.5
+"""At most so often, however many notices there are."""
+MAX_LOOK_WAIT_S = 60.0
+"""Looks happen without any notice too: an owner that dies tells nobody."""
+
+logger = logging.getLogger(__name__)
+
+StreamListener = Callable[[Run, int, int, ModelDelta], None]
+"""Takes a delta with its run, the number of its message and the place of its first character there."""
+
+
+@dataclass(slots=True)
+class _Stream:
+    """What a run's model has sent of a message and is not written yet."""
+
+    run: Run
+    message_no: int
+    at_char: int = 0
+    text: str = ""
+
+
+class Runner:
+    """Owns runs in this process until it is closed."""
+
+    def __init__(
+        self,
+        stores: RunStores,
+        deltas: DeltaStore,
+        provider: Provider,
+        load_setup: SetupLoader,
+        approve: Callable[[str], None],
+    ) -> None:
+        self._stores = stores
+        self._deltas = deltas
+        self._provider = provider
+        self._load_setup = load_setup
+        self._approve = approve
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._streams: dict[tuple[str, int], _Stream] = {}
+        self._flushing: asyncio.Task[None] | None = None
+        self._listeners: list[StreamListener] = []
+
+    async def open(self) -> None:
+        await self._stores.runs.open()
+
+    async def post(self, call: Call, parts: Sequence[Part], model: str = "") -> Run | None:
+        """Give the session's run a message of the person's, or start one with it; the run if one was started.
+
+        Raises:
+            Conflict: the session is being deleted, or another process has just started a run there.
+        """
+        text = "".join(part.text for part in parts if isinstance(part, TextPart))
+        dumped, tokens = dump_parts(parts), count_tokens(parts)
+        queued = await self._stores.messages.queue(call, dumped, tokens, lambda id: events.message_queued(id, text))
+        if queued:
+            return None
+        id = new_id()
+        told = events.user_wrote(id, text)
+        rows = JournalRows(messages=[NewMessage(id, "user", dumped, len(told) - 1, tokens)])
+        run = await self._stores.runs.start(call, told, model=model, rows=rows, began=events.run_started)
+        self._launch(run)
+        return run
+
+    async def cancel(self, user_id: UserId, run_id: str) -> bool:
+        """Stop a run for good, whatever process has it; False if it is over."""
+        run = await self._stores.runs.get(user_id, run_id)
+        if run is None:
+            return False
+        cancelled = await self._stores.runs.cancel(user_id, run_id, [events.run_cancelled(run)])
+        if (task := self._tasks.get(run_id)) is not None:
+            task.cancel()
+        return cancelled is not None
+
+    async def look(self) -> int:
+        """Take over every run that can go on, and return how many were got."""
+        count = 0
+        for candidate in await self._stores.runs.look():
+            run = await self._stores.runs.claim(candidate, events.run_resumed)
+            if run is not None:
+                self._launch(run)
+                count += 1
+        return count
+
+    async def watch(self) -> None:
+        """Look whenever there may be something to take over, until this is cancelled."""
+        changes = self._stores.runs.changes()
+        pending = asyncio.ensure_future(anext(changes))
+        try:
+            while True:
+                await self.look()
+                await asyncio.sleep(LOOK_EVERY_S)
+                done, _ = await asyncio.wait({pending}, timeout=await self._next_look_s())
+                if done:
+                    await self._stop_lost(pending.result())
+                    pending = asyncio.ensure_future(anext(changes))
+        finally:
+            pending.cancel()
+            with suppress(asyncio.CancelledError, StopAsyncIteration):
+                await pending
+
+    async def wait_idle(self) -> None:
+        """Wait until no run of this process is running."""
+        while self._tasks:
+            await asyncio.wait(list(self._tasks.values()))
+
+    async def close(self) -> None:
+        """Stop working. What is under way is left as if the process had died: another one goes on with it."""
+        for task in self._tasks.values():
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(list(self._tasks.values()), timeout=5.0)
+        if self._flushing is not None:
+            self._flushing.cancel()
+
+    def listen(self, listener: StreamListener) -> Callable[[], None]:
+        """Hear every delta at once; call what is returned to stop."""
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
+
+    def _launch(self, run: Run) -> None:
+        task = asyncio.create_task(self._go_on(run), name=f"run {run.id}")
+        self._tasks[run.id] = task
+        task.add_done_callback(lambda ended: self._ended(run.id, ended))
+
+    def _ended(self, run_id: str, task: asyncio.Task[None]) -> None:
+        if self._tasks.get(run_id) is task:
+            del self._tasks[run_id]
+        for key in [key for key in self._streams if key[0] == run_id]:
+            del self._streams[key]
+        if not task.cancelled() and (error := task.exception()) is not None:
+            logger.error("The run %s failed", run_id, exc_info=error)
+
+    async def _go_on(self, run: Run) -> None:
+        execution = RunExecution(run, self._load_setup, self._stores, self._provider, self._approve, self._hear)
+        await execution.go_on()
+
+    def _hear(self, run: Run, message_no: int, delta: ModelDelta) -> None:
+        if delta.kind != "text" or not delta.text:
+            return
+        stream = self._streams.get((run.id, message_no))
+        if stream is None:
+            stream = self._streams[run.id, message_no] = _Stream(run, message_no)
+        for listener in self._listeners:
+            listener(run, message_no, stream.at_char + len(stream.text), delta)
+        stream.run = run
+        stream.text += delta.text
+        if self._flushing is None:
+            self._flushing = asyncio.create_task(self._flush())
+
+    async def _flush(self) -> None:
+        """Write what all runs of this process have streamed, in one unit, for as long as any of them streams."""
+        try:
+            while True:
+                await asyncio.sleep(FLUSH_EVERY_S)
+                written = [stream for stream in self._streams.values() if stream.text]
+                if not written:
+                    return
+                deltas = [Delta(one.run, one.message_no, one.at_char, one.text) for one in written]
+                for stream in written:
+                    stream.at_char, stream.text = stream.at_char + len(stream.text), ""
+                for lost in await self._deltas.flush(deltas):
+                    if (task := self._tasks.get(lost.id)) is not None:
+                        task.cancel()
+        finally:
+            self._flushing = None
+
+    async def _stop_lost(self, topics: frozenset[str]) -> None:
+        """Stop what another process has cancelled or taken over."""
+        for run_id, task in list(self._tasks.items()):
+            if not any(run_id in topic for topic in topics):
+                continue
+            user_id = UserId(next(topic for topic in topics if run_id in topic).split("/")[1])
+            run = await self._stores.runs.get(user_id, run_id)
+            if run is not None and run.state not in ("running", "waiting"):
+                task.cancel()
+
+    async def _next_look_s(self) -> float:
+        wake_at = await self._stores.runs.next_wake_at()
+        if not wake_at:
+            return MAX_LOOK_WAIT_S
+        wait = (parse_timestamp(wake_at) - parse_timestamp(timestamp())).total_seconds()
+        return min(max(wait, 0.0), MAX_LOOK_WAIT_S)

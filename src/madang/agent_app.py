@@ -1,0 +1,83 @@
+"""Puts the agent together: an open Madang whose calls by a model go through the agent's policy, and the runs on it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from madang.agent.approvals import Approvals
+from madang.agent.execution import RunSetup, RunStores
+from madang.agent.limits import parse_limits
+from madang.agent.manual import ManualTurns
+from madang.agent.models import ModelOpener, OpenModels
+from madang.agent.policy import AgentPolicy
+from madang.agent.runner import Runner
+from madang.app import Madang, open_madang
+from madang.settings import Settings
+from madang.storage.decisions import DecisionStore
+from madang.storage.events import EventLog
+from madang.storage.pauses import PauseStore
+from madang.storage.runs.calls import CallStore
+from madang.storage.runs.deltas import DeltaStore
+from madang.storage.runs.messages import MessageStore
+from madang.storage.runs.records import Run
+from madang.storage.runs.store import RunStore
+
+
+@dataclass(frozen=True)
+class Agent:
+    """An open agent."""
+
+    madang: Madang
+    runner: Runner
+    stores: RunStores
+    events: EventLog
+
+
+@asynccontextmanager
+async def open_agent(settings: Settings, open_model: ModelOpener) -> AsyncIterator[Agent]:
+    """Open Madang with an agent on it. Runs of other processes that can go on are taken over from now on.
+
+    Raises:
+        SetupError: the data folder cannot be used, or the settings name an unknown service.
+    """
+    policy = AgentPolicy()
+    async with open_madang(settings, policy=policy) as madang:
+        database = madang.database
+        decisions = DecisionStore(database)
+        await decisions.open()
+        policy.connect(decisions, madang.sessions)
+        liveness = database.new_liveness()
+        models = OpenModels(open_model)
+        stores = RunStores(
+            RunStore(database, liveness),
+            CallStore(database),
+            MessageStore(database),
+            PauseStore(database),
+            Approvals(database),
+            ManualTurns(database),
+        )
+
+        async def load_setup(run: Run) -> RunSetup:
+            assistant = await madang.assistants.get(run.user_id, run.assistant_id)
+            session = await madang.sessions.get(run.call())
+            name = run.model or settings.model or (assistant.model if assistant else "")
+            opened = await models.get(name) if name else None
+            return RunSetup(
+                opened,
+                assistant.instructions if assistant else "",
+                parse_limits(assistant.limits if assistant else {}, has_prices=opened is None or bool(opened.prices)),
+                locale=(session.locale if session else None) or settings.locale,
+            )
+
+        runner = Runner(stores, DeltaStore(database), madang.provider, load_setup, policy.approve)
+        await madang.assistants.open()
+        await runner.open()
+        madang.background.start(runner.watch(), "runs")
+        try:
+            yield Agent(madang, runner, stores, EventLog(database))
+        finally:
+            await runner.close()
+            await models.close()
+            await liveness.close()

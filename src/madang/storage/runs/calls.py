@@ -1,0 +1,48 @@
+"""The calls of runs, as they are kept: what a turn asked for, and how each of them stands."""
+
+from __future__ import annotations
+
+from madang.storage.database import Database
+from madang.storage.runs.journal import CALL_COLUMNS, RunCall, parse_call
+from madang.storage.runs.records import Run
+
+
+class CallStore:
+    """Reads the calls of runs. They are written with the step of a run that makes or changes them: by `RunStore`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def list_by_turn(self, run: Run, turn: int | None = None) -> list[RunCall]:
+        """Return the calls of a turn, the present one unless another is given, as the model numbered them."""
+        rows = await self._database.find(
+            f"SELECT {CALL_COLUMNS} FROM run_call WHERE user_id = ?1 AND run_no = ?2 AND turn = ?3 ORDER BY number",
+            run.user_id,
+            run.no,
+            run.turn if turn is None else turn,
+            user_id=run.user_id,
+        )
+        return [parse_call(row) for row in rows]
+
+    async def has_results(self, run: Run) -> bool:
+        """Tell whether the message with the results of the present turn is there."""
+        rows = await self._database.find(
+            "SELECT 1 AS one FROM message WHERE user_id = ?1 AND run_no = ?2 AND turn = ?3 AND role = 'tool'",
+            run.user_id,
+            run.no,
+            run.turn,
+            user_id=run.user_id,
+        )
+        return bool(rows)
+
+    async def count_same(self, run: Run, fingerprint: str) -> int:
+        """Return how many calls of the run had this fingerprint."""
+        rows = await self._database.find(
+            "SELECT count(*) AS same FROM run_call "
+            "WHERE user_id = ?1 AND run_no = ?2 AND fingerprint = ?3 AND fingerprint <> ''",
+            run.user_id,
+            run.no,
+            fingerprint,
+            user_id=run.user_id,
+        )
+        return int(rows[0][0])
