@@ -27,6 +27,7 @@ from madang.storage.database import Database
 from madang.storage.downloads import Downloads
 from madang.storage.folders import Folders
 from madang.storage.postgresql.address import parse_database_url
+from madang.storage.runs.actions import ActionStore
 from madang.storage.sessions import SessionStore
 from madang.storage.sqlite import SqliteDatabase
 
@@ -103,6 +104,7 @@ async def open_madang(settings: Settings, base_url: str = "", *, policy: Policy 
         grants=AssistantGrants(assistants, settings.grants),
         sessions=sessions,
         policy=policy,
+        on_action=ActionStore(database).note,
         schemas=prebuilt_schemas(),
     )
     background = Background()

@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 async def eventually(read: Callable[[], Awaitable[T]], holds: Callable[[T], bool]) -> T:
     """Read until what is read is as it should be, and return it."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while True:
             value = await read()
             if holds(value):

@@ -62,29 +62,6 @@ async def test_a_message_instead_of_an_answer_goes_on_and_leaves_the_question_op
         assert b.model.requests[-1].messages[-1].text == "Coffee, rather"
 
 
-async def test_what_destroys_waits_for_the_person(tmp_path: Path) -> None:
-    script: list[Sequence[Part]] = [
-        [tool_call("create_playbook", "c0", goal="Brew", workflow=[])],
-        [tool_call("list_playbooks", "c1")],
-        [TextPart("Done.")],
-    ]
-    async with bench(tmp_path, *script) as b:
-        await b.say("Make one")
-        listed = await b.madang.provider.execute_tool(ME, "list_playbooks", {})
-        id = listed.data["page"]["items"][0]["id"]
-        b.model._answers = ([tool_call("delete_playbook", "c2", id=id)], [TextPart("Gone.")])
-        b.model.requests.clear()
-        run = await b.say("Delete it")
-        assert run is not None
-        assert run.state == "waiting"
-        [pause] = await b.stores.pauses.list_by_run(run.user_id, run.id)
-        assert pause.kind == "approval"
-        await b.stores.approvals.decide(ME, pause.id, allow=True)
-        assert (await b.ended(run)).state == "finished"
-        listed = await b.madang.provider.execute_tool(ME, "list_playbooks", {})
-        assert listed.data["page"]["items"] == []
-
-
 async def test_without_a_model_the_person_is_it(tmp_path: Path) -> None:
     async with bench(tmp_path) as b:
         run = await b.say("Remember tea")

@@ -1,23 +1,24 @@
 """Processes that are killed by the dozen: each is a fork of one that has imported everything, and opens its own files.
 
-`python -m tests.crash.workers SOCKET` listens; every connection is a new process, which obeys it, a line at a time.
+`python -m tests.crash.workers SOCKET MODULE` listens; each connection is a new process, which obeys it line by line.
 """
 
 from __future__ import annotations
 
 import asyncio
+import importlib
 import json
 import os
 import signal
 import socket
 import sys
 import tempfile
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from tests.crash.runs import Process, open_process, set_clock
+from tests.crash.runs import set_clock
 
 ROOT = Path(__file__).resolve().parents[2]
 TIMEOUT_S = 120
@@ -83,12 +84,12 @@ class Workers:
 
 
 @asynccontextmanager
-async def workers(where: str) -> AsyncIterator[Workers]:
-    """Yield a source of processes that share the database at a path or URL."""
+async def workers(where: str, kind: str = "tests.crash.runs") -> AsyncIterator[Workers]:
+    """Yield a source of processes that share the database at a path or URL; `kind` is the module that opens them."""
     with tempfile.TemporaryDirectory(prefix="madang-") as folder:
         address = f"{folder}/socket"
         process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "tests.crash.workers", address, cwd=ROOT, stdout=asyncio.subprocess.PIPE
+            sys.executable, "-m", "tests.crash.workers", address, kind, cwd=ROOT, stdout=asyncio.subprocess.PIPE
         )
         assert process.stdout is not None
         source = Workers(address, where)
@@ -103,7 +104,8 @@ async def workers(where: str) -> AsyncIterator[Workers]:
             await process.wait()
 
 
-def main(address: str) -> None:
+def main(address: str, kind: str) -> None:
+    module = importlib.import_module(kind)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for the dead
     listening = socket.socket(socket.AF_UNIX)
     listening.bind(address)
@@ -115,12 +117,12 @@ def main(address: str) -> None:
         if os.fork() == 0:
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             listening.close()
-            asyncio.run(_obey(connection))
+            asyncio.run(_obey(connection, module.open_process))
             os._exit(0)
         connection.close()
 
 
-async def _obey(connection: socket.socket) -> None:
+async def _obey(connection: socket.socket, open_process: Callable[[str], AbstractAsyncContextManager[Any]]) -> None:
     reader, writer = await asyncio.open_connection(sock=connection)
 
     async def next_order() -> list[Any]:
@@ -141,7 +143,7 @@ async def _obey(connection: socket.socket) -> None:
                 raise
 
 
-async def _do(process: Process, what: str, *arguments: Any) -> Any:
+async def _do(process: Any, what: str, *arguments: Any) -> Any:
     match what:
         case "play":
             story, session, process.database.dies_at = arguments
@@ -155,4 +157,4 @@ async def _do(process: Process, what: str, *arguments: Any) -> Any:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(sys.argv[1], sys.argv[2])

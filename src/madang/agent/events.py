@@ -99,6 +99,16 @@ def results_given(message_id: str) -> NewEvent:
     return _custom("madang/results", {"messageId": message_id})
 
 
+def answered_late(message_id: str, pause_id: str, text: str) -> NewEvent:
+    """Tell of an answer that the model gets as a message, because its run had gone on."""
+    return _custom("madang/answered_late", {"messageId": message_id, "id": pause_id, "text": text[:MAX_DELTA_CHARS]})
+
+
+def acted(message_id: str, text: str) -> NewEvent:
+    """Tell of what was done beside the run, and the model is told."""
+    return _custom("madang/action", {"messageId": message_id, "text": text[:MAX_DELTA_CHARS]})
+
+
 def message_queued(message_id: str, text: str) -> NewEvent:
     return _custom("madang/queued", {"messageId": message_id, "text": text[:MAX_DELTA_CHARS]})
 

@@ -6,7 +6,7 @@ import logging
 import secrets
 import time
 from collections.abc import Awaitable, Callable
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 
 from madang.agent import events
@@ -15,6 +15,7 @@ from madang.agent.calls import MAX_CALLS_PER_ANSWER, number_calls
 from madang.agent.history import Window, count_tokens, to_model
 from madang.agent.limits import DEFAULT_WINDOW_TOKENS, RunLimits, RunStopped
 from madang.agent.manual import ManualTurns, manual_answer
+from madang.agent.news import NewsRows
 from madang.agent.prompt import build_request
 from madang.agent.turns import Turn
 from madang.core.calls import Call, Locale
@@ -26,10 +27,9 @@ from madang.llm.messages import CallPart, Part, dump_parts
 from madang.llm.opening import OpenedModel
 from madang.provider.provider import Provider
 from madang.rendering.catalogue import translator
-from madang.storage.events import NewEvent
 from madang.storage.pauses import PauseStore
 from madang.storage.runs.calls import CallStore
-from madang.storage.runs.journal import JournalRows, Message, NewMessage, NewRunCall
+from madang.storage.runs.journal import JournalRows, NewMessage, NewRunCall, RunNews, StaleNews
 from madang.storage.runs.messages import MessageStore
 from madang.storage.runs.records import LostRun, Run
 from madang.storage.runs.store import RunStore
@@ -111,13 +111,22 @@ class RunExecution:
 
     async def _go_on(self) -> None:
         while not self._run.turn or await self._end_turn():
-            if await self._stores.runs.give_queued(self._run, _given):
-                self._attended_s = time.monotonic()
+            await self._give_news()
             self._setup.limits.check(self._run, time.monotonic() - self._attended_s)
             answer = await self._ask()
             if answer is None:
                 return
             await self._store(answer)
+
+    async def _give_news(self) -> None:
+        """Add what happened beside the run to its history."""
+        while (news := await self._stores.runs.read_news(self._run)) != RunNews():
+            rows = NewsRows(self._locale)
+            await rows.add(news, self._provider, lambda call_id: self._call(self._run, call_id, ""))
+            with suppress(StaleNews):
+                self._run = await self._stores.runs.save(self._run, rows.events, rows=rows.rows)
+                self._attended_s = time.monotonic()
+                return
 
     async def _end_turn(self) -> bool:
         """Make the calls of the last answer, or end the run if there are none; False if it waits or is over."""
@@ -224,11 +233,6 @@ class RunExecution:
 
     def _call(self, run: Run, call_id: str, operation_id: str) -> Call:
         return run.call(call_id, operation_id, self._locale)
-
-
-def _given(message: Message) -> list[NewEvent]:
-    text = "".join(part.get("text", "") for part in message.parts if part.get("type") == "text")
-    return events.user_wrote(message.id, text)
 
 
 def _with_calls(parts: tuple[Part, ...], calls: list[CallPart]) -> list[Part]:

@@ -17,7 +17,7 @@ from functools import reduce
 from typing import Any
 
 from madang.core.calls import Call, assistant_missing
-from madang.core.errors import InvalidCursor, MadangError, NotGranted, TimedOut, ToolError, Unavailable, UnknownTool
+from madang.core.errors import MadangError, NotGranted, TimedOut, ToolError, Unavailable, UnknownTool
 from madang.core.executor import Executor
 from madang.core.pauses import PauseRecord
 from madang.core.phrases import Phrase, layout, say
@@ -27,19 +27,20 @@ from madang.core.service import ActiveSession, Service, ServiceContext, ServiceM
 from madang.core.suggestions import did_you_mean
 from madang.core.texts import one_line
 from madang.core.tools import DEFAULT_TIME_LIMIT_S, Tool, ToolSchemas
+from madang.provider.actions import ActionListener, tell_action
 from madang.provider.contexts import Contexts
 from madang.provider.grants import FixedGrants, Grants, is_granted
 from madang.provider.hooks import HOOK_LIMIT_S, bounded
 from madang.provider.lifecycle import Lifecycle
 from madang.provider.policy import AllowAll, Decision, Policy, check_audience, refusal
 from madang.provider.registry import Registry
+from madang.provider.resources import list_resource_page
 from madang.provider.streams import ValueT, merge_streams
 from madang.rendering.catalogue import translator
 from madang.rendering.replies import error_reply, render_text, reply
 from madang.storage.audit import AuditEntry, AuditLog
 from madang.storage.sessions import SessionStore
 
-MAX_LISTED_RESOURCES = 50
 MAX_TOOL_NAME_CHARS = 100
 
 logger = logging.getLogger(__name__)
@@ -63,18 +64,21 @@ class Provider:
         policy: Policy | None = None,
         schemas: Mapping[str, ToolSchemas] | None = None,
         executor: Executor | None = None,
+        on_action: ActionListener | None = None,
         time_limit_s: float = DEFAULT_TIME_LIMIT_S,
         hook_limit_s: float = HOOK_LIMIT_S,
     ) -> None:
         """`sessions` has a row for each session in which something was changed.
 
         `schemas` are prebuilt, by the name of the tool; a tool without an entry builds its own on first use.
+        `on_action` hears of what was changed by anybody but a run of the agent.
         """
         self._audit = audit
         self._grants = grants or FixedGrants({})
         self._sessions = sessions
         self._policy = policy or AllowAll()
         self._executor = executor or Executor()
+        self._on_action = on_action
         self._time_limit_s = time_limit_s
         self._hook_limit_s = hook_limit_s
         self._registry = Registry(schemas or {})
@@ -173,6 +177,8 @@ class Provider:
         finally:
             elapsed_ms = (time.perf_counter() - started_s) * 1000
             self._record(call, tool.name, tool.effect, arguments, outcome, size_bytes, elapsed_ms, decision)
+        if self._on_action is not None:
+            await tell_action(self._on_action, call, tool, answer)
         return answer
 
     async def decide(self, call: Call, tool: Tool, arguments: Mapping[str, Any]) -> Decision:
@@ -226,22 +232,7 @@ class Provider:
         Raises:
             InvalidCursor: the cursor is not one that an earlier page gave.
         """
-        services = await self._offering(call)
-        name, _, after = cursor.partition(":")
-        names = [service.metadata.name for service in services]
-        if cursor and name not in names:
-            raise InvalidCursor(say("The cursor is not one of ours."))
-        # A page is filled across services: many clients never ask for a second one.
-        listed: list[Resource] = []
-        for service in services[names.index(name) if cursor else 0 :]:
-            if len(listed) >= MAX_LISTED_RESOURCES:
-                return ResourceList(listed, f"{service.metadata.name}:")
-            page = await service.list_resources(call, after, MAX_LISTED_RESOURCES - len(listed))
-            listed += page.resources
-            if page.after:
-                return ResourceList(listed, f"{service.metadata.name}:{page.after}")
-            after = ""
-        return ResourceList(listed)
+        return await list_resource_page(call, await self._offering(call), cursor)
 
     async def resource_templates(self, call: Call) -> list[ResourceTemplate]:
         return [template for service in await self._offering(call) for template in service.resource_templates]

@@ -83,14 +83,14 @@ class ContentTools:
         contents, total = await self._contents.list_contents(store, pagination.offset, pagination.limit)
         return views.contents_listed(store, contents, total, pagination.offset)
 
-    @tool(effect="read")
+    @tool(effect="read", untrusted=True)
     async def read_content(
         self, call: Call, content_id: ContentId, store_id: StoreId = "", line_range: LineRange | None = None
     ) -> ToolResult[views.ContentRead]:
         """Read lines of a content, as many as fit; a chunk id in place of the content's reads that chunk."""
         return views.content_read(await self._reader.read(call, store_id, content_id, line_range or LineRange()))
 
-    @tool(effect="read")
+    @tool(effect="read", untrusted=True)
     async def keyword_similarity_search(
         self, call: Call, query: SearchQuery, store_id: StoreId = "", options: SearchOptions | None = None
     ) -> ToolResult[views.SearchResults]:

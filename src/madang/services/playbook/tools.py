@@ -144,7 +144,7 @@ class PlaybookTools:
         as a whole. expectedVersion avoids races."""
         return playbooks.playbook_updated(await self._store.update(call, id, playbook, expected_version))
 
-    @tool(effect="destroy", idempotent=True, reach="assistant")
+    @tool(effect="destroy", idempotent=True, reach="assistant", restorable=True)
     async def delete_playbook(self, call: Call, id: PlaybookId) -> ToolResult[playbooks.PlaybookDeleted]:
         """Delete a playbook. Its past runs stay listed."""
         return playbooks.playbook_deleted(await self._store.delete(call, id))

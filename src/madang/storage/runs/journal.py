@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from madang.core.errors import LimitExceeded
 from madang.core.ids import SessionId, UserId
+from madang.core.pauses import PauseRecord
 from madang.core.phrases import say
 from madang.storage.clock import timestamp
 from madang.storage.database import Row, Transaction
@@ -25,8 +26,9 @@ Role = Literal["user", "assistant", "tool", "summary"]
 CallState = Literal["received", "asking", "approved", "started", "waiting", "done"]
 """`asking`: its approval is open; `approved`: it may begin; `waiting`: it has begun, and a pause of it is open."""
 
-CallOutcome = Literal["", "ok", "error", "denied", "interrupted", "cancelled", "unanswered"]
-"""How a call that is done ended. `interrupted`: nobody knows; `unanswered`: the person wrote instead."""
+CallOutcome = Literal["", "ok", "error", "denied", "interrupted", "cancelled", "unanswered", "answered_late"]
+"""How a call that is done ended. `interrupted`: nobody knows; `unanswered`: the person wrote instead, and may answer
+as long as the run is not over; `answered_late`: they did, and the model was told."""
 
 Part = Mapping[str, Any]
 
@@ -54,6 +56,27 @@ class Message:
     tokens: int
     turn: int
     created_at: str
+
+
+@dataclass(frozen=True, slots=True)
+class QueuedMessage:
+    """What the model is to be given before its next request."""
+
+    id: str
+    kind: Literal["message", "action"]
+    """`message`: the person wrote it, and the run goes on for it; `action`: they did something by themselves."""
+    parts: tuple[Part, ...]
+    tokens: int
+    created_at: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunNews:
+    """What happened beside a run that its model does not know yet."""
+
+    queued: tuple[QueuedMessage, ...] = ()
+    answered: tuple[PauseRecord, ...] = ()
+    """What the person answered after the run went on without it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,11 +131,18 @@ class JournalRows:
     changes: Sequence[CallChange] = ()
     given: Sequence[str] = ()
     """Ids of queued messages that the step's messages replace."""
+    answered_late: Sequence[str] = ()
+    """Ids of pauses whose answers, which came after the run went on without them, the step's messages tell."""
     streamed: Sequence[int] = ()
     """Numbers of messages whose deltas end here: they are stored whole, or begun anew."""
 
 
 NO_ROWS = JournalRows()
+
+
+class StaleNews(Exception):
+    """A queued message was withdrawn after it was read. Nothing of the step was written: read the news anew."""
+
 
 CALL_COLUMNS = "turn, number, call_id, tool, arguments, state, decision, pause_id, outcome, result"
 MESSAGE_COLUMNS = "id, seq, role, parts, tokens, turn, created_at"
@@ -126,8 +156,7 @@ _NEW_CALL = (
 )
 _CHANGE_CALL = """
 UPDATE run_call SET state = ?5, outcome = ?6, decision = coalesce(?7, decision), pause_id = coalesce(?8, pause_id),
-  result = ?9, fingerprint = ?10, started_at = coalesce(started_at, CASE WHEN ?5 = 'started' THEN ?11 END),
-  ended_at = CASE WHEN ?5 = 'done' THEN ?11 END
+  result = ?9, fingerprint = ?10, started_at = coalesce(started_at, ?11), ended_at = ?12
 WHERE user_id = ?1 AND run_no = ?2 AND turn = ?3 AND number = ?4
 """
 
@@ -137,6 +166,7 @@ async def write_rows(tx: Transaction, run: Run, rows: JournalRows, first_seq: in
 
     Raises:
         LimitExceeded: a message is too large. The unit must not be committed then.
+        StaleNews: a queued message is not there any more. Nor then.
     """
     if rows.messages:
         session_no = await _session_no(tx, run)
@@ -154,7 +184,8 @@ async def write_rows(tx: Transaction, run: Run, rows: JournalRows, first_seq: in
                 message.tokens,
             )
         for id in rows.given:
-            await delete_queued(tx, run, session_no, id)
+            if not await delete_queued(tx, run, session_no, id):
+                raise StaleNews(id)
     if rows.calls:
         await tx.run_many(
             _NEW_CALL,
@@ -162,6 +193,12 @@ async def write_rows(tx: Transaction, run: Run, rows: JournalRows, first_seq: in
         )
     for message_no in rows.streamed:
         await delete_deltas(tx, run, message_no)
+    for pause_id in rows.answered_late:
+        await tx.run(
+            "UPDATE run_call SET outcome = 'answered_late' WHERE user_id = ?1 AND pause_id = ?2 AND pause_id <> ''",
+            run.user_id,
+            pause_id,
+        )
     now = timestamp()
     for change in rows.changes:
         await tx.run(
@@ -176,7 +213,8 @@ async def write_rows(tx: Transaction, run: Run, rows: JournalRows, first_seq: in
             change.pause_id,
             encode_parts(change.result) if change.result else "",
             change.fingerprint,
-            now,
+            now if change.state == "started" else None,
+            now if change.state == "done" else None,
         )
 
 
@@ -191,23 +229,23 @@ async def end_calls(tx: Transaction, run: Run) -> None:
     )
 
 
-async def delete_queued(tx: Transaction, run: Run, session_no: int, id: str) -> None:
-    """Take a message out of the queue; one that was withdrawn meanwhile is not there, and that is for the caller."""
-    await tx.run(
+async def delete_queued(tx: Transaction, run: Run, session_no: int, id: str) -> int:
+    """Take a message out of the queue, and return how many that were: one that was withdrawn is not there."""
+    return await tx.run(
         "DELETE FROM queued_message WHERE user_id = ?1 AND session_no = ?2 AND id = ?3", run.user_id, session_no, id
     )
 
 
-async def find_queued(tx: Transaction, user_id: UserId, session_id: SessionId) -> tuple[Message, ...]:
-    """Return what the person wrote and the model was not given yet, oldest first."""
+async def find_queued(tx: Transaction, user_id: UserId, session_id: SessionId) -> tuple[QueuedMessage, ...]:
+    """Return what the person wrote or did and the model was not given yet, oldest first."""
     rows = await tx.all(
-        "SELECT q.id, 0 AS seq, 'user' AS role, q.parts, q.tokens, 0 AS turn, q.created_at FROM queued_message q "
+        "SELECT q.id, q.kind, q.parts, q.tokens, q.created_at FROM queued_message q "
         "JOIN session s ON s.user_id = q.user_id AND s.no = q.session_no "
         "WHERE s.user_id = ?1 AND s.id = ?2 ORDER BY q.id",
         user_id,
         session_id,
     )
-    return tuple(map(parse_message, rows))
+    return tuple(QueuedMessage(id, kind, tuple(json.loads(parts)), *rest) for id, kind, parts, *rest in rows)
 
 
 async def _session_no(tx: Transaction, run: Run) -> int:

@@ -22,7 +22,7 @@ def _tables(number: str, time: str, now: str, end: str = "") -> str:
           WHERE role IN ('assistant', 'tool') AND run_no IS NOT NULL;
         CREATE UNIQUE INDEX message_by_id ON message (user_id, id);
         CREATE TABLE queued_message (
-          user_id TEXT NOT NULL, session_no {number} NOT NULL, id TEXT NOT NULL,
+          user_id TEXT NOT NULL, session_no {number} NOT NULL, id TEXT NOT NULL, kind TEXT NOT NULL,
           parts TEXT NOT NULL, tokens {number} NOT NULL, created_at {time} NOT NULL DEFAULT {now},
           PRIMARY KEY (user_id, session_no, id),
           FOREIGN KEY (user_id, session_no) REFERENCES session (user_id, no) ON DELETE CASCADE

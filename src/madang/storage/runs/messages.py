@@ -15,6 +15,7 @@ from madang.storage.runs.journal import (
     MESSAGE_COLUMNS,
     Message,
     Part,
+    QueuedMessage,
     encode_parts,
     find_queued,
     parse_message,
@@ -99,13 +100,15 @@ class MessageStore:
             )
             if run is None:
                 return ""
-            if len(await find_queued(tx, call.user_id, call.session)) >= MAX_QUEUED:
+            queued = await find_queued(tx, call.user_id, call.session)
+            if sum(message.kind == "message" for message in queued) >= MAX_QUEUED:
                 raise LimitExceeded(
                     say("{limit} messages wait for the model already.", limit=MAX_QUEUED),
                     hint=say("Wait until it has read them, or stop it."),
                 )
             await tx.run(
-                "INSERT INTO queued_message (user_id, session_no, id, parts, tokens) VALUES (?1, ?2, ?3, ?4, ?5)",
+                "INSERT INTO queued_message (user_id, session_no, id, kind, parts, tokens) "
+                "VALUES (?1, ?2, ?3, 'message', ?4, ?5)",
                 call.user_id,
                 session_no,
                 id,
@@ -125,7 +128,7 @@ class MessageStore:
         async def work(tx: Transaction) -> bool:
             session_no = await ensure_ready_session(tx, call)
             count = await tx.run(
-                "DELETE FROM queued_message WHERE user_id = ?1 AND session_no = ?2 AND id = ?3",
+                "DELETE FROM queued_message WHERE user_id = ?1 AND session_no = ?2 AND id = ?3 AND kind = 'message'",
                 call.user_id,
                 session_no,
                 id,
@@ -136,11 +139,12 @@ class MessageStore:
 
         return await self._database.write(work, user_id=call.user_id)
 
-    async def list_queued(self, call: Call) -> tuple[Message, ...]:
-        """Return what waits to be given to the model, oldest first."""
-        return await self._database.read(
+    async def list_queued(self, call: Call) -> tuple[QueuedMessage, ...]:
+        """Return what the person wrote that waits to be given to the model, oldest first."""
+        queued = await self._database.read(
             lambda tx: find_queued(tx, call.user_id, call.session), user_id=call.user_id, brief=True
         )
+        return tuple(message for message in queued if message.kind == "message")
 
 
 async def _segments(tx: Transaction, call: Call) -> list[_Segment]:

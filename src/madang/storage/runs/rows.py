@@ -16,6 +16,13 @@ from madang.storage.runs.records import SELECT_RUN, LostRun, Run, RunState, pars
 _PAUSES = f"SELECT {PAUSE_COLUMNS} FROM pause WHERE user_id = ?1 AND run_id = ?2 AND run_id <> ''"
 
 
+_LATE = (
+    "SELECT {columns} FROM run_call c JOIN pause ON pause.user_id = c.user_id AND pause.id = c.pause_id "
+    "WHERE c.user_id = ?1 AND c.run_no = ?2 AND c.pause_id <> '' AND c.outcome = 'unanswered' "
+    "AND pause.status IN ('answered', 'cancelled')"
+)
+
+
 async def compare_and_set(tx: Transaction, run: Run, changes: str, *values: object) -> None:
     """Change the row of a run that this process still owns. The values of `changes` are ?5 and on.
 
@@ -81,15 +88,26 @@ async def write_step(tx: Transaction, run: Run, events: Sequence[NewEvent], rows
     await write_rows(tx, run, rows, last_seq - len(events) + 1, turn)
 
 
-async def has_queued(tx: Transaction, run: Run) -> bool:
-    """Tell whether the person has written something that the run's model has not been given."""
+async def has_news(tx: Transaction, run: Run) -> bool:
+    """Tell whether there is something to go on for that the run's model has not been given.
+
+    That is a message of the person's, or an answer to what the run no longer waits for.
+    """
     row = await tx.one(
         "SELECT 1 FROM queued_message q JOIN run r ON r.user_id = q.user_id AND r.session_no = q.session_no "
-        "WHERE r.user_id = ?1 AND r.no = ?2 LIMIT 1",
+        "WHERE r.user_id = ?1 AND r.no = ?2 AND q.kind = 'message' "
+        f"UNION ALL {_LATE.format(columns='1')} LIMIT 1",
         run.user_id,
         run.no,
     )
     return row is not None
+
+
+async def find_answered_late(tx: Transaction, run: Run) -> list[PauseRecord]:
+    """Return what the person answered after the run went on without it, and the model was not told, oldest first."""
+    now = timestamp()
+    rows = await tx.all(f"{_LATE.format(columns=PAUSE_COLUMNS)} ORDER BY pause.id", run.user_id, run.no)
+    return [parse_pause(row, now) for row in rows]
 
 
 async def find_run(tx: Transaction, user_id: UserId, no: int) -> Run:

@@ -21,8 +21,7 @@ from madang.storage.pauses import PauseStore, await_pauses, clear_awaited, write
 from madang.storage.runs.journal import (
     NO_ROWS,
     JournalRows,
-    Message,
-    NewMessage,
+    RunNews,
     find_queued,
 )
 from madang.storage.runs.journal_tables import JOURNAL_MIGRATIONS
@@ -31,12 +30,13 @@ from madang.storage.runs.records import LIVE_STATES, SELECT_RUN, Candidate, Run,
 from madang.storage.runs.rows import (
     clear,
     compare_and_set,
+    find_answered_late,
     find_awaited,
     find_open,
     find_pauses,
     find_run,
     first_expiry,
-    has_queued,
+    has_news,
     postpone,
     set_live,
     write_step,
@@ -191,7 +191,7 @@ class RunStore:
             await clear_awaited(tx, run.user_id, [id for id in noted if id not in ids])
             await await_pauses(tx, run.user_id, ids)
             # What was settled before has nudged a run that did not wait yet: so the row says here what is so now.
-            is_nudged = not find_open(own) or await has_queued(tx, run)
+            is_nudged = not find_open(own) or await has_news(tx, run)
             await set_live(tx, run, "waiting", wake_at=wake_at, is_nudged=is_nudged)
             await write_step(tx, run, events, rows, run.turn)
             await tx.notify(run_topic(run))
@@ -227,7 +227,7 @@ class RunStore:
         rows: JournalRows = NO_ROWS,
     ) -> Run:
         async def work(tx: Transaction) -> Run:
-            if state == "finished" and await has_queued(tx, run):
+            if state == "finished" and await has_news(tx, run):
                 return await find_run(tx, run.user_id, run.no)
             changes = "state = ?5, owner = '', wake_at = NULL, error_code = ?6, error = ?7"
             await compare_and_set(tx, run, changes, state, code, error)
@@ -238,28 +238,14 @@ class RunStore:
 
         return await self._database.write(work, user_id=run.user_id)
 
-    async def give_queued(self, run: Run, tell: Callable[[Message], Sequence[NewEvent]]) -> tuple[Message, ...]:
-        """Turn what the person wrote meanwhile into messages of the run's history, each with events that tell of it.
+    async def read_news(self, run: Run) -> RunNews:
+        """Return what the run's model is to be given before its next request."""
 
-        Raises:
-            LostRun: it is no longer this process's. Nothing is written.
-        """
-
-        async def work(tx: Transaction) -> tuple[Message, ...]:
+        async def work(tx: Transaction) -> RunNews:
             queued = await find_queued(tx, run.user_id, run.session_id)
-            if not queued:
-                return ()
-            await compare_and_set(tx, run, "turn = turn")
-            messages: list[NewMessage] = []
-            events: list[NewEvent] = []
-            for one in queued:
-                events += tell(one)
-                messages.append(NewMessage(one.id, "user", one.parts, len(events) - 1, one.tokens))
-            rows = JournalRows(messages=messages, given=[one.id for one in queued])
-            await write_step(tx, run, events, rows, run.turn)
-            return queued
+            return RunNews(queued, tuple(await find_answered_late(tx, run)))
 
-        return await self._database.write(work, user_id=run.user_id)
+        return await self._database.read(work, user_id=run.user_id, brief=True)
 
     async def cancel(self, user_id: UserId, run_id: str, events: Sequence[NewEvent] = ()) -> Run | None:
         """End a run from whatever process, for good; None if there is none that is not over.
@@ -318,7 +304,7 @@ class RunStore:
             if run is None or run.state not in LIVE_STATES or run.owner != candidate.owner:
                 return None
             pauses = await find_awaited(tx, run)
-            if run.state == "waiting" and find_open(pauses) and not await has_queued(tx, run):
+            if run.state == "waiting" and find_open(pauses) and not await has_news(tx, run):
                 await postpone(tx, run, first_expiry(pauses))
                 return None
             count = await tx.run(

@@ -154,7 +154,7 @@ class FileTools:
         await self._publish(call, entry.path)
         return views.deleted(entry.path, entry.kind)
 
-    @tool(effect="write")
+    @tool(effect="write", untrusted=True)
     async def import_file(self, call: Call, source: PathText, path: PathText = "") -> ToolResult[views.FileWritten]:
         """Copy a file into the workspace from a folder that the person allowed; path renames it."""
         result = await self._change(call, self._engine.import_file, source, path)

@@ -1,0 +1,79 @@
+"""What a run's model is told before its next request of what happened beside it: messages, late answers, actions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from madang.agent import events
+from madang.agent.history import count_tokens
+from madang.core.calls import Call, Locale
+from madang.core.ids import new_id
+from madang.core.pauses import PauseRecord
+from madang.core.phrases import Phrase, say
+from madang.llm.messages import TextPart, dump_parts
+from madang.provider.provider import Provider
+from madang.rendering.catalogue import translator
+from madang.storage.events import NewEvent
+from madang.storage.runs.journal import JournalRows, NewMessage, QueuedMessage, RunNews
+
+
+class NewsRows:
+    """The messages that a run's history gets of its news, and the events that tell of them."""
+
+    def __init__(self, locale: Locale) -> None:
+        self._locale = locale
+        self.events: list[NewEvent] = []
+        self._messages: list[NewMessage] = []
+        self._given: list[str] = []
+        self._answered_late: list[str] = []
+
+    async def add(self, news: RunNews, provider: Provider, make_call: Callable[[str], Call]) -> None:
+        """Add what there is: answers first, for they are older than what was written after them."""
+        for pause in news.answered:
+            reply = await provider.outcome(make_call(pause.call_id), pause)
+            self._add_answer(pause, reply.text)
+        self._add_actions([one for one in news.queued if one.kind == "action"])
+        for message in news.queued:
+            if message.kind == "message":
+                self._add(message.id, message.parts, message.tokens, events.user_wrote(message.id, _text(message)))
+                self._given.append(message.id)
+
+    @property
+    def rows(self) -> JournalRows:
+        return JournalRows(messages=self._messages, given=self._given, answered_late=self._answered_late)
+
+    def _add_answer(self, pause: PauseRecord, outcome: str) -> None:
+        text = self._words(say("The person has now answered what you asked before ('{title}'):", title=pause.title))
+        id = new_id()
+        self._add_text(id, f"{text}\n{outcome}", events.answered_late(id, pause.id, outcome))
+        self._answered_late.append(pause.id)
+
+    def _add_actions(self, actions: Sequence[QueuedMessage]) -> None:
+        """Add what was done beside the run as one message: it is told, not asked for."""
+        for phrase, is_person in ((_BY_PERSON, True), (_BY_PROGRAM, False)):
+            texts = [_text(one) for one in actions if (one.parts[0].get("by") == "person") is is_person]
+            if texts:
+                id = new_id()
+                text = "\n".join([self._words(phrase), *texts])
+                self._add_text(id, text, events.acted(id, text))
+        self._given += [one.id for one in actions]
+
+    def _add_text(self, id: str, text: str, event: NewEvent) -> None:
+        part = TextPart(text)
+        self._add(id, dump_parts([part]), count_tokens([part]), [event])
+
+    def _add(self, id: str, parts: Sequence[Any], tokens: int, told: Sequence[NewEvent]) -> None:
+        self.events += told
+        self._messages.append(NewMessage(id, "user", parts, len(self.events) - 1, tokens))
+
+    def _words(self, phrase: Phrase) -> str:
+        return phrase.render(translator(self._locale))
+
+
+def _text(message: QueuedMessage) -> str:
+    return "".join(part.get("text", "") for part in message.parts if part.get("type") == "text")
+
+
+_BY_PERSON = say("Meanwhile the person did this themselves:")
+_BY_PROGRAM = say("Meanwhile another program did this in the session:")
