@@ -1,12 +1,13 @@
 """The events of runs, in the names and shapes of AG-UI 1.0. Pure.
 
 A run of AG-UI ends where a run of ours pauses: what one owner does of a run without a stop is a segment, and has an id
-of its own.
+of its own. Outside of segments there are CUSTOM events only: what the person writes while a run waits.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from madang.core.pauses import PauseRecord
@@ -40,8 +41,13 @@ def run_finished(run: Run) -> NewEvent:
     return _finished(run, {"type": "success"})
 
 
-def run_cancelled(run: Run) -> NewEvent:
-    return _finished(run, {"type": "cancelled"})
+def run_cancelled(run: Run) -> list[NewEvent]:
+    """Return the events of a stop; a run that waits has no segment that could end, so it gets one."""
+    began: list[NewEvent] = []
+    if run.state == "waiting":
+        run = replace(run, epoch=run.epoch + 1)
+        began = [run_started(run)]
+    return [*began, _finished(run, {"type": "cancelled"})]
 
 
 def run_waiting(run: Run, pauses: Sequence[PauseRecord]) -> NewEvent:

@@ -90,10 +90,7 @@ class Runner:
 
     async def cancel(self, user_id: UserId, run_id: str) -> bool:
         """Stop a run for good, whatever process has it; False if it is over."""
-        run = await self._stores.runs.get(user_id, run_id)
-        if run is None:
-            return False
-        cancelled = await self._stores.runs.cancel(user_id, run_id, [events.run_cancelled(run)])
+        cancelled = await self._stores.runs.cancel(user_id, run_id, events.run_cancelled)
         if (task := self._tasks.get(run_id)) is not None:
             task.cancel()
         return cancelled is not None

@@ -226,7 +226,7 @@ async def test_what_was_settled_is_told_again_until_it_is_noted(owners: list[Own
 async def test_a_run_that_is_cancelled_withdraws_what_it_asked(owners: list[Owner]) -> None:
     old, new = owners
     run, id = await waiting(old)
-    cancelled = await new.store.cancel(run.user_id, run.id, [NewEvent("cancelled", {})])
+    cancelled = await new.store.cancel(run.user_id, run.id, lambda run: [NewEvent("cancelled", {})])
 
     assert cancelled is not None
     assert (cancelled.state, cancelled.epoch, cancelled.wake_at) == ("cancelled", run.epoch + 1, "")

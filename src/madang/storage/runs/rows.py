@@ -82,10 +82,15 @@ async def clear(tx: Transaction, run: Run) -> None:
         await tx.run(f"DELETE FROM {table} WHERE user_id = ?1 AND run_no = ?2", run.user_id, run.no)
 
 
-async def write_step(tx: Transaction, run: Run, events: Sequence[NewEvent], rows: JournalRows, turn: int) -> None:
-    """Write the events of a step, and what it adds and changes beside the run; `turn` is the turn after it."""
+async def write_step(
+    tx: Transaction, run: Run, events: Sequence[NewEvent], rows: JournalRows, turn: int, *, skip: int = 0
+) -> None:
+    """Write the events of a step, and what it adds and changes beside the run; `turn` is the turn after it.
+
+    The places of events in `rows` are counted without the first `skip`.
+    """
     last_seq = await append_events(tx, run.call(), events) if events else 0
-    await write_rows(tx, run, rows, last_seq - len(events) + 1, turn)
+    await write_rows(tx, run, rows, last_seq - len(events) + 1 + skip, turn)
 
 
 async def has_news(tx: Transaction, run: Run) -> bool:

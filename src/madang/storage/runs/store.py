@@ -88,7 +88,7 @@ class RunStore:
         rows: JournalRows = NO_ROWS,
         began: Callable[[Run], NewEvent] | None = None,
     ) -> Run:
-        """Start a run in the call's session, with this process as its owner. `began` tells of it, after `events`.
+        """Start a run in the call's session, with this process as its owner. `began` tells of it, before `events`.
 
         Raises:
             Conflict: the session has one that is not over, or is being deleted.
@@ -117,7 +117,8 @@ class RunStore:
                 me,
             )
             run = await find_run(tx, call.user_id, row[0])
-            await write_step(tx, run, [*events, began(run)] if began else events, rows, 0)
+            first = [began(run)] if began else []
+            await write_step(tx, run, [*first, *events], rows, 0, skip=len(first))
             await tx.notify(run_topic(run))
             return run
 
@@ -247,9 +248,12 @@ class RunStore:
 
         return await self._database.read(work, user_id=run.user_id, brief=True)
 
-    async def cancel(self, user_id: UserId, run_id: str, events: Sequence[NewEvent] = ()) -> Run | None:
+    async def cancel(
+        self, user_id: UserId, run_id: str, events: Callable[[Run], Sequence[NewEvent]] | None = None
+    ) -> Run | None:
         """End a run from whatever process, for good; None if there is none that is not over.
 
+        `events` tells of it, given the run as it was.
         Its owner hears of it by the run's topic, and by its next write, which is refused.
         """
 
@@ -266,7 +270,7 @@ class RunStore:
                 timestamp(),
             )
             await clear(tx, run)
-            await write_step(tx, run, events, NO_ROWS, run.turn)
+            await write_step(tx, run, events(run) if events else (), NO_ROWS, run.turn)
             await tx.notify(run_topic(run))
             return await find_run(tx, user_id, run.no)
 
