@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -115,8 +116,8 @@ class House:
         return await self.database.read(work)
 
 
-@pytest.fixture(scope="module")
-async def house() -> AsyncIterator[House]:
+@asynccontextmanager
+async def open_house() -> AsyncIterator[House]:
     house = House()
     await house.provider.available_tools(CALL)  # every service is open, so that no first call makes a table
     for number in range(1, 13):
@@ -129,6 +130,20 @@ async def house() -> AsyncIterator[House]:
     await house.provider.close()
     await house.database.close()
     house.folder.cleanup()
+
+
+@pytest.fixture(scope="module")
+async def house() -> AsyncIterator[House]:
+    """For tests that leave it nearly as it was."""
+    async with open_house() as house:
+        yield house
+
+
+@pytest.fixture
+async def new_house() -> AsyncIterator[House]:
+    """For tests that keep much in it, all of which is read for each check whether anything has changed."""
+    async with open_house() as house:
+        yield house
 
 
 def check_answer(reply: Reply) -> None:
@@ -183,15 +198,15 @@ FITTING = st.one_of([st.tuples(st.just(name), from_schema(tool.input_schema)) fo
 
 @given(case=FITTING)
 @settings(max_examples=8 * len(TOOLS), deadline=None, suppress_health_check=list(HealthCheck))
-async def test_t37_arguments_that_fit_the_schema_are_never_a_bug(house: House, case: tuple[str, Any]) -> None:
+async def test_t37_arguments_that_fit_the_schema_are_never_a_bug(new_house: House, case: tuple[str, Any]) -> None:
     name, arguments = case
-    before = await house.contents()
+    before = await new_house.contents()
 
-    reply = await house.call(name, arguments)
+    reply = await new_house.call(name, arguments)
 
     check_answer(reply)
     if reply.is_error or TOOLS[name].effect == "read":
-        after = await house.contents()
+        after = await new_house.contents()
         assert after == before
 
 
@@ -215,15 +230,15 @@ MUTATED = st.one_of(
 
 @given(case=MUTATED)
 @settings(max_examples=8 * len(TOOLS), deadline=None, suppress_health_check=list(HealthCheck))
-async def test_t37_any_value_in_any_field_is_answered(house: House, case: tuple[str, dict[str, Any]]) -> None:
+async def test_t37_any_value_in_any_field_is_answered(new_house: House, case: tuple[str, dict[str, Any]]) -> None:
     name, wrong = case
-    before = await house.contents()
+    before = await new_house.contents()
 
-    reply = await house.call(name, {**a_valid(TOOLS[name]), **wrong})
+    reply = await new_house.call(name, {**a_valid(TOOLS[name]), **wrong})
 
     check_answer(reply)
     if reply.is_error:
-        assert await house.contents() == before
+        assert await new_house.contents() == before
 
 
 def fits(schema: dict[str, Any], value: Any, *, is_optional: bool = False) -> bool:
@@ -245,16 +260,16 @@ def fits(schema: dict[str, Any], value: Any, *, is_optional: bool = False) -> bo
 
 
 @pytest.mark.parametrize("kind", HOSTILE)
-async def test_t37_a_hostile_value_in_each_field_of_each_tool_is_refused_by_name(house: House, kind: str) -> None:
+async def test_t37_a_hostile_value_in_each_field_of_each_tool_is_refused_by_name(new_house: House, kind: str) -> None:
     value = HOSTILE[kind]()
     for name, tool in TOOLS.items():
         for field, schema in {**tool.input_schema["properties"], "unknown": {}}.items():
             arguments = {**a_valid(tool), field: value}
             is_optional = field != "unknown" and field not in tool.input_schema.get("required", ())
             if fits(schema, value, is_optional=is_optional):
-                check_answer(await house.call(name, arguments))
+                check_answer(await new_house.call(name, arguments))
             else:
-                await check_refused(house, name, arguments, field)
+                await check_refused(new_house, name, arguments, field)
 
 
 @pytest.mark.parametrize("name", TOOLS)
