@@ -6,9 +6,11 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
+from functools import partial
 from typing import Any, NoReturn
 
 from madang.cli import main, shutdown
+from madang.server import stdio
 from madang.services.planning.service import PlanningService
 from madang.services.planning.store import PlanStore
 from madang.services.workspace.engine.files import FileEngine
@@ -47,5 +49,9 @@ PARTS = {
 if __name__ == "__main__":
     holder, name, stuck = PARTS[sys.argv.pop(1)]
     setattr(holder, name, stuck)
-    shutdown.SHUTDOWN_S = float(sys.argv.pop(1))
+    end_s = float(sys.argv.pop(1))
+    # Answers are waited for inside that time, and have the same share of it as always.
+    drain_s = stdio.DRAIN_TIMEOUT_S * end_s / shutdown.SHUTDOWN_S
+    stdio.PendingRequests = partial(stdio.PendingRequests, drain_s)  # type: ignore[assignment, misc]
+    shutdown.SHUTDOWN_S = end_s
     sys.exit(main())
