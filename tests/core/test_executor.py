@@ -23,7 +23,7 @@ from madang.core.executor import (
 A, B, C = (WorkOwner("one", name) for name in "abc")
 OTHER_USER = WorkOwner("two", "a")
 SMALL = LaneLimits(threads=4, per_session=2, per_user=3)
-WITHIN_S = 5
+WITHIN_S = 60
 
 
 @pytest.fixture

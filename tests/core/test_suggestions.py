@@ -23,8 +23,8 @@ def test_the_sentence_names_one_or_several() -> None:
 
 def test_the_names_of_a_stranger_take_bounded_time() -> None:
     known = ["a" * 50_000 + str(number) for number in range(100)] + [f"{number:0100}" for number in range(50_000)]
-    started = time.monotonic()
+    started = time.process_time()
 
     assert nearest_names("b" * 50_000, known) == []
     assert nearest_names("add_todo", [*known, "add_todos"]) == []
-    assert time.monotonic() - started < 5
+    assert time.process_time() - started < 5

@@ -6,7 +6,6 @@ import io
 import os
 import stat
 import struct
-import time
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -194,7 +193,9 @@ def test_an_archive_beyond_the_limits_is_refused_unless_the_person_made_it(
         pass
 
 
-def test_a_directory_of_a_million_entries_is_refused_before_it_is_read(tmp_path: Path) -> None:
+def test_a_directory_of_a_million_entries_is_refused_before_it_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     entry = packed(lambda archive: archive.writestr("a", b""))
     directory, end = entry.index(b"PK\1\2"), entry.index(b"PK\5\6")
     one = entry[directory:end]
@@ -202,10 +203,12 @@ def test_a_directory_of_a_million_entries_is_refused_before_it_is_read(tmp_path:
     tail = struct.pack("<4sHHHHIIH", b"PK\5\6", 0, 0, 0xFFFF, 0xFFFF, len(one) * count, directory, 0)
     (tmp_path / "a.zip").write_bytes(entry[:directory] + one * count + tail)
 
-    started = time.monotonic()
+    def read_entry(*_: object) -> None:
+        raise AssertionError("the directory is read")
+
+    monkeypatch.setattr(zipfile, "ZipInfo", read_entry)
     with pytest.raises(LimitExceeded), open_archive(tmp_path / "a.zip", ArchiveLimits()):
         pass
-    assert time.monotonic() - started < 2
 
 
 def test_an_entry_gives_no_more_than_it_says(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ from tests.storage.backends import NUMBERS, insert, numbers
 from tests.storage.children import child
 
 FLUSH_S = 0.1
-WITHIN_S = 5
+WITHIN_S = 60
 ATTEMPTS = 20
 """At what has to happen within a flush. On a busy machine the moment may be missed."""
 TOPIC = "number/ann/"
@@ -98,13 +98,15 @@ async def heard(changes: AsyncIterator[frozenset[str]], database: PostgresDataba
 async def test_commits_with_notices_share_a_flush(database: PostgresDatabase) -> None:
     await asyncio.gather(*(insert(database, value) for value in range(10)))  # connections are open now
 
-    took_s = []
-    for first in (10, 20, 30):
+    took_s = 10 * FLUSH_S
+    for first in range(10, 10 * ATTEMPTS, 10):
         started = time.monotonic()
         await asyncio.gather(*(insert(database, first + n, topic=f"number/{n}/") for n in range(10)))
-        took_s.append(time.monotonic() - started)
+        took_s = min(took_s, time.monotonic() - started)
+        if took_s < 6 * FLUSH_S:  # one after another they always take ten
+            break
 
-    assert min(took_s) < 6 * FLUSH_S
+    assert took_s < 6 * FLUSH_S
 
 
 async def test_notices_come_after_their_commit(

@@ -327,7 +327,7 @@ class Held:
     def chunks(self, file: object) -> Iterator[bytes]:
         yield b"first"
         self.first_is_taken.set()
-        assert self.go_on.wait(5)
+        assert self.go_on.wait(60)
         yield b"second"
 
 

@@ -277,7 +277,7 @@ async def test_a_run_waits_only_for_its_own(owners: list[Owner]) -> None:
 async def test_changes_of_runs_are_heard_by_whoever_watches(owners: list[Owner]) -> None:
     old, new = owners
     changes = new.store.changes()
-    with fail_after(10):
+    with fail_after(60):
         assert await anext(changes) == frozenset()
         run, id = await waiting(old)
         assert await anext(changes)

@@ -131,9 +131,9 @@ async def test_the_first_korean_does_not_stop_the_event_loop() -> None:
     async def watch() -> None:
         nonlocal longest
         while True:
-            before = time.perf_counter()
+            before = time.process_time()  # what this process did meanwhile, however busy the machine is
             await asyncio.sleep(0.005)
-            longest = max(longest, time.perf_counter() - before)
+            longest = max(longest, time.process_time() - before)
 
     watching = asyncio.create_task(watch())
     await analyzed.parse_query(OWNER, "서울에서")
