@@ -16,12 +16,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from madang import app
 from madang.core.ids import SessionId
 from madang.provider import sessions
 from madang.services.content.engine import following
+from madang.services.content.store import maintenance
+from madang.storage import audit, retention
 from tests.whole_sessions import House, open_house
 
 TARGET = SessionId("target")
+NEVER_S = 3600.0
 FILE_EVENTS = ("os.rename", "os.remove", "os.rmdir", "os.mkdir", "os.link")
 
 OPERATIONS: dict[str, Callable[[House, Path], Awaitable[object]]] = {
@@ -48,7 +52,19 @@ class Points:
                 os.kill(os.getpid(), signal.SIGKILL)
 
 
+def stop_background_work() -> None:
+    """Put off whatever writes by the clock: its points would come at any moment, or not at all."""
+    sessions.AUDIT_SETTLE_S = 0.0
+    sessions.HEARTBEAT_S = NEVER_S
+    app.RETENTION_DELAY_S = NEVER_S
+    audit.FLUSH_S = NEVER_S
+    following.FOLLOW_DELAY_S = NEVER_S
+    maintenance.DELAY_S = NEVER_S
+    retention.START_S = NEVER_S
+
+
 async def main(folder: Path, url: str, operation: str, points: Points) -> None:
+    stop_background_work()
     async with open_house(folder, "", database=url) as house:
         await house.asker.done("list_prompts")
         database: Any = house.madang.database
@@ -66,8 +82,6 @@ async def main(folder: Path, url: str, operation: str, points: Points) -> None:
 
         type(database).write = counted_write
         sys.addaudithook(hook)
-        sessions.AUDIT_SETTLE_S = 0.0
-        following.FOLLOW_DELAY_S = 3600.0  # the index has points of its own, which would come at any moment
         points.is_counting = True
         await OPERATIONS[operation](house, folder)
         points.is_counting = False
