@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import AsyncIterator
+from pathlib import PurePath
 
 import hypothesis
 import pytest
@@ -20,7 +21,37 @@ for _name in ("LC_ALL", "LC_MESSAGES", "LANGUAGE"):
 os.environ["LANG"] = "C.UTF-8"
 
 SLOW_FOLDERS = ("hosts", "crash", "faults", "browser", "conformance", "security", "cli", "storage")
-"""Those that start programs, browsers and servers; the longest first."""
+"""Those that start programs, browsers and servers."""
+
+LONG_FILES = (
+    "cli/test_shutdown.py",
+    "hosts/test_inspector_web.py",
+    "faults/test_flushes.py",
+    "crash/test_session_operations.py",
+    "browser/test_playbooks.py",
+    "crash/test_runs.py",
+    "browser/test_prompts.py",
+    "contract/test_inert_texts.py",
+    "crash/test_kill.py",
+    "security/test_http_floods.py",
+    "browser/test_accessibility.py",
+    "services/content/test_processes.py",
+    "contract/test_every_tool.py",
+    "browser/test_charts.py",
+    "services/content/test_relevance.py",
+    "security/test_pages.py",
+    "security/test_inputs.py",
+    "cli/test_processes.py",
+    "cli/test_way_in.py",
+    "contract/test_whole_sessions.py",
+    "faults/test_machines.py",
+    "storage/search/test_analysis.py",
+    "faults/test_power.py",
+    "security/test_bad_inputs.py",
+    "faults/test_memory.py",
+    "conformance/test_conformance.py",
+)
+"""The longest first. A file stays on one worker: a long one that begins late would end alone."""
 
 SLOW_FILES = ("test_processes.py", "test_children.py", "test_python_guide.py", "test_contract.py", "test_imports.py")
 
@@ -29,24 +60,34 @@ SLOW_PARAMETERS = frozenset(("stdio", "http", "server"))
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark what is slow. A worker of several takes long files first, so that none is left for the end."""
+    """Mark what is slow. Of several workers each takes long files first, then those of slow folders."""
     for item in items:
         if _is_slow(item):
             item.add_marker("slow")
     if hasattr(config, "workerinput"):
-        items.sort(key=_rank)
+        items.sort(key=lambda item: (_length_rank(item), _folder_rank(item)))
 
 
 def _is_slow(item: pytest.Item) -> bool:
-    if _rank(item) < len(SLOW_FOLDERS) or item.path.name in SLOW_FILES:
+    if _folder_rank(item) < len(SLOW_FOLDERS) or item.path.name in SLOW_FILES:
         return True
     return bool(SLOW_PARAMETERS & set(item.callspec.id.split("-"))) if hasattr(item, "callspec") else False
 
 
-def _rank(item: pytest.Item) -> int:
+def _folder_rank(item: pytest.Item) -> int:
     """Return the place of a test's folder among the slow ones, or the number of these."""
-    folder = item.path.relative_to(item.config.rootpath / "tests").parts[0]
+    folder = _path(item).parts[0]
     return SLOW_FOLDERS.index(folder) if folder in SLOW_FOLDERS else len(SLOW_FOLDERS)
+
+
+def _length_rank(item: pytest.Item) -> int:
+    """Return the place of a test's file among the long ones, or the number of these."""
+    path = _path(item).as_posix()
+    return LONG_FILES.index(path) if path in LONG_FILES else len(LONG_FILES)
+
+
+def _path(item: pytest.Item) -> PurePath:
+    return item.path.relative_to(item.config.rootpath / "tests")
 
 
 @pytest.fixture(scope="session")
