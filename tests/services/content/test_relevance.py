@@ -2,12 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+
 import pytest
 
+from madang.core.ids import SessionId, new_id
 from tests.asking import Asker
-from tests.services.content.contents import add, search
+from tests.services.content.contents import BACK_ENDS, add, open_content, search
 
 FILLING = "The river runs through the valley and past the old mill. "
+
+
+@pytest.fixture(scope="module", params=BACK_ENDS)
+async def opened(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Asker]:
+    """One service for each back end: a process that analyzes Korean takes half a second to start."""
+    async with open_content(tmp_path_factory.mktemp("content"), request.param) as asker:
+        yield asker
+
+
+@pytest.fixture
+def asker(opened: Asker) -> Asker:
+    """Somebody in a session of their own, whose words are all that counts in it."""
+    return opened.with_call(session_id=SessionId(new_id()))
 
 
 async def test_a_rare_word_weighs_more_than_common_ones(asker: Asker) -> None:
