@@ -14,7 +14,7 @@ from madang.core.ids import SessionId
 from madang.core.results import Reply
 from tests.asking import Asker, open_asker
 
-WITHIN_S = 20
+WITHIN_S = 5
 """A ceiling for a busy machine: what must not be waited for takes longer. `benchmarks floods` has the figures."""
 OUTCOMES = {"", "invalid_arguments", "limit_exceeded", "unavailable", "not_found", "conflict", "out_of_range"}
 """What a call in a flood may be answered with: never that it timed out, nor an internal error."""
