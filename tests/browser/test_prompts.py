@@ -347,6 +347,26 @@ async def test_the_hosts_model_is_told_where_the_host_takes_messages(linked: Ser
     ]
 
 
+async def test_a_skipped_question_can_be_asked_for_again_once(linked: ServedMadang) -> None:
+    async with asking(linked, COLOURS, linked.host(host_capabilities=TAKES_MESSAGES)) as (host, id):
+        await host.frame.get_by_role("button", name="Skip").click()
+        await host.frame.get_by_role("button", name="Answer after all").click()
+        said = await host.recorded("message", 2)
+
+        await expect(host.frame.get_by_role("status")).to_have_text("The assistant was asked to ask again.")
+        await expect(host.frame.get_by_role("button")).to_have_count(0)
+        assert said[1]["content"][0]["text"] == f"I want to answer question {id} after all. Please ask it again."
+        assert await answer_of(linked, id) == ("cancelled", "")
+
+
+async def test_nobody_is_offered_to_answer_after_all_where_no_message_is_taken(madang: ServedMadang) -> None:
+    async with asking(madang, COLOURS) as (host, _):
+        await host.frame.get_by_role("button", name="Skip").click()
+        await expect(host.frame.get_by_text("You skipped this question.")).to_be_visible()
+
+        await expect(host.frame.get_by_role("button")).to_have_count(0)
+
+
 async def test_an_answer_that_failed_is_not_told_to_the_model(linked: ServedMadang) -> None:
     async with asking(linked, COLOURS, linked.host(host_capabilities=TAKES_MESSAGES)) as (host, id):
         async with linked.another_door() as door:

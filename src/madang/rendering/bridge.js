@@ -2,7 +2,8 @@
 // buttons and forms into tool calls. It knows no service; the page says what to call:
 //   data-tool, data-args         the tool that a click or a submit calls; its arguments as JSON
 //   data-then, data-then-args    the tool called after that, whose page is shown
-//   data-message                 what the person has said thereby, for the host's model
+//   data-message                 what the person has said thereby, for the host's model; with an empty data-tool
+//                                this is all, and the button is gone afterwards; hidden until a host takes messages
 //   data-done, data-busy         what to tell the person when it is done; what the button says until then
 //   template[data-after]         beside the button: what is offered when it is done, in the line that says so
 //   data-stale, data-stale-args  the tool called after a refusal, whose page is shown unless it still is a
@@ -94,7 +95,7 @@
   }
 
   function finish(place) {
-    offerFiles();
+    offer();
     place.querySelectorAll('time').forEach(localize);
   }
 
@@ -107,9 +108,11 @@
 
   const isBlank = () => !main.firstElementChild || main.querySelector(':scope > .skeleton');
 
-  function offerFiles() {
-    const canSave = apps?.hostCapabilities?.downloadFile;
-    for (const button of main.querySelectorAll('[data-download]')) button.hidden = !canSave;
+  // What only some hosts can do.
+  function offer() {
+    const { downloadFile, message } = apps?.hostCapabilities || {};
+    for (const button of main.querySelectorAll('[data-download]')) button.hidden = !downloadFile;
+    for (const button of main.querySelectorAll('[data-tool=""]')) button.hidden = !message;
   }
 
   function localize(el) {
@@ -158,11 +161,15 @@
   const act = (el, by, fields) => run(async () => {
     const { tool, then, message, done } = el.dataset;
     const after = by.parentElement?.querySelector('template[data-after]')?.content.cloneNode(true);
+    const tell = () => request('ui/message', { role: 'user', content: [{ type: 'text', text: message }] });
+    if (!tool) {
+      if ((await tell()).isError) throw fault();
+      by.remove();
+      return say(done);
+    }
     const result = await call(tool, { ...argsOf(el, 'data-args'), ...fields }).catch((error) => refused(el, error));
     if (!result) return;
-    if (message && apps?.hostCapabilities?.message) {
-      request('ui/message', { role: 'user', content: [{ type: 'text', text: message }] }).catch(() => {});
-    }
+    if (message && apps?.hostCapabilities?.message) tell().catch(() => {});
     const shown = show(result);
     // It is done, whatever becomes of the page.
     if (then) await call(then, argsOf(el, 'data-then-args')).then(show, () => {});
@@ -380,7 +387,7 @@
     // What was asked the old way gets no answer now; saying so beats a minute of dead buttons.
     for (const fail of answers) fail('no_answer');
     applyContext(apps.hostContext);
-    offerFiles();
+    offer();
     rpc({ method: 'ui/notifications/initialized' });
     lastHeight = 0;
     reportSize();
