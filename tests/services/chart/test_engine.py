@@ -162,7 +162,8 @@ def test_ticks_cover_the_data_in_steps_that_people_count_in(values: list[float],
         ([0, 100], ["0", "20", "40", "60", "80", "100"]),
         ([-3, 8], ["−4", "−2", "0", "2", "4", "6", "8"]),
         ([0.1], ["0.00", "0.02", "0.04", "0.06", "0.08", "0.10"]),
-        ([0, 25_000], ["0", "5K", "10K", "15K", "20K", "25K"]),
+        ([0, 25_000], ["0", "5,000", "10,000", "15,000", "20,000", "25,000"]),
+        ([0, 100_000], ["0", "20K", "40K", "60K", "80K", "100K"]),
         ([0, 1_500_000], ["0.0M", "0.5M", "1.0M", "1.5M"]),
         ([1e18, 5e18], ["0", "1e18", "2e18", "3e18", "4e18", "5e18"]),
         ([2e-9, 5e-9], ["0", "1e−9", "2e−9", "3e−9", "4e−9", "5e−9"]),
@@ -184,8 +185,9 @@ def test_the_labels_of_an_axis(values: list[float], labels: list[str]) -> None:
         (0, "0"),
         (-0.0, "0"),
         (1234, "1,234"),
-        (9999.96, "10K"),
-        (12_345, "12.35K"),
+        (9999.96, "10,000"),
+        (12_345, "12,345"),
+        (123_456, "123.5K"),
         (-1_500_000, "−1.5M"),
         (2e9, "2B"),
         (7.25e12, "7.25T"),
@@ -407,9 +409,9 @@ def test_what_the_pointer_rests_on_says_all_that_is_there() -> None:
 
 
 def test_a_pie_is_a_ring_with_its_total_in_the_middle() -> None:
-    texts = [one.text for one in parsed(draw(chart("pie", [("A", 30_000), ("B", 10_000)]))).iter(f"{SVG}text")]
+    texts = [one.text for one in parsed(draw(chart("pie", [("A", 300_000), ("B", 100_000)]))).iter(f"{SVG}text")]
 
-    assert texts == ["40K", "Total", "A", "30K", "75%", "B", "10K", "25%"]
+    assert texts == ["400K", "Total", "A", "300K", "75%", "B", "100K", "25%"]
 
 
 def test_parts_that_are_percentages_are_told_once() -> None:
@@ -421,9 +423,10 @@ def test_parts_that_are_percentages_are_told_once() -> None:
 def test_korean_counts_in_its_own_units() -> None:
     units = parse_units(translator("ko")(chart_phrases(GALLERY["bar"], []).units.template))
 
-    assert [compact_number(value, units) for value in (9_500, 12_000, 420_000_000, 3e12)] == [
+    assert [compact_number(value, units) for value in (9_500, 17_650, 120_500, 420_000_000, 3e12)] == [
         "9,500",
-        "1.2만",
+        "17,650",
+        "12.05만",
         "4.2억",
         "3조",
     ]

@@ -12,11 +12,15 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_UP, Context, Decimal,
 
 _CONTEXT = Context(prec=34)
 _FOUR_DIGITS = Context(prec=4, rounding=ROUND_HALF_UP)
+_FIVE_DIGITS = Context(prec=5, rounding=ROUND_HALF_UP)
 Units = tuple[tuple[Decimal, str], ...]
 """What large numbers are counted in, the largest first: thousands and millions, or 만 and 억."""
 
 _ENGLISH_UNITS: Units = ((Decimal("1e12"), "T"), (Decimal("1e9"), "B"), (Decimal("1e6"), "M"), (Decimal("1e3"), "K"))
-_MIN_WITH_UNIT = Decimal(10_000)
+_MIN_GROUPED = Decimal(10_000)
+"""Four digits have no separator, because they may be years."""
+_MIN_WITH_UNIT = Decimal(100_000)
+"""Five digits are read at a glance: nobody writes 17,650 as 1.765만."""
 _MIN_LARGE_EXPONENTIAL = Decimal("1e15")
 _MAX_SMALL_EXPONENTIAL = Decimal("1e-4")
 _MAX_DECIMALS = 3
@@ -49,8 +53,7 @@ class Scale:
             if digits > _MAX_DECIMALS and largest < _MIN_LARGE_EXPONENTIAL and unit > 1:
                 # Far from zero and close to each other: 1000000003 is easier to read than 1.000000003B.
                 unit, suffix, digits = Decimal(1), "", _decimals(step)
-            # Four digits without a separator, because they may be years.
-            group = "" if largest < _MIN_WITH_UNIT else ","
+            group = "" if largest < _MIN_GROUPED else ","
             texts = (f"{tick / unit:{group}.{digits}f}{suffix}" if tick else "0" for tick in self.ticks)
             return [text.replace("-", "−", 1) for text in texts]
 
@@ -89,12 +92,13 @@ def parse_units(text: str) -> Units:
 
 
 def compact_number(value: float, units: Units = _ENGLISH_UNITS) -> str:
-    """Return about four digits of a number, short enough to stand at a mark."""
+    """Return four digits of a number, or five where it needs no unit for them: short enough to stand at a mark."""
     with localcontext(_CONTEXT):
         exact = exact_decimal(value)
         if not exact:
             return "0"
-        rounded = _FOUR_DIGITS.plus(exact)
+        is_five_digits = _MIN_GROUPED <= abs(exact) < _MIN_WITH_UNIT
+        rounded = (_FIVE_DIGITS if is_five_digits else _FOUR_DIGITS).plus(exact)
         unit, suffix = _unit(abs(rounded), units)
         text = f"{(rounded / unit).normalize():,f}{suffix}"
     return text.replace("-", "−", 1)
