@@ -147,6 +147,7 @@ def test_folders_of_both_places_are_allowed(tmp_path: Path, capsys: pytest.Captu
         (["sessions", "exprot"], "Did you mean 'export'"),
         (["tools", "--jsno"], "Did you mean '--json'?"),
         (["doctor", "--data_dir", "x"], "Did you mean '--data-dir'?"),
+        (["hlep"], "Did you mean 'help'?"),
         (["entirely-else"], "There are: mcp, call, tools"),
     ],
 )
@@ -158,6 +159,38 @@ def test_a_slip_is_answered_with_what_was_meant(
 
     assert exit.value.code == 2
     assert suggestion in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", [[], ["sessions"], ["sessions", "copy"], ["backup"]], ids=str)
+def test_help_is_a_command_too(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    printed = []
+    for spelling in (["help", *words], [*words, "--help"]):
+        with pytest.raises(SystemExit) as exit:
+            main(spelling)
+        assert exit.value.code == 0
+        printed.append(capsys.readouterr().out)
+
+    assert printed[0] == printed[1]
+    assert " ".join(["madang", *words]) in printed[0]
+
+
+@pytest.mark.parametrize(("group", "empty"), [("sessions", "no sessions yet"), ("assistants", "No assistant")])
+def test_a_group_without_an_action_lists_and_says_when_there_is_nothing(
+    tmp_path: Path, group: str, empty: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = ["--data-dir", str(tmp_path)]
+    assert main([group, *folder]) == 0
+    assert empty in capsys.readouterr().out
+    assert main(["call", "add_todo", '{"name": "Look"}', *folder]) == 0
+    assert main(["assistants", "grant", "default", "planning", *folder]) == 0
+    capsys.readouterr()
+
+    assert main([group, *folder]) == 0
+    listed = capsys.readouterr().out
+    assert main([group, "list", *folder]) == 0
+
+    assert "default" in listed
+    assert listed == capsys.readouterr().out
 
 
 @pytest.mark.parametrize("words", [["call", "add_tod"], ["tools", "add_tod"]])

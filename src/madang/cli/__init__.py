@@ -87,6 +87,8 @@ def _is_ascii(encoding: str) -> bool:
 
 
 def _parse(words: list[str], locale: Locale) -> argparse.Namespace:
+    if words[:1] == ["help"]:
+        words = [*words[1:], "--help"]
     with argparse_language(locale):
         options: argparse.Namespace = _parser(words, locale).parse_args(words)
     # An option may stand before the command too; of those that may be repeated, both places count.

@@ -34,6 +34,9 @@ async def _run(options: argparse.Namespace, settings: Settings) -> int:
 async def _list(madang: Madang, _: argparse.Namespace) -> int:
     assistants = await madang.assistants.list_all(madang.settings.user)
     rows = [(assistant.id, _services(madang, assistant)) for assistant in assistants]
+    if not rows:
+        show(_words(madang, say("No assistant was set up: each has the services that neither run code nor reach out.")))
+        return 0
     show_table([_words(madang, heading) for heading in (say("ASSISTANT"), say("SERVICES"))], rows)
     return 0
 

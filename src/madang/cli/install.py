@@ -148,7 +148,7 @@ def _show_changes(settings: Settings, edit: Edit) -> int:
     _tell(settings, say("This would change {path}:", path=str(edit.file.path)))
     # Without the lines around: a client's file may hold secrets.
     for line in list(difflib.unified_diff(before, after, lineterm="", n=0))[2:]:
-        show("" if line.startswith("@@") else f"  {one_line(line, MAX_SHOWN_CHARS)}")
+        show("" if line.startswith("@@") else f"  {one_line(line.expandtabs(4), MAX_SHOWN_CHARS)}")
     return 0
 
 

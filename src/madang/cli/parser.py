@@ -24,6 +24,8 @@ class Parser(argparse.ArgumentParser):
     """A parser whose errors stay on one line, and offer what the person may have meant."""
 
     translate: Translate = staticmethod(lambda template: template)
+    also: Sequence[str] = ()
+    """Words that may stand for a command and are none."""
 
     def error(self, message: str) -> NoReturn:
         super().error(one_line(message))
@@ -41,7 +43,7 @@ class Parser(argparse.ArgumentParser):
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if isinstance(action, argparse._SubParsersAction) and value not in action.choices:
-            hint = did_you_mean(value, action.choices) or say(
+            hint = did_you_mean(value, [*action.choices, *self.also]) or say(
                 "There are: {names}.", names=", ".join(map(str, action.choices))
             )
             message = say("There is no command '{name}'.", name=value)
@@ -77,6 +79,7 @@ class _Builder:
             epilog=self._epilog(),
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
+        parser.also = ("help",)
         parser.set_defaults(command=None, command_name="")
         version = self._say(say("print the version"))
         parser.add_argument("--version", action="version", version=f"madang {__version__}", help=version)
@@ -252,8 +255,15 @@ class _Builder:
         restore = self._command(commands, "restore", say("fill an empty data folder from a backup"))
         export = self._command(commands, "export", say("write everything to a ZIP file that people can read"))
         imports = self._command(commands, "import", say("add everything of such a file"))
-        for command in filter(None, (backup, restore, export, imports)):
-            command.add_argument("file", metavar="FILE")
+        files = (
+            (backup, say("the file to write")),
+            (restore, say("a file that 'madang backup' wrote")),
+            (export, say("the ZIP file to write")),
+            (imports, say("a file that 'madang export --all' wrote")),
+        )
+        for command, help in files:
+            if command:
+                command.add_argument("file", metavar="FILE", help=self._say(help))
         if imports:
             self._add_trust(imports)
         delete = self._command(commands, "delete", say("delete everything in the data folder"))
@@ -278,8 +288,10 @@ class _Builder:
         parser: Parser = commands.add_parser(name, help=self._say(help), description=self._sentence(help))
         if self._wanted is not None and name not in self._wanted:
             return
+        self._add_shared(parser, argparse.SUPPRESS)
+        parser.set_defaults(command=self._run(name), action="list")
         actions = parser.add_subparsers(
-            title=self._say(say("actions")), metavar="ACTION", required=True, parser_class=self._parser_class
+            title=self._say(say("actions (without one: list)")), metavar="ACTION", parser_class=self._parser_class
         )
         add_actions(actions)
 

@@ -53,6 +53,8 @@ async def _list(madang: Madang, _: argparse.Namespace) -> int:
         (session.last_at[:16].replace("T", " "), session.assistant_id, session.id, _remark(madang, session))
         async for session in _all_sessions(madang)
     ]
+    if not rows:
+        return _say(madang, say("There are no sessions yet."))
     show_table([_words(madang, heading) for heading in _HEADINGS], rows)
     return 0
 
