@@ -136,7 +136,7 @@ def _draw_axes(canvas: Canvas, chart: Chart) -> float:
     _grid(canvas, plot, vertical)
     if across:
         marks.draw_cloud(canvas, plot, chart, across, vertical)
-        bottom = _number_labels(canvas, plot, across)
+        bottom = _number_labels(canvas, plot.inset, across)
     else:
         depth = marks.draw_series(canvas, plot, chart, alignment, vertical)
         below = replace(plot, height=plot.height + depth)

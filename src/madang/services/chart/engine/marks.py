@@ -50,7 +50,7 @@ def draw_cloud(canvas: Canvas, plot: Plot, chart: Chart, across: Scale, vertical
     """Draw points with numbers on both axes."""
     points_by_series = [
         [
-            (plot.x(across.share(parse_number(point.label) or 0.0)), plot.y(vertical.share(point.value)))
+            (plot.inset.x(across.share(parse_number(point.label) or 0.0)), plot.y(vertical.share(point.value)))
             for point in series.data
         ]
         for series in chart.series
