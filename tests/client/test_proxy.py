@@ -164,6 +164,12 @@ async def test_a_name_that_is_no_tool_lists_near_ones(foreign: ServerProxy) -> N
     assert {"read_lines", "get_weather", "call", "tools"} <= set(dir(foreign))
 
 
+async def test_a_server_shows_what_it_is(foreign: ServerProxy) -> None:
+    names = ", ".join([*foreign.tools][:3])
+
+    assert repr(foreign) == f"<server with {len(foreign.tools)} tools: {names}, …>"
+
+
 async def test_a_method_shows_what_it_is(foreign: ServerProxy) -> None:
     assert repr(foreign.read_lines) == "<tool read_lines(file_name, span, max_count)>"
     assert foreign.read_lines.__doc__ == "Read lines of a file."

@@ -6,21 +6,23 @@ import re
 
 import pytest
 from starlette.applications import Starlette
+from starlette.responses import PlainTextResponse
 from starlette.testclient import TestClient
 
 from madang.core.calls import LOCALES, Locale
-from madang.server.gate import AccessPolicy, Gate
+from madang.server.gate import MCP, AccessPolicy, Gate, PolicyRoute
 from madang.server.welcome import WelcomeRoute, welcome_page
 
 HOST = "127.0.0.1:8321"
+TOKEN = "t" * 32
 BROWSER = {"accept": "text/html,application/xhtml+xml", "sec-fetch-mode": "navigate", "sec-fetch-dest": "document"}
 
 
 @pytest.fixture
 def client() -> TestClient:
-    route = WelcomeRoute("ko")
-    access = AccessPolicy("t" * 32, frozenset({HOST}), frozenset({f"http://{HOST}"}))
-    return TestClient(Gate(Starlette(routes=[route]), access, [route]), base_url=f"http://{HOST}")
+    routes = [WelcomeRoute("ko"), PolicyRoute("/mcp", PlainTextResponse("MCP"), policy=MCP)]
+    access = AccessPolicy(TOKEN, frozenset({HOST}), frozenset({f"http://{HOST}"}))
+    return TestClient(Gate(Starlette(routes=routes), access, routes), base_url=f"http://{HOST}")
 
 
 def test_a_browser_is_told_what_this_is(client: TestClient) -> None:
@@ -31,6 +33,30 @@ def test_a_browser_is_told_what_this_is(client: TestClient) -> None:
     assert re.search("[가-힣]", answer.text)
     assert answer.headers["content-security-policy"].startswith("default-src 'none'")
     assert "access-control-allow-origin" not in answer.headers
+
+
+def test_a_browser_at_the_printed_address_is_led_to_that_page(client: TestClient) -> None:
+    answer = client.get("/mcp", headers=BROWSER, follow_redirects=False)
+
+    assert (answer.status_code, answer.headers["location"]) == (303, "/")
+    assert "madang install" in client.get("/mcp", headers=BROWSER).text
+
+
+@pytest.mark.parametrize(
+    ("method", "headers", "status"),
+    [
+        ("GET", {"accept": "text/event-stream"}, 401),
+        ("GET", {"authorization": "Bearer wrong"}, 401),
+        ("POST", {}, 401),
+        ("GET", {"host": "evil.example:8321"}, 421),
+        ("GET", {"sec-fetch-site": "cross-site"}, 403),
+        ("GET", {"authorization": f"Bearer {TOKEN}"}, 200),
+    ],
+)
+def test_nobody_else_is_led_anywhere(client: TestClient, method: str, headers: dict[str, str], status: int) -> None:
+    answer = client.request(method, "/mcp", headers={**BROWSER, **headers}, follow_redirects=False)
+
+    assert answer.status_code == status
 
 
 def test_a_program_without_the_token_is_told_nothing_more_than_before(client: TestClient) -> None:

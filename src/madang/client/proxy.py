@@ -17,6 +17,9 @@ from madang.client.spelling import match_name, properties_of, snake_case, spell_
 from madang.core.calls import Call
 from madang.core.documents import Document
 from madang.core.results import ToolResult
+from madang.core.texts import one_line
+
+SHOWN_TOOLS = 3
 
 P = ParamSpec("P")
 DocumentT = TypeVar("DocumentT", bound=Document)
@@ -66,6 +69,10 @@ class ServerProxy:
         self._backend = backend
         self._methods: dict[str, ToolMethod] = {}
         self._tools: dict[str, ListedTool] = {}
+
+    def __repr__(self) -> str:
+        names = [*self._tools][:SHOWN_TOOLS] + ["…"] * (len(self._tools) > SHOWN_TOOLS)
+        return one_line(f"<server with {len(self._tools)} tools: {', '.join(names)}>")
 
     @property
     def tools(self) -> Mapping[str, ListedTool]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 from starlette.datastructures import Headers
-from starlette.responses import JSONResponse
+from starlette.responses import JSONResponse, RedirectResponse
 from starlette.routing import BaseRoute, Match, Mount, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -26,6 +26,8 @@ MAX_HEAD_BYTES = 32 * 1024
 
 CONNECTION_KEY = "madang.connection"
 """The key in the `state` of a request's scope under which its `GatedConnection` is."""
+
+_NOT_STORED = {"cache-control": "no-store"}
 
 RouteKind = Literal["api", "mcp", "download", "upload", "static", "frame", "stream"]
 
@@ -50,6 +52,9 @@ class RoutePolicy:
     methods: frozenset[str] = frozenset({"GET"})
 
     needs_token: bool = True
+
+    person_page: str = ""
+    """Where a person is sent who opens the route in a browser, which has no token."""
 
     hosts: frozenset[str] | None = None
     """Names under which the route is served, if not all of ours: one that shows foreign content has its own."""
@@ -86,6 +91,7 @@ MCP = RoutePolicy(
     content_types=frozenset({"application/json"}),
     max_body_bytes=MAX_BODY_BYTES,
     may_stream=True,
+    person_page="/",
 )
 DOWNLOADS = RoutePolicy(
     # The address of a download is a capability, and a browser that follows a link sends no token.
@@ -166,7 +172,10 @@ class Gate:
         if refusal is None and policy is not None:
             refusal = await self._serve(scope, receive, send, headers, policy)
         if refusal is not None:
-            await _response(refusal, policy)(scope, receive, send)
+            is_person = refusal.status == 401 and _is_opened_in_browser(scope["method"], headers)
+            page = policy.person_page if policy is not None and is_person else ""
+            response = RedirectResponse(page, 303, _NOT_STORED) if page else _response(refusal, policy)
+            await response(scope, receive, send)
         return None
 
     def _policy(self, scope: Scope) -> RoutePolicy | None:
@@ -291,6 +300,11 @@ def _check_body_headers(method: str, headers: Headers, policy: RoutePolicy) -> R
     if (length := headers.get("content-length", "0")).isdecimal() and int(length[:20]) > policy.max_body_bytes:
         return too_large(policy.max_body_bytes)
     return None
+
+
+def _is_opened_in_browser(method: str, headers: Headers) -> bool:
+    """Tell whether a person opens an address: no MCP client takes HTML, and no browser sends a token by itself."""
+    return method == "GET" and "text/html" in headers.get("accept", "") and "authorization" not in headers
 
 
 def _content_type(headers: Headers) -> str:
