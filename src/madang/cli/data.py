@@ -28,7 +28,7 @@ def backup(options: argparse.Namespace, settings: Settings) -> int:
     _tell(
         settings,
         say(
-            "Backed up to {path}: the database, {count} files, {size} KiB.",
+            "Backed up to {path}: the database, {count} file(s), {size} KiB.",
             path=options.file,
             count=made.manifest.files,
             size=-(-made.size.file_bytes // 1024),
@@ -52,7 +52,7 @@ def restore(options: argparse.Namespace, settings: Settings) -> int:
     return _tell(
         settings,
         say(
-            "Restored to {folder}: the backup of {time} (UTC), {count} files.",
+            "Restored to {folder}: the backup of {time} (UTC), {count} file(s).",
             folder=str(settings.data_dir),
             time=manifest.created_at[:16].replace("T", " "),
             count=manifest.files,
