@@ -13,7 +13,7 @@ from benchmarks.harness import Effort, Finding, Goal, Sample, Side, compare, int
 from benchmarks.passages import Prose
 from benchmarks.postgresql import ANN, start_server
 from madang.core.executor import Executor
-from madang.services.content.domain import Chunk, Limits, NewContent, StoreKey
+from madang.services.content.domain.contents import Chunk, Limits, NewContent, StoreKey
 from madang.services.content.store import ContentStore
 from madang.services.content.store.parts import Parts
 from madang.services.content.store.ranking import ServerRanking

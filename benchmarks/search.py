@@ -23,7 +23,7 @@ from benchmarks.harness import Effort, Finding, Goal
 from madang.core.calls import Call
 from madang.core.ids import AssistantId, SessionId
 from madang.provider.provider import Provider
-from madang.services.content.domain import Limits
+from madang.services.content.domain.contents import Limits
 from madang.services.content.service import ContentService
 from madang.storage.audit import AuditLog
 from madang.storage.database import Database

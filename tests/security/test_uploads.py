@@ -21,7 +21,7 @@ from anyio import create_task_group, fail_after
 from anyio.lowlevel import checkpoint
 
 from madang.core.errors import InvalidArguments, LimitExceeded, ToolError
-from madang.services.content.domain import MAX_CONTENT_BYTES
+from madang.services.content.domain.contents import MAX_CONTENT_BYTES
 from madang.services.content.engine.parsing import Parsed, Parser
 from madang.services.content.engine.sources import SourceReader
 from madang.storage.folders import Folders

@@ -20,7 +20,7 @@ from madang.app import Madang, open_madang
 from madang.core.calls import Call
 from madang.core.executor import Executor
 from madang.core.ids import UserId
-from madang.services.content.domain import Limits, StoreKey
+from madang.services.content.domain.contents import Limits, StoreKey
 from madang.services.content.store import ContentStore, IndexQueue
 from madang.services.content.store.ranking import ServerRanking
 from madang.settings import Settings

@@ -11,7 +11,8 @@ from madang.core.calls import Call
 from madang.core.errors import NotFound
 from madang.core.ids import SessionId, UserId
 from madang.services.content import store as content
-from madang.services.content.domain import IndexedChunk, Limits
+from madang.services.content.domain.contents import Limits
+from madang.services.content.domain.search import IndexedChunk
 from madang.services.content.store.tables import MIGRATIONS as CONTENT_MIGRATIONS
 from madang.services.planning import store as planning
 from madang.services.planning.domain import Plan

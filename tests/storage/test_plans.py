@@ -13,7 +13,8 @@ import pytest
 
 from madang.core.calls import Call
 from madang.core.ids import AssistantId, SessionId
-from madang.services.content.domain import Chunk, Limits, NewContent, RankedChunk
+from madang.services.content.domain.contents import Chunk, Limits, NewContent
+from madang.services.content.domain.search import RankedChunk
 from madang.services.content.store import ContentStore, IndexQueue
 from madang.services.playbook.domain import PlaybookContent
 from madang.services.playbook.store import PageRequest, PlaybookStore

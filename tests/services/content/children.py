@@ -10,7 +10,7 @@ from pathlib import Path
 
 import anyio
 
-from madang.services.content.domain import Limits
+from madang.services.content.domain.contents import Limits
 from madang.services.content.engine import following
 from madang.services.content.engine.following import IndexFollower
 from madang.services.content.engine.index import OlderIndex, StoreIndex

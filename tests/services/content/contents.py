@@ -10,7 +10,7 @@ from typing import Any
 from madang.core.calls import Call
 from madang.core.results import ENVELOPE_FIELDS, Reply
 from madang.provider.provider import Provider
-from madang.services.content.domain import Limits
+from madang.services.content.domain.contents import Limits
 from madang.services.content.service import ContentService
 from madang.storage.audit import AuditLog
 from madang.storage.database import Database

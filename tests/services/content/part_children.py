@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable
 
 from madang.core.errors import NotFound, Unavailable
 from madang.core.ids import UserId
-from madang.services.content.domain import Limits
+from madang.services.content.domain.contents import Limits
 from madang.services.content.store import ContentStore, parts
 from madang.services.content.store.parts import Parts
 from madang.services.content.store.ranking import ServerRanking

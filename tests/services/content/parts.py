@@ -13,7 +13,8 @@ import pytest
 from madang.core.calls import Call
 from madang.core.executor import Executor
 from madang.core.ids import SessionId, UserId
-from madang.services.content.domain import Chunk, Limits, NewContent, RankedChunk, StoreKey
+from madang.services.content.domain.contents import Chunk, Limits, NewContent, StoreKey
+from madang.services.content.domain.search import RankedChunk
 from madang.services.content.store import ContentStore, maintenance, parts
 from madang.services.content.store.parts import Parts
 from madang.services.content.store.ranking import ServerRanking

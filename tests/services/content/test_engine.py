@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from madang.core.limits import MAX_EXCERPT_BYTES
-from madang.services.content.domain import line_count, split_chunk_id
+from madang.services.content.domain.contents import line_count, split_chunk_id
 from madang.services.content.engine import excerpts
 from madang.services.content.engine.chunks import MAX_CHUNK_CHARS, split
 from madang.services.content.engine.snippets import MAX_SNIPPET_CHARS, snippet

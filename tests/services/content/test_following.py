@@ -9,7 +9,8 @@ from pathlib import Path
 import apsw
 import pytest
 
-from madang.services.content.domain import IndexChange, StoreKey
+from madang.services.content.domain.contents import StoreKey
+from madang.services.content.domain.search import IndexChange
 from madang.services.content.engine import following
 from madang.services.content.engine.following import IndexFollower
 from madang.services.content.engine.index import IndexUnusable, StoreIndex

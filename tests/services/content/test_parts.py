@@ -11,7 +11,7 @@ import pytest
 
 from madang.core.errors import Unavailable
 from madang.core.ids import UserId
-from madang.services.content.domain import Limits, NewContent, StoreKey
+from madang.services.content.domain.contents import Limits, NewContent, StoreKey
 from madang.services.content.store import ContentStore, maintenance, parts
 from madang.services.content.store.parts import Parts
 from madang.storage.database import LOCK_WAIT_S, Transaction

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from madang.core.ids import UserId
-from madang.services.content.domain import Limits, StoreKey
+from madang.services.content.domain.contents import Limits, StoreKey
 from madang.services.content.store import ContentStore, maintenance
 from madang.services.content.store.retokenizing import CHUNKS_PER_STEP, Retokenizer
 from madang.services.content.store.tables import MIGRATIONS

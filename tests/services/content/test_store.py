@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from madang.core.errors import NotFound
-from madang.services.content.domain import Chunk, Limits, NewContent
+from madang.services.content.domain.contents import Chunk, Limits, NewContent
 from madang.services.content.store import ContentStore
 from madang.storage.search.queries import Tokens
 from tests.asking import CALL

@@ -12,7 +12,7 @@ import pytest
 
 from madang.core.ids import SessionId, UserId
 from madang.provider.provider import Provider
-from madang.services.content.domain import MAX_CONTENT_BYTES, Limits
+from madang.services.content.domain.contents import MAX_CONTENT_BYTES, Limits
 from madang.services.content.service import ContentService
 from madang.storage.audit import AuditLog
 from madang.storage.folders import Folders

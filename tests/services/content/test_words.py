@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 import pytest
 from inline_snapshot import snapshot
 
-from madang.services.content.domain import MAX_PREVIEW_CHARS, preview
+from madang.services.content.domain.contents import MAX_PREVIEW_CHARS, preview
 from tests.asking import Asker, open_asker
 from tests.services.content.contents import add
 

@@ -14,7 +14,8 @@ from madang.core.phrases import say
 from madang.core.service import Service, ServiceContext, ServiceMetadata
 from madang.core.tools import tools_of
 from madang.services.content.context import ContentState, content_context
-from madang.services.content.domain import Limits, Ranking
+from madang.services.content.domain.contents import Limits
+from madang.services.content.domain.search import Ranking
 from madang.services.content.engine.parsing import Parser
 from madang.services.content.engine.ranking import IndexRanking
 from madang.services.content.engine.reading import ContentReader

@@ -5,8 +5,7 @@ from __future__ import annotations
 from madang.core.calls import Call
 from madang.core.results import ToolResult
 from madang.core.tools import tool
-from madang.services.content.domain import (
-    UNTITLED_STORE,
+from madang.services.content.domain.arguments import (
     ContentId,
     ContentMetadata,
     ContentText,
@@ -17,8 +16,8 @@ from madang.services.content.domain import (
     SearchQuery,
     StoreId,
     StoreMetadata,
-    normalized_name,
 )
+from madang.services.content.domain.contents import UNTITLED_STORE, normalized_name
 from madang.services.content.engine.reading import ContentReader
 from madang.services.content.engine.searching import PassageSearch
 from madang.services.content.engine.writing import ContentWriter

@@ -7,7 +7,7 @@ import codecs
 import pytest
 
 from madang.core.errors import InvalidArguments
-from madang.services.content.domain import MAX_CONTENT_BYTES
+from madang.services.content.domain.contents import MAX_CONTENT_BYTES
 from madang.services.content.engine.parsing import Parsed, Parser
 from tests.documents import sentences
 

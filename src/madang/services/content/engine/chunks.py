@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from madang.services.content.domain import Chunk
+from madang.services.content.domain.contents import Chunk
 
 MIN_CHUNK_CHARS, GOOD_CHUNK_CHARS, MAX_CHUNK_CHARS = 500, 1_000, 1_500
 """No break below the first, the next good one from the second on; the third is never exceeded."""

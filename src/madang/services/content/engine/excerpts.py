@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from madang.core.limits import MAX_EXCERPT_BYTES
 from madang.core.phrases import Block
-from madang.services.content.domain import Chunk, Excerpt
+from madang.services.content.domain.contents import Chunk, Excerpt
 
 MAX_EXCERPT_CHUNKS = 40
 """More than an excerpt holds, however short the chunks."""

@@ -18,7 +18,8 @@ from madang.core.background import Background
 from madang.core.errors import ToolError, Unavailable
 from madang.core.executor import Executor, Lane, WorkOwner, WorkStopped
 from madang.core.phrases import say
-from madang.services.content.domain import IndexChange, IndexedRows, StoreKey
+from madang.services.content.domain.contents import StoreKey
+from madang.services.content.domain.search import IndexChange, IndexedRows
 from madang.services.content.engine.index import IndexBusy, IndexUnusable, StoreIndex
 from madang.services.content.engine.writer_lock import WriterLock
 from madang.storage.database import LOCK_WAIT_S

@@ -16,7 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from madang.services.content.domain import RankedChunk
+from madang.services.content.domain.search import RankedChunk
 from madang.services.content.engine.matching import INDEX_OPTIONS, WEAK, WORDS, rank, rank_quickly
 from madang.storage.locks import lock_within, try_lock
 from madang.storage.memory import bound_free_memory

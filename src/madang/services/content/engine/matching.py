@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from madang.services.content.domain import RankedChunk
+from madang.services.content.domain.search import RankedChunk
 from madang.storage.search.queries import Query, Term, TypedWord, best_spellings, rarest_terms
 
 if TYPE_CHECKING:

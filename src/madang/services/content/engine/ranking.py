@@ -17,7 +17,8 @@ from madang.core.errors import Unavailable
 from madang.core.executor import Executor, WorkOwner
 from madang.core.ids import LOCAL_USER
 from madang.core.phrases import say
-from madang.services.content.domain import MAX_UPDATE_S, IndexedRows, Ranked, RankedChunk, StoreKey
+from madang.services.content.domain.contents import StoreKey
+from madang.services.content.domain.search import MAX_UPDATE_S, IndexedRows, Ranked, RankedChunk
 from madang.services.content.engine.following import IndexFollower, index_unavailable
 from madang.services.content.engine.index import IndexBusy, IndexUnusable
 from madang.storage.search.analysis import Analysis

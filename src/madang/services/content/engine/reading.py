@@ -5,16 +5,8 @@ from __future__ import annotations
 from typing import Protocol
 
 from madang.core.calls import Call
-from madang.services.content.domain import (
-    Chunk,
-    Content,
-    ContentExcerpt,
-    Excerpt,
-    LineRange,
-    check_lines,
-    no_content,
-    split_chunk_id,
-)
+from madang.services.content.domain.arguments import LineRange, check_lines
+from madang.services.content.domain.contents import Chunk, Content, ContentExcerpt, Excerpt, no_content, split_chunk_id
 from madang.services.content.engine import excerpts
 
 

@@ -8,15 +8,15 @@ from typing import Protocol
 
 from madang.core.calls import Call
 from madang.core.errors import Unavailable
-from madang.services.content.domain import (
+from madang.services.content.domain.arguments import SearchOptions
+from madang.services.content.domain.contents import StoreKey
+from madang.services.content.domain.search import (
     MAX_UPDATE_S,
     Passage,
     RankedChunk,
     Ranking,
     SearchMatch,
     SearchMatches,
-    SearchOptions,
-    StoreKey,
 )
 from madang.storage.search.analysis import Analysis
 from madang.storage.search.queries import Query

@@ -14,7 +14,8 @@ from madang.core.calls import Call
 from madang.core.errors import InvalidArguments, LimitExceeded
 from madang.core.executor import Executor, StopSignal
 from madang.core.phrases import say
-from madang.services.content.domain import AddedContent, Ranking, SavedContent, SavedStore, StoreKey
+from madang.services.content.domain.contents import AddedContent, SavedContent, SavedStore, StoreKey
+from madang.services.content.domain.search import Ranking
 
 STORES = "stores.jsonl"
 CONTENTS = "contents.jsonl"

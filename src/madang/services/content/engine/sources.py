@@ -15,7 +15,7 @@ from madang.core.calls import Call
 from madang.core.errors import InvalidArguments, Unavailable
 from madang.core.executor import Executor
 from madang.core.phrases import say
-from madang.services.content.domain import content_too_large
+from madang.services.content.domain.contents import content_too_large
 from madang.storage.folders import Folders
 
 _UNQUOTE_BLOCK_CHARS = 64 * 1024

@@ -8,13 +8,12 @@ from typing import Protocol
 
 from madang.core.calls import Call
 from madang.core.executor import Executor
-from madang.services.content.domain import (
+from madang.services.content.domain.arguments import ContentMetadata
+from madang.services.content.domain.contents import (
     UNTITLED_CONTENT,
     AddedContent,
     Content,
-    ContentMetadata,
     NewContent,
-    Ranking,
     SavedContent,
     Store,
     StoreKey,
@@ -24,6 +23,7 @@ from madang.services.content.domain import (
     preview,
     searched_text,
 )
+from madang.services.content.domain.search import Ranking
 from madang.services.content.engine import chunks
 from madang.services.content.engine.parsing import Parsed, Parser
 from madang.services.content.engine.sources import Source, SourceReader

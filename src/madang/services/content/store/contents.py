@@ -9,20 +9,19 @@ from madang.core.calls import Call
 from madang.core.errors import LimitExceeded
 from madang.core.ids import new_id
 from madang.core.phrases import say
-from madang.services.content.domain import (
+from madang.services.content.domain.contents import (
     OWN_STORE,
     AddedContent,
     Chunk,
     Content,
     Limits,
     NewContent,
-    Passage,
-    RankedChunk,
     Store,
     StoreKey,
     no_content,
     no_store,
 )
+from madang.services.content.domain.search import Passage, RankedChunk
 from madang.services.content.store.tables import MIGRATIONS
 from madang.services.content.store.vectors import tsvector_text, word_count
 from madang.storage.clock import timestamp

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from madang.services.content.domain import IndexChange, IndexedChunk, StoreKey, searched_text
+from madang.services.content.domain.contents import StoreKey, searched_text
+from madang.services.content.domain.search import IndexChange, IndexedChunk
 from madang.storage.database import Database, Row, Transaction
 
 

@@ -8,7 +8,7 @@ from collections import OrderedDict
 
 from madang.core.background import Background
 from madang.core.errors import LimitExceeded, Unavailable
-from madang.services.content.domain import StoreKey
+from madang.services.content.domain.contents import StoreKey
 from madang.services.content.store.parts import Parts
 from madang.services.content.store.retokenizing import Retokenizer
 from madang.storage.search.analysis import Analysis

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-from madang.services.content.domain import StoreKey
+from madang.services.content.domain.contents import StoreKey
 from madang.storage.database import Database, Transaction
 
 PART_CHUNKS = 1_024

@@ -10,7 +10,8 @@ import math
 from collections.abc import Collection, Sequence
 from typing import ClassVar
 
-from madang.services.content.domain import Ranked, RankedChunk, StoreKey
+from madang.services.content.domain.contents import StoreKey
+from madang.services.content.domain.search import Ranked, RankedChunk
 from madang.services.content.store.maintenance import StoreMaintenance
 from madang.services.content.store.parts import MAX_CHUNK_NO, MAX_TIMES, Parts
 from madang.services.content.store.retokenizing import Retokenizer

@@ -6,7 +6,7 @@ import random
 from collections.abc import Sequence
 
 from madang.core.executor import WorkOwner
-from madang.services.content.domain import StoreKey, searched_text
+from madang.services.content.domain.contents import StoreKey, searched_text
 from madang.services.content.store.vectors import tsvector_text, word_count
 from madang.storage.database import Database, Row, Transaction
 from madang.storage.search.analysis import Analysis

@@ -8,7 +8,7 @@ from madang.core.calls import Call
 from madang.core.errors import LimitExceeded
 from madang.core.ids import new_id
 from madang.core.phrases import say
-from madang.services.content.domain import Limits, SavedContent, SavedStore, StoreKey, normalized_name
+from madang.services.content.domain.contents import Limits, SavedContent, SavedStore, StoreKey, normalized_name
 from madang.services.content.store.contents import content_topic
 from madang.storage.database import Database, Transaction
 

@@ -13,14 +13,8 @@ from madang.core.errors import InvalidArguments
 from madang.core.phrases import Block, Phrase, Rows, Text, say
 from madang.core.results import ToolResult
 from madang.core.texts import one_line
-from madang.services.content.domain import (
-    AddedContent,
-    Content,
-    ContentExcerpt,
-    SearchMatches,
-    StoreKey,
-    chunk_id,
-)
+from madang.services.content.domain.contents import AddedContent, Content, ContentExcerpt, StoreKey, chunk_id
+from madang.services.content.domain.search import SearchMatches
 
 MAX_QUERY_IN_TEXT_CHARS = 200
 """Of a query within a text; the data has it whole."""

@@ -8,7 +8,7 @@ from madang.core.documents import Document
 from madang.core.phrases import Phrase, Rows, Text, say
 from madang.core.results import ToolResult
 from madang.core.texts import one_line
-from madang.services.content.domain import OWN_STORE, UNTITLED_STORE, Store
+from madang.services.content.domain.contents import OWN_STORE, UNTITLED_STORE, Store
 
 MAX_DESCRIPTION_IN_ROW_CHARS = 200
 """Of a description within a text; the data has it whole."""
