@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from madang.services.content.domain.search import RankedChunk
-from madang.services.content.engine.matching import INDEX_OPTIONS, WEAK, WORDS, rank, rank_quickly
+from madang.services.content.engine.matching import INDEX_OPTIONS, WEAK, WORDS, Snapshot
 from madang.storage.locks import lock_within, try_lock
 from madang.storage.memory import bound_free_memory
 from madang.storage.search.queries import Query, Tokens
@@ -61,11 +61,12 @@ class StoreIndex:
 
     def __init__(self, folder: Path | None, analysis_name: str) -> None:
         self._files = folder / "words" if folder else None
+        self._meta = str(self._files / "meta.json") if self._files else None
         self._version = folder / "version" if folder else None
         self._analysis_name = analysis_name
         self._index: tantivy.Index | None = None
         self._writer: tantivy.IndexWriter | None = None
-        self._loaded: object = None  # the generation that the reader has
+        self._snapshot: Snapshot | None = None  # what is loaded
         self._is_busy = False
 
     @property
@@ -84,7 +85,9 @@ class StoreIndex:
             with _index_io():
                 self._check_meta_lock()
                 generation = self._generation()
-                self._index, self._loaded = _opened(self._files), generation
+                index = _opened(self._files)
+                self._snapshot = Snapshot(index, generation)
+                self._index = index
 
     def open_for_writing(self) -> None:
         """Open the index, unless it is open and still the current one: another version may have replaced it."""
@@ -123,7 +126,8 @@ class StoreIndex:
                 self._files.mkdir(mode=0o700, parents=True)
                 index = tantivy.Index(schema, path=str(self._files))
             index.config_reader("manual")
-            self._index, self._loaded = index, self._generation()
+            self._snapshot = Snapshot(index, self._generation())
+            self._index = index
 
     def write_version(self) -> None:
         """Mark a created index as usable; every change that it lacks has to be in the queue by then."""
@@ -166,23 +170,23 @@ class StoreIndex:
         `is_reloaded` says whether commits of other processes are loaded first: only that can find the index busy.
         """
         self.open()
-        index = self._index
-        if index is None:
+        index, snapshot = self._index, self._snapshot
+        if index is None or snapshot is None:
             raise IndexUnusable  # another task has just closed it to repair it
         with _index_io():
-            if is_reloaded and self._generation() != self._loaded:
+            if is_reloaded and self._generation() != snapshot.generation:
                 if not self._is_current():
                     raise IndexUnusable
-                self._reload(index)
-            return rank(index.schema, index.searcher(), query, limit)
+                snapshot = self._reload(index)
+            return snapshot.rank(query, limit)
 
     def search_inline(self, query: Query, limit: int) -> list[RankedChunk] | None:
         """Search if that takes less time than switching to a thread and back; else do nothing and return None."""
-        index = self._index
+        snapshot = self._snapshot
         with _index_io():
-            if index is None or self._generation() != self._loaded:
+            if self._index is None or snapshot is None or self._generation() != snapshot.generation:
                 return None
-            return rank_quickly(index.schema, index.searcher(), query, limit)
+            return snapshot.rank_quickly(query, limit)
 
     def close_writer(self) -> None:
         """Wait for merges, and release tantivy's lock on the folder."""
@@ -198,6 +202,7 @@ class StoreIndex:
 
     def close(self) -> None:
         self._writer = None
+        self._snapshot = None
         self._index = None
 
     def _open_writer(self) -> tantivy.IndexWriter:
@@ -231,17 +236,20 @@ class StoreIndex:
         finally:
             os.close(fd)
 
-    def _reload(self, index: tantivy.Index) -> None:
+    def _reload(self, index: tantivy.Index) -> Snapshot:
         self._check_meta_lock()
         generation = self._generation()
         index.reload()
-        self._loaded = generation
+        snapshot = Snapshot(index, generation)
+        if self._index is index:  # else another task has just closed it to repair it
+            self._snapshot = snapshot
+        return snapshot
 
     def _generation(self) -> object:
         """Return a value that changes with every commit of any process."""
-        if self._files is None:
+        if self._meta is None:
             return None
-        meta = os.stat(self._files / "meta.json")
+        meta = os.stat(self._meta)
         return meta.st_ino, meta.st_mtime_ns, meta.st_size
 
     def _is_current(self) -> bool:
@@ -265,6 +273,7 @@ class OlderIndex(StoreIndex):
     def __init__(self, files: Path) -> None:
         super().__init__(None, "")
         self._files: Path = files
+        self._meta = str(files / "meta.json")
         self._has_weak = False
 
     @property
