@@ -89,7 +89,7 @@ async def _searched(ours: Product, store: str, words: Path, prose: Prose, count:
         mine.append(time.perf_counter() - at)
         terms = tokenizer.query(query).words
         at = time.perf_counter()
-        _search(index, searcher, terms)
+        bare_search(index, searcher, terms)
         theirs.append(time.perf_counter() - at)
     mine, theirs = mine[20:], theirs[20:]
     found = []
@@ -99,7 +99,7 @@ async def _searched(ours: Product, store: str, words: Path, prose: Prose, count:
     return found
 
 
-def _search(index: tantivy.Index, searcher: tantivy.Searcher, terms: list[str]) -> Any:
+def bare_search(index: tantivy.Index, searcher: tantivy.Searcher, terms: list[str]) -> Any:
     parts = [
         (tantivy.Occur.Should, tantivy.Query.term_query(index.schema, "body", term, index_option="freq"))
         for term in terms
