@@ -1,7 +1,7 @@
 """Tokenizing texts and queries alike. Pure, except for loading the Korean dictionary.
 
 Words are folded and stemmed (`latin`), numbers and dates also kept in one form (`figures`), Korean is cut into
-morphemes (`korean`) or, where its dictionary cannot be loaded, into bigrams, as Chinese and Japanese are; an emoji is
+morphemes (`korean`) or, where its dictionary cannot be loaded, into bigrams, as scripts without spaces are; an emoji is
 itself. Characters are normalised (NFKC). Different output needs a new `TOKENIZER_VERSION`: indexes of another version
 are rebuilt.
 """
@@ -21,7 +21,7 @@ from madang.storage.search.queries import Query, Term, Tokens, TypedWord
 if TYPE_CHECKING:
     from madang.storage.search.korean import KoreanAnalyzer
 
-TOKENIZER_VERSION = 4
+TOKENIZER_VERSION = 5
 MAX_QUERY_TOKENS = 1_000
 """More than a query can have; which of them are ranked by depends on the store."""
 MAX_PHRASES = 8
@@ -34,7 +34,11 @@ WEAK_WEIGHT, FRAGMENT_WEIGHT = 0.4, 0.1
 
 _HANGUL = "\uac00-\ud7a3"
 _HAS_HANGUL = re.compile(f"[{_HANGUL}]")
-_CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+# Chinese and Japanese; Thai, Lao, Burmese and Khmer with the vowels and tones that are marks, without their figures.
+_UNSPACED = (
+    "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+    "\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ece\u0edc-\u0edf\u1000-\u103f\u1050-\u108f\u1780-\u17d3"
+)
 # Without the colours of skin, which stand behind the emoji that they change.
 _EMOJI = "\u231a\u231b\u23e9-\u23fa\u2600-\u27bf\u2b05-\u2b55\U0001f000-\U0001f3fa\U0001f400-\U0001faff"
 JOINERS = re.compile("[-\u2010\u2011.'\u2019]")
@@ -225,10 +229,10 @@ def _stop_words() -> re.Pattern[str]:
 @cache
 def runs() -> re.Pattern[str]:
     """Return the pattern of runs of one script, and of words with hyphens, dots and apostrophes in them."""
-    word = rf"[^\W{_HANGUL}{_CJK}]+"
+    word = rf"[^\W{_HANGUL}{_UNSPACED}]+"
     joiner = JOINERS.pattern
     return re.compile(
-        rf"(?P<hangul>[{_HANGUL}]+)|(?P<cjk>[{_CJK}]+)|(?P<word>{word}(?:{joiner}{word})*)|(?P<emoji>[{_EMOJI}])"
+        rf"(?P<hangul>[{_HANGUL}]+)|(?P<unspaced>[{_UNSPACED}]+)|(?P<word>{word}(?:{joiner}{word})*)|(?P<emoji>[{_EMOJI}])"
     )
 
 
