@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable
 
 from benchmarks import (
     additions,
+    agents,
     bulk,
     contexts,
     exports,
@@ -44,6 +45,8 @@ BENCHMARKS: dict[str, Callable[[Effort], Awaitable[list[Finding]]]] = {
     "notices": notices.notices,
     "memory": memory.calls,
     "models": models.deltas,
+    "agent-turns": agents.turns,
+    "agent-runs": agents.runs,
     "bulk": bulk.memory,
     "http": http.calls,
     "load": http.load,

@@ -1,6 +1,7 @@
 """A server of models on loopback that plays what it is told, over the real wires, faults included.
 
-`python -m tests.model_server` serves 10,000 deltas to whoever asks, and prints its port: for measuring clients.
+`python -m tests.model_server` serves 10,000 deltas to whoever asks, with `turns` three calls and a text, and prints its
+port: for measuring clients.
 """
 
 from __future__ import annotations
@@ -8,12 +9,13 @@ from __future__ import annotations
 import asyncio
 import json
 import ssl
+import sys
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-from tests.model_wires import Finish, Piece, Say, Wire, error_body, render
+from tests.model_wires import Ask, Finish, Piece, Say, Wire, error_body, render
 
 MANY_DELTAS = 10_000
 
@@ -225,7 +227,10 @@ async def _read(reader: asyncio.StreamReader) -> SeenRequest:
     return SeenRequest(method, path.partition("?")[0], headers, body)
 
 
-async def _serve() -> None:
+TURNS: list[list[Piece]] = [[Ask("list_playbooks")], [Ask("get_current_state")], [Ask("list_content")], [Say("Done.")]]
+
+
+async def _serve(what: str) -> None:
     async with ModelServer() as server:
         text = " ".join(f"word{number}" for number in range(MANY_DELTAS))
 
@@ -238,10 +243,10 @@ async def _serve() -> None:
                 await exchange._writer.drain()
             await exchange.end()
 
-        server.plays(play)
+        server.plays(story(*TURNS) if what == "turns" else play)
         print(server.port, flush=True)
         await asyncio.Event().wait()
 
 
 if __name__ == "__main__":
-    asyncio.run(_serve())
+    asyncio.run(_serve(*sys.argv[1:] or ["deltas"]))

@@ -102,6 +102,10 @@ class Stage:
     def request_count(self) -> int:
         return len(self.server.requests)
 
+    def fail(self) -> OpenedModel:
+        """Be the model of a process that must not ask one."""
+        raise AssertionError
+
     async def asked(self, count: int) -> None:
         """Wait until the model was asked so often."""
 

@@ -16,6 +16,7 @@ from madang.agent.history import Window, count_tokens, to_model
 from madang.agent.limits import DEFAULT_WINDOW_TOKENS, RunLimits, RunStopped
 from madang.agent.manual import ManualTurns, manual_answer
 from madang.agent.news import NewsRows
+from madang.agent.open_calls import close_calls
 from madang.agent.prompt import build_request
 from madang.agent.turns import Turn
 from madang.core.calls import Call, Locale
@@ -182,7 +183,8 @@ class RunExecution:
         call = self._call(self._run, "", "")
         window = Window(opened.window_tokens or DEFAULT_WINDOW_TOKENS)
         messages = window.cut(await self._stores.messages.read_window(call, window.is_full))
-        return await build_request(self._provider, call, to_model(messages), self._setup.instructions, opened.options)
+        history = close_calls(to_model(messages), self._locale)
+        return await build_request(self._provider, call, history, self._setup.instructions, opened.options)
 
     async def _store(self, answer: ModelAnswer) -> None:
         """Keep an answer.

@@ -345,8 +345,8 @@ class Provider:
         try:
             async with asyncio.timeout(limit_s):
                 await self._lifecycle.open(service)
-                if self._sessions is not None and tool.effect != "read":
-                    await self._sessions.ensure(call)
+                if self._sessions is not None and tool.effect != "read" and not call.run_id:
+                    await self._sessions.ensure(call)  # a run's has a row since before the run
                 return await tool.run(call, arguments)
         except TimeoutError:
             raise _timed_out(limit_s) from None

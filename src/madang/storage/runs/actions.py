@@ -17,7 +17,7 @@ MAX_ACTIONS = 50
 """Of one session that wait to be told. The oldest give way: the state that they led to is told anyway."""
 MAX_ACTION_CHARS = 4000
 
-_FIND_RUN = (
+FIND_LIVE_RUN = (
     "SELECT run.session_no FROM run JOIN session ON session.user_id = run.user_id AND session.no = run.session_no "
     "WHERE run.user_id = ?1 AND session.id = ?2 AND run.state IN ('running', 'waiting')"
 )
@@ -47,12 +47,12 @@ class ActionStore:
         """Keep the text of a call for the model of the session's run; False if there is no run that is not over."""
         if not self._is_open:
             await self.open()
-        if not await self._database.find(_FIND_RUN, call.user_id, call.session, user_id=call.user_id):
+        if not await self._database.find(FIND_LIVE_RUN, call.user_id, call.session, user_id=call.user_id):
             return False
         parts = encode_parts([{"type": "text", "text": text[:MAX_ACTION_CHARS], "by": call.actor}])
 
         async def work(tx: Transaction) -> bool:
-            row = await tx.one(_FIND_RUN, call.user_id, call.session)
+            row = await tx.one(FIND_LIVE_RUN, call.user_id, call.session)
             if row is None:
                 return False
             await tx.run(

@@ -11,6 +11,7 @@ from madang.core.ids import new_id
 from madang.core.phrases import say
 from madang.storage.database import Database, Row, Transaction
 from madang.storage.events import NewEvent, append_events
+from madang.storage.runs.actions import FIND_LIVE_RUN
 from madang.storage.runs.journal import (
     MESSAGE_COLUMNS,
     Message,
@@ -90,6 +91,8 @@ class MessageStore:
             LimitExceeded: too many wait.
         """
         id, text = new_id(), encode_parts(parts)
+        if not await self._database.find(FIND_LIVE_RUN, call.user_id, call.session, user_id=call.user_id):
+            return ""  # mostly so: it need not wait for a write
 
         async def work(tx: Transaction) -> str:
             session_no = await ensure_ready_session(tx, call)

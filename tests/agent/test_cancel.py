@@ -1,0 +1,113 @@
+"""Stopping a run: at any moment, from any process, for good."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from madang.agent_app import open_agent
+from madang.core.calls import Call
+from madang.core.documents import Document
+from madang.core.phrases import say
+from madang.core.results import ToolResult
+from madang.core.service import Service, ServiceMetadata
+from madang.core.tools import tool, tools_of
+from madang.llm.messages import TextPart
+from tests.agent.stage import ME, Stage, ask, open_stage
+from tests.model_server import Exchange
+from tests.model_wires import Piece, Say, chunk, event
+
+
+class Done(Document):
+    text: str = ""
+
+
+class SlowTools:
+    def __init__(self) -> None:
+        self.began = asyncio.Event()
+        self.was_cancelled = False
+
+    @tool(effect="write")
+    async def brew(self, call: Call) -> ToolResult[Done]:
+        """Take for ever."""
+        self.began.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            self.was_cancelled = True
+            raise
+        return ToolResult([say("Brewed.")], Done())
+
+
+class Slow(Service):
+    def __init__(self) -> None:
+        self.holder = SlowTools()
+        self.metadata = ServiceMetadata("slow", say("Slow"), say("Takes its time."), "1")
+        self.tools = tools_of(self.holder)
+
+
+async def endless(exchange: Exchange) -> None:
+    """Speak until nobody listens."""
+    await exchange.head()
+    while True:
+        await exchange.send(event(chunk({"content": "word "})))
+        await asyncio.sleep(0.01)
+
+
+async def check_cancelled(stage: Stage) -> None:
+    run = await stage.over()
+    assert run.state == "cancelled"
+    [*_, last] = (await stage.agent.events.read(ME)).events
+    assert (last.kind, last.payload["outcome"]) == ("RUN_FINISHED", {"type": "cancelled"})
+    calls = await stage.agent.stores.calls.list_by_turn(run)
+    assert all(call.outcome in ("ok", "cancelled") for call in calls)
+
+
+@pytest.mark.parametrize("by", ["its own process", "another process"])
+async def test_a_model_that_speaks_is_hung_up_on(tmp_path: Path, by: str) -> None:
+    async with open_stage(tmp_path, "compatible") as stage:
+        stage.server.plays(endless)
+        run = await stage.agent.runner.post(ME, [TextPart("Tell me")])
+        assert run is not None
+        await stage.server.asked.wait()
+        if by == "its own process":
+            assert await stage.agent.runner.cancel(run.user_id, run.id)
+        else:
+            async with open_agent(stage.settings, lambda name: stage.fail()) as other:
+                assert await other.runner.cancel(run.user_id, run.id)
+        async with asyncio.timeout(30):
+            await stage.server.dropped.wait()
+        await check_cancelled(stage)
+
+        assert stage.request_count == 1
+
+
+async def test_a_tool_that_runs_is_cancelled(tmp_path: Path) -> None:
+    async with open_stage(tmp_path, "compatible", [ask("brew")], [Say("Done.")]) as stage:
+        slow = Slow()
+        stage.agent.madang.provider.register(slow)
+        run = await stage.agent.runner.post(ME, [TextPart("Brew")])
+        assert run is not None
+        async with asyncio.timeout(30):
+            await slow.holder.began.wait()
+        await stage.agent.runner.cancel(run.user_id, run.id)
+        await check_cancelled(stage)
+        await stage.agent.runner.wait_idle()
+
+        assert slow.holder.was_cancelled
+        assert stage.request_count == 1
+
+
+async def test_the_next_message_after_a_stop_begins_a_new_run(tmp_path: Path) -> None:
+    turns: list[list[Piece]] = [[ask("prompt_user", prompt="Which?", type="text")], [Say("Hello again.")]]
+    async with open_stage(tmp_path, "compatible", *turns) as stage:
+        run = await stage.say("Tea, please")
+        await stage.agent.runner.cancel(run.user_id, run.id)
+        again = await stage.say("Never mind")
+
+        assert again.id != run.id
+        assert again.state == "finished"
+        # Every call in the history has a result, or servers would refuse the session for ever.
+        assert len(stage.results()) == 1
