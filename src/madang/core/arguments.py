@@ -18,6 +18,7 @@ from madang.core.texts import one_line
 
 MAX_FIELD_NAME_CHARS = 200
 MAX_INTEGER_DIGITS = 18
+ENCODED_BLOCK_CHARS = 16 * 1024
 
 Location = tuple[int | str, ...]
 """Where a value stands in the arguments: names of fields and numbers of items, from the outside in."""
@@ -62,7 +63,9 @@ def _check_text(text: str) -> None:
         raise InvalidArguments(say("A text holds a NUL character."), hint=say("Remove it and call again."))
     if not text.isascii():
         try:
-            text.encode()
+            # In blocks: a copy of a whole text takes as long as the rest of a small call.
+            for start in range(0, len(text), ENCODED_BLOCK_CHARS):
+                text[start : start + ENCODED_BLOCK_CHARS].encode()
         except UnicodeEncodeError:
             raise InvalidArguments(
                 say("A text holds half of a surrogate pair, which is no character."),

@@ -30,7 +30,7 @@ class Document(BaseModel):
 
 
 def _not_blank(text: str) -> str:
-    if not text.strip():
+    if not text or text.isspace():  # not `strip`, which copies a long text
         raise PydanticCustomError("blank", "must not be blank")
     return text
 

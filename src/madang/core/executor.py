@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 import weakref
 from collections import Counter, OrderedDict, deque
 from collections.abc import Callable
@@ -25,8 +26,26 @@ MAX_QUEUED_PER_USER = 400
 MAX_QUEUED = 1_000
 """Of a lane. Each is a call that somebody waits for, so a longer queue would only time out later."""
 
+YIELD_S = 0.000_05
+CONTENDED_S = 0.000_5
+"""Getting the GIL back takes longer than this only if another thread is at work."""
+CONTENDED_YIELD_S = 0.002
+"""As long as it takes to answer a small call."""
+
 Rest = ParamSpec("Rest")
 ResultT = TypeVar("ResultT")
+
+
+def yield_gil() -> None:
+    """Let other threads have the GIL, between two short pieces of long work in a thread.
+
+    Python's own switch is not enough: a thread that answers small calls gives the GIL up dozens of times for each, and
+    would wait for the next switch every time. So where there is such a thread, it gets more time than it waits for.
+    """
+    began_at = time.perf_counter()
+    time.sleep(YIELD_S)
+    if time.perf_counter() - began_at > CONTENDED_S:
+        time.sleep(CONTENDED_YIELD_S)
 
 
 class WorkStopped(Exception):

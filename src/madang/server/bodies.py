@@ -9,19 +9,21 @@ import asyncio
 import json
 import re
 import time
+from concurrent.futures import Future
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Any
+from typing import Any, NamedTuple
 
 import anyio
 import anyio.to_thread
 from starlette.types import Message, Receive
 
 from madang.core.limits import MAX_BODY_DEPTH, MAX_BODY_VALUES
+from madang.server.long_strings import LongStrings, decode_string, find_places, take_out
 from madang.server.malformed import BAD_ID, has_bad_id
 
 INLINE_PARSE_MAX_BYTES = 64 * 1024
-MAX_PARSED_AT_ONCE = 2
+MAX_PARSED_AT_ONCE = 1
 
 BODY_GRACE_S = 10.0
 """So long a body may take however little of it comes; from then on it needs the rate below."""
@@ -115,24 +117,64 @@ def replay(body: bytes, receive: Receive) -> Receive:
     return replayed
 
 
+class CheckedBody(NamedTuple):
+    """A body of JSON as the application gets it. Of a tool call it may be without its long strings."""
+
+    body: bytes
+    long_strings: LongStrings | None = None
+
+
 class JsonCheck:
     """Refuses JSON that is too deep or too large, or has a duplicate key, of which parsers take the one or the other.
 
-    Parsing holds the event loop, so a large body is checked in a thread; few at once, because a thread that parses
+    Parsing holds the event loop, so a large body is checked in a thread; one at a time, because a thread that parses
     takes the interpreter from all others.
     """
 
     def __init__(self) -> None:
         self._large = anyio.CapacityLimiter(MAX_PARSED_AT_ONCE)
 
-    async def __call__(self, body: bytes, *, is_rpc: bool = False) -> Refusal | None:
-        """Return why a body is refused; one of JSON-RPC also for an id that no answer can carry."""
-        if len(body) > INLINE_PARSE_MAX_BYTES:
-            return await anyio.to_thread.run_sync(_check_json, body, is_rpc, limiter=self._large)
-        return _check_json(body, is_rpc)
+    async def __call__(self, body: bytes, *, is_rpc: bool = False) -> Refusal | CheckedBody:
+        """Return what is left to parse of a body, or why it is refused.
+
+        A message of JSON-RPC comes without its long strings, which are decoded by then: the application would parse
+        them once more, on the event loop. It is also refused for an id that no answer can carry.
+        """
+        if len(body) <= INLINE_PARSE_MAX_BYTES:
+            return _check_json(body, is_rpc) or CheckedBody(body)
+        return await anyio.to_thread.run_sync(_check_large, body, is_rpc, limiter=self._large)
+
+
+def _check_large(body: bytes, is_rpc: bool) -> Refusal | CheckedBody:
+    without_strings = _without_long_strings(body) if is_rpc else None
+    return without_strings or _check_json(body, is_rpc) or CheckedBody(body)
+
+
+def _without_long_strings(body: bytes) -> CheckedBody | None:
+    """Return a body that is accepted without its long strings; None if it has to be checked as a whole."""
+    extract = take_out(body)
+    message = _parse_json(extract.rest) if extract is not None else None
+    if extract is None or not isinstance(message, dict) or has_bad_id(message):
+        return None
+    places = find_places(message.get("method"), message.get("params"), extract.encoded)
+    if places is None:
+        return None
+    texts: Future[list[str]] = Future()
+    try:
+        texts.set_result([decode_string(extract.encoded[marker]) for marker in places])
+    except ValueError:
+        return None
+    return CheckedBody(extract.rest, LongStrings(list(places.values()), texts))
 
 
 def _check_json(body: bytes, is_rpc: bool) -> Refusal | None:
+    message = _parse_json(body)
+    if isinstance(message, Refusal):
+        return message
+    return Refusal(400, BAD_ID) if is_rpc and has_bad_id(message) else None
+
+
+def _parse_json(body: bytes) -> Any | Refusal:
     if body.count(b"[") + body.count(b"{") > MAX_BODY_DEPTH or body.count(b",") > MAX_BODY_VALUES:
         outside_strings = _outside_strings(body)
         if outside_strings.count(b",") > MAX_BODY_VALUES:
@@ -140,10 +182,9 @@ def _check_json(body: bytes, is_rpc: bool) -> Refusal | None:
         if _is_too_deep(outside_strings):
             return Refusal(400, f"The body is nested deeper than {MAX_BODY_DEPTH} levels.")
     try:
-        message = json.loads(body, object_pairs_hook=_unique_keys, parse_constant=_refuse_constant)
+        return json.loads(body, object_pairs_hook=_unique_keys, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
         return Refusal(400, f"The body is not acceptable JSON: {str(error)[:100]}.")
-    return Refusal(400, BAD_ID) if is_rpc and has_bad_id(message) else None
 
 
 def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -15,14 +15,15 @@ import re
 import sys
 import threading
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from typing import BinaryIO, NamedTuple, Self
 
 import anyio
 from mcp.shared.dispatcher import coerce_request_id
 from mcp.shared.jsonrpc_dispatcher import cancelled_request_id_from_params
-from mcp.shared.message import SessionMessage
+from mcp.shared.message import ServerMessageMetadata, SessionMessage
 from mcp_types import (
     JSONRPCError,
     JSONRPCMessage,
@@ -35,8 +36,18 @@ from mcp_types import (
 from pydantic import ValidationError
 
 from madang.core.limits import MAX_LINE_BYTES
+from madang.server.long_strings import (
+    MIN_LONG_BYTES,
+    Extract,
+    LongStrings,
+    Place,
+    decode_string,
+    find_places,
+    take_out,
+    value_at,
+)
 from madang.server.malformed import ID_SCAN_BYTES, malformed_answer, oversized_answer, unanswerable
-from madang.server.sdk import MessageStream
+from madang.server.sdk import MalformedMessage, MessageStream
 
 DRAIN_TIMEOUT_S = 3.0
 """So long an answer may take after the end of input; the process has 5 s to end, and closing takes the rest."""
@@ -44,6 +55,9 @@ DRAIN_TIMEOUT_S = 3.0
 MAX_QUEUED_MESSAGES = 64
 """Backpressure: so many messages are read ahead of the server, and so many wait for a client that does not read."""
 
+BUFFER_BYTES = 1024 * 1024
+"""Of standard input, and of the pipe if it can be made so large. The thread that reads has to wait for the GIL whenever
+it comes to the end of it, and a short message waits until the long ones before it are through."""
 SKIP_BYTES = 64 * 1024
 BOM = b"\xef\xbb\xbf"
 
@@ -166,8 +180,27 @@ class _ReadAhead:
             self._changed.notify()
 
 
+class _Refused(NamedTuple):
+    """A line that is no message, with its answer; a blank one gets none."""
+
+    answer: JSONRPCError | None
+
+
+class _Parsed(NamedTuple):
+    """A line that was parsed by the thread that reads."""
+
+    line: _Line
+    message: JSONRPCMessage | _Refused
+    long_strings: LongStrings | None = None
+    """Those of the message that are decoded after it. Until then the line counts as waiting."""
+
+
 class StdinReader(MessageStream):
-    """The messages that a client writes, one per line. A line that is none is answered with an error by `refuse`."""
+    """The messages that a client writes, one per line. A line that is none is answered with an error by `refuse`.
+
+    The event loop parses short lines. A long one is parsed by the thread that reads, its long strings by another one
+    after that: messages stay in order, and one that is short does not wait for the strings of those before it.
+    """
 
     def __init__(
         self,
@@ -180,23 +213,26 @@ class StdinReader(MessageStream):
         self._pending = pending
         self._refuse = refuse
         self._loop = asyncio.get_running_loop()
-        self._lines: asyncio.Queue[_Line] = asyncio.Queue()
+        self._lines: asyncio.Queue[_Line | _Parsed] = asyncio.Queue()
         self._read_ahead = _ReadAhead()
+        self._decoder = ThreadPoolExecutor(1, thread_name_prefix="madang-stdin-decoder")
         threading.Thread(target=self._read, args=(fd,), name="madang-stdin", daemon=True).start()
 
     def __aiter__(self) -> Self:
         return self
 
     async def __anext__(self) -> SessionMessage:
-        while line := await self._lines.get():
-            self._read_ahead.release(line)
-            message = _parse(line)
+        while item := await self._lines.get():
+            line, message, long_strings = item if isinstance(item, _Parsed) else _Parsed(item, _parse(item))
+            if long_strings is None:
+                self._read_ahead.release(line)
             if isinstance(message, _Refused):
                 if message.answer is not None:
                     await self._refuse(SessionMessage(message.answer))
                 continue
             self._pending.received(message)
-            return SessionMessage(message)
+            metadata = ServerMessageMetadata(request_context=long_strings) if long_strings is not None else None
+            return SessionMessage(message, metadata)
         self._lines.put_nowait(b"")  # the end of input stays the end for every later read
         await self._pending.drained()
         raise StopAsyncIteration
@@ -208,24 +244,32 @@ class StdinReader(MessageStream):
             raise anyio.EndOfStream from None
 
     def _read(self, fd: int) -> None:
+        _enlarge_pipe(fd)
         with suppress(RuntimeError):  # the event loop is closed
-            with suppress(OSError), open(fd, "rb", closefd=False) as file:
+            with suppress(OSError), open(fd, "rb", buffering=BUFFER_BYTES, closefd=False) as file:
                 while line := _read_line(file):
                     self._read_ahead.reserve(line)
-                    self._loop.call_soon_threadsafe(self._lines.put_nowait, line)
+                    item = self._parse_long(line) if isinstance(line, bytes) and len(line) >= MIN_LONG_BYTES else line
+                    self._loop.call_soon_threadsafe(self._lines.put_nowait, item)
             self.end()
+
+    def _parse_long(self, line: bytes) -> _Parsed:
+        extract = take_out(line)
+        message = _parse(extract.rest) if extract is not None else None
+        if extract is None or not isinstance(message, JSONRPCRequest):
+            return _Parsed(line, _parse(line))
+        places = find_places(message.method, message.params, extract.encoded)
+        if places is None:
+            return _Parsed(line, _parse(line))
+        texts = self._decoder.submit(_decode_strings, line, extract, places)
+        texts.add_done_callback(lambda _: self._read_ahead.release(line))
+        return _Parsed(line, message, LongStrings(list(places.values()), texts))
 
     def end(self) -> None:
         """End the messages after those that were read: the client is gone. Any thread may call it."""
         self._on_end()
         with suppress(RuntimeError):  # the event loop is closed
             self._loop.call_soon_threadsafe(self._lines.put_nowait, b"")
-
-
-class _Refused(NamedTuple):
-    """A line that is no message, with its answer; a blank one gets none."""
-
-    answer: JSONRPCError | None
 
 
 def _parse(line: _Line) -> JSONRPCMessage | _Refused:
@@ -239,6 +283,26 @@ def _parse(line: _Line) -> JSONRPCMessage | _Refused:
     if isinstance(message, JSONRPCNotification) and (answer := unanswerable(line)):
         return _Refused(answer)
     return message
+
+
+def _decode_strings(line: bytes, extract: Extract, places: Mapping[str, Place]) -> list[str]:
+    try:
+        return [decode_string(extract.encoded[marker]) for marker in places]
+    except ValueError:
+        # The parser of the whole line has the last word, and says what is wrong.
+        message = _parse(line)
+    if isinstance(message, JSONRPCRequest) and message.params is not None:
+        return [value_at(message.params, place) for place in places.values()]
+    assert isinstance(message, _Refused) and message.answer is not None  # noqa: PT018 - the rest of it is a request
+    raise MalformedMessage(message.answer.error)
+
+
+def _enlarge_pipe(fd: int) -> None:
+    if sys.platform == "linux":
+        import fcntl
+
+        with suppress(OSError):  # it is no pipe, or this user has no room for it
+            fcntl.fcntl(fd, fcntl.F_SETPIPE_SZ, BUFFER_BYTES)
 
 
 def _read_line(file: BinaryIO) -> _Line:
