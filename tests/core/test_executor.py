@@ -266,3 +266,24 @@ def test_services_run_blocking_work_nowhere_but_in_the_executor() -> None:
     ]
 
     assert uses == []
+
+
+def test_a_checkpoint_raises_once_the_work_should_end_and_sleeps_only_now_and_then(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    yields: list[None] = []
+    monkeypatch.setattr("madang.core.executor.yield_gil", lambda: yields.append(None))
+    signal = StopSignal()
+
+    monkeypatch.setattr("madang.core.executor.YIELD_EVERY_S", 3600)
+    for _ in range(100):
+        signal.checkpoint()
+    assert yields == []
+
+    monkeypatch.setattr("madang.core.executor.YIELD_EVERY_S", 0)
+    signal.checkpoint()
+    assert yields == [None]
+
+    signal.set()
+    with pytest.raises(WorkStopped):
+        signal.checkpoint()

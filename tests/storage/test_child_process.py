@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
 
 from madang.services.content.engine.parsing.children import Child
 from madang.storage import child_process
-from madang.storage.child_process import NICENESS, ask_child
+from madang.storage.child_process import NICENESS, SESSION_NICENESS, ask_child, lower_priority, start_python
 from madang.storage.lifeline import TetheredProcess
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="priorities of POSIX")
@@ -60,3 +61,36 @@ def test_a_tethered_program_has_a_lower_priority() -> None:
     finally:
         program.kill()
         program.wait()
+
+
+AUTOGROUP = Path("/proc/self/autogroup")
+
+
+@pytest.mark.skipif(not AUTOGROUP.exists(), reason="autogroups of Linux")
+def test_the_session_of_a_child_gets_less_of_the_processors_too() -> None:
+    child = start_python("import sys; sys.stdin.read()")
+    of_child = Path(f"/proc/{child.pid}/autogroup")
+
+    try:
+        until = time.monotonic() + 60
+        # The kernel takes one such change in a tenth of a second from users who are not root.
+        while not of_child.read_text().endswith(f"nice {SESSION_NICENESS}\n") and time.monotonic() < until:
+            time.sleep(0.15)
+            lower_priority(child.pid)
+        assert of_child.read_text().endswith(f"nice {SESSION_NICENESS}\n")
+    finally:
+        child_process.kill_group(child)
+        child.communicate()
+
+
+@pytest.mark.skipif(not AUTOGROUP.exists(), reason="autogroups of Linux")
+def test_a_child_in_our_session_leaves_that_as_it_is() -> None:
+    before = AUTOGROUP.read_text()
+
+    with subprocess.Popen(["sleep", "60"]) as child:
+        lower_priority(child.pid)
+        try:
+            assert priority(child.pid) == LOWERED
+            assert AUTOGROUP.read_text() == before
+        finally:
+            child.kill()

@@ -26,6 +26,7 @@ MAX_QUEUED_PER_USER = 400
 MAX_QUEUED = 1_000
 """Of a lane. Each is a call that somebody waits for, so a longer queue would only time out later."""
 
+YIELD_EVERY_S = 0.001
 YIELD_S = 0.000_05
 CONTENDED_S = 0.000_5
 """Getting the GIL back takes longer than this only if another thread is at work."""
@@ -55,6 +56,10 @@ class WorkStopped(Exception):
 class StopSignal(threading.Event):
     """Tells work in a thread that its result is not wanted: its call was cancelled, or the process is closing."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._yielded_at = time.monotonic()
+
     def check(self) -> None:
         """Raise if the work should end.
 
@@ -63,6 +68,17 @@ class StopSignal(threading.Event):
         """
         if self.is_set():
             raise WorkStopped
+
+    def checkpoint(self) -> None:
+        """Raise if the work should end, and let other threads go on: called often by long Python work in a thread.
+
+        Raises:
+            WorkStopped: it should.
+        """
+        self.check()
+        if time.monotonic() - self._yielded_at > YIELD_EVERY_S:
+            yield_gil()
+            self._yielded_at = time.monotonic()
 
 
 class HasOwner(Protocol):

@@ -320,7 +320,7 @@ class Provider:
             if result.page is not None and call.pages != "off":
                 # In a thread: a page with thousands of points would hold the event loop while it is drawn.
                 return await self._executor.slow.run_stoppable(
-                    call, lambda stop: reply(service.metadata.name, tool.name, call, result, stop.check)
+                    call, lambda stop: reply(service.metadata.name, tool.name, call, result, stop.checkpoint)
                 )
             return reply(service.metadata.name, tool.name, call, result)
         except ToolError as error:

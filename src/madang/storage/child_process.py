@@ -27,6 +27,8 @@ POLL_S = 0.05
 """How often a call that was cancelled is noticed."""
 READ_CHUNK_BYTES = 1 << 16
 NICENESS = 10
+SESSION_NICENESS = 5
+"""A third of the server's share. With less, a search would wait too long for the dictionary on a crowded machine."""
 
 # `-m` would not find us in a folder that is on the path of this process alone.
 _START = "import sys; sys.path.insert(0, sys.argv[1]); from madang.storage.child_process import main; main()"
@@ -106,6 +108,10 @@ def lower_priority(pid: int) -> None:
     """Let the server go first where it and a child both want a processor."""
     with suppress(OSError):  # the child is gone
         os.setpriority(os.PRIO_PROCESS, pid, os.getpriority(os.PRIO_PROCESS, 0) + NICENESS)
+        # Linux shares processors among sessions first (autogroups), and a child has one of its own: its niceness alone
+        # would hold among its own threads.
+        if sys.platform == "linux" and os.getsid(pid) == pid:
+            Path(f"/proc/{pid}/autogroup").write_text(str(SESSION_NICENESS))
 
 
 def _read(process: subprocess.Popen[bytes], until: float, max_bytes: int, stop: StopSignal | None) -> bytes:

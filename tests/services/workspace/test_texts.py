@@ -207,3 +207,24 @@ def test_patterns_fit_what_they_should_and_never_take_long(pattern: str, path: s
 def test_a_pattern_that_is_none_is_refused(pattern: str) -> None:
     with pytest.raises(ToolError):
         Glob(pattern)
+
+
+@pytest.mark.parametrize("block_bytes", [1, 2, 3, 5, 64])
+@pytest.mark.parametrize(
+    ("data", "ending"),
+    [
+        (b"a\r\nb\r\n\r\n\r\nc\r\n", "crlf"),
+        (b"a\nb\r\rc\n", "lf"),
+        (b"a\r\n\nb\r\n", "mixed"),
+        (b"\r\n" * 20, "crlf"),
+        (b"\r\r\n" * 9, "crlf"),
+        (b"a\rb", "none"),
+    ],
+)
+def test_line_ends_are_counted_wherever_a_block_ends(
+    data: bytes, ending: str, block_bytes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(texts, "BLOCK_BYTES", block_bytes)
+
+    assert texts._count_pairs(data) == data.count(b"\r\n")
+    assert texts.line_ending(data, "utf-8") == ending

@@ -111,12 +111,13 @@ def _parse(document: str, stop: StopSignal | None) -> Any:
             return json.loads(document.lstrip("\ufeff"))
         except (ValueError, RecursionError) as error:
             raise _unreadable(one_line(str(error), MAX_PARSER_MESSAGE_CHARS)) from None
-    from madang.storage.files.plain_yaml import YamlRefused, parse_plain_yaml
+    from madang.storage.files.plain_yaml import YamlRefused, check_directives, parse_plain_yaml
 
     try:
+        check_directives(document)  # here already: a child is not started for what it would refuse
         if needs_child(document):
             return _parse_in_child(document, stop)
-        return parse_plain_yaml(document, stop.check if stop else lambda: None)
+        return parse_plain_yaml(document, stop.checkpoint if stop else lambda: None)
     except YamlRefused as refused:
         raise _refusal(refused.reason, refused.detail) from None
 

@@ -109,7 +109,7 @@ class Analysis:
     def _tokenize(self, texts: Sequence[str], stop: StopSignal) -> list[Tokens]:
         tokens: list[Tokens] = []
         for text in texts:
-            stop.check()
+            stop.checkpoint()
             tokens.append(self._tokenizer.tokens(text))
         return tokens
 

@@ -18,6 +18,7 @@ from madang.core.phrases import say
 from madang.services.content.domain.contents import content_too_large
 from madang.storage.folders import Folders
 
+INLINE_ENCODE_MAX_CHARS = 256 * 1024
 _UNQUOTE_BLOCK_CHARS = 64 * 1024
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 _MIME_TYPE = re.compile(r"[\w.+-]+/[\w.+-]+", re.ASCII)
@@ -41,13 +42,16 @@ class SourceReader:
         self._max_bytes = max_bytes
         self._executor = executor or Executor()
 
-    def from_text(self, text: str) -> Source:
+    async def from_text(self, call: Call, text: str) -> Source:
         """Return a text that the caller sent.
 
         Raises:
             LimitExceeded: it is too large.
         """
-        return self._checked(Source(text.encode(), text=text))
+        # Encoding a long one would hold up the event loop.
+        is_long = len(text) > INLINE_ENCODE_MAX_CHARS
+        data = await self._executor.slow.run(call, text.encode) if is_long else text.encode()
+        return self._checked(Source(data, text=text))
 
     async def from_url(self, call: Call, url: str) -> Source:
         """Return the file behind `url`.

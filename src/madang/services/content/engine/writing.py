@@ -69,7 +69,7 @@ class ContentWriter:
         Raises:
             ToolError: it cannot be stored.
         """
-        return await self._add(call, self._sources.from_text(text), store_id, metadata)
+        return await self._add(call, await self._sources.from_text(call, text), store_id, metadata)
 
     async def add_file(self, call: Call, url: str, store_id: str, metadata: ContentMetadata) -> AddedContent:
         """Add the text of a file.

@@ -90,7 +90,7 @@ class _Clock:
 
     def check(self) -> None:
         if self._stop is not None:
-            self._stop.check()
+            self._stop.checkpoint()
         if time.monotonic() > self._until:
             raise edits_take_too_long(self._path, MAX_EDIT_S)
 
@@ -237,9 +237,9 @@ def _joined(lines: list[str]) -> str:
     return "\n".join(lines)[:MAX_COMPARED_CHARS]
 
 
-def diff(before: str, after: str) -> str:
-    """Return what changed as a unified diff, truncated where it is long."""
-    before, after = _with_lf(before), _with_lf(after)
+def diff(before: str, after: str, check_time: Callable[[], None] = lambda: None) -> str:
+    """Return what changed as a unified diff, truncated where it is long. `check_time` is called while it is made."""
+    before, after = (_replaced(text, "\r\n", "\n", check_time) for text in (before, after))
     if before.endswith("\n") and after.endswith("\n"):
         before, after = before[:-1], after[:-1]
     start = _lines_back(before, _equal_start(before, after), CONTEXT_LINES)

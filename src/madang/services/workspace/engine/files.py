@@ -12,7 +12,7 @@ from typing import IO
 
 from madang.core.calls import Call
 from madang.core.errors import Conflict, NotFound, ToolError
-from madang.core.executor import StopSignal
+from madang.core.executor import StopSignal, yield_gil
 from madang.core.limits import MAX_EXCERPT_BYTES
 from madang.core.texts import visible_name
 from madang.services.workspace.domain.files import (
@@ -154,7 +154,7 @@ class FileEngine:
                 raise file_too_large(path, MAX_EDITED_BYTES)
             entry = folder.write(path, [after])
             self._report(call, entry.path)
-        diff = encodings.replace_surrogates(editing.diff(before, outcome.text))
+        diff = encodings.replace_surrogates(editing.diff(before, outcome.text, yield_gil))
         ending = texts.line_ending(after, text_format.encoding)
         return EditedFile(entry.path, entry.size, replace(text_format, line_ending=ending), outcome.replacements, diff)
 
@@ -176,9 +176,9 @@ class FileEngine:
                 if counted in places:
                     page.append(directory_entry(entry))
                 counted += 1
-                if counted % 1000 == 0:
+                if counted % 100 == 0:
                     if stop is not None:
-                        stop.check()
+                        stop.checkpoint()
                     if counted >= offset + limit and time.monotonic() > until:
                         is_complete = False
                         break
@@ -195,7 +195,7 @@ class FileEngine:
 
         def check_time() -> None:
             if stop is not None:
-                stop.check()
+                stop.checkpoint()
             if time.monotonic() > until:
                 raise OutOfTime
 
