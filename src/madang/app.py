@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from madang.core.background import Background
 from madang.core.calls import Actor, Call, Door, PageMode
-from madang.core.errors import SetupError
+from madang.core.errors import SetupError, ToolError
 from madang.core.executor import Executor
 from madang.core.phrases import say
 from madang.core.service import ServiceMetadata
@@ -33,6 +33,7 @@ from madang.storage.sqlite import SqliteDatabase
 
 if TYPE_CHECKING:
     from madang.provider.sessions import SessionOperations
+    from madang.services.workspace.engine.undo import FileUndo
 
 RETENTION_DELAY_S = 1.0
 
@@ -57,6 +58,7 @@ class Madang:
     audit: AuditLog
     assistants: AssistantStore
     executor: Executor
+    folders: Folders
     background: Background
     """Owns what runs beside the calls, and ends it before anything is closed."""
     downloads: Downloads | None = None
@@ -68,6 +70,26 @@ class Madang:
         from madang.provider.sessions import SessionOperations  # on use: a server that starts needs none of it
 
         return SessionOperations(self.provider, self.database, self.sessions, self.audit, self.executor)
+
+    @cached_property
+    def file_undo(self) -> FileUndo:
+        """For a person or a program that takes back what a run changed in the files of a session."""
+        from madang.services.workspace.engine.undo import FileUndo  # on use, as above
+
+        return FileUndo(self.folders, self.database, self.executor)
+
+    async def use_workspace(self, call: Call) -> None:
+        """Let the call's session work in the folder that the settings name, if they do. Every process sees it.
+
+        Raises:
+            SetupError: the session has files already, or works in another folder.
+        """
+        if self.settings.workspace is None:
+            return
+        try:
+            await self.executor.writes.run(call, self.folders.bind, call, self.settings.workspace)
+        except ToolError as error:
+            raise SetupError(error.message, hint=error.hint) from None
 
     def call(self, door: Door, pages: PageMode = "off") -> Call:
         """Return a call with the assistant, session, user and locale of the settings; the door says who acts."""
@@ -116,9 +138,11 @@ async def open_madang(settings: Settings, base_url: str = "", *, policy: Policy 
     for service in services:
         if not settings.services or not set(settings.services).isdisjoint(service.metadata.names):
             provider.register(service)
-    background.start(_apply_retention(database, audit, settings), "retention")
+    background.start(_apply_retention(database, audit, folders, settings), "retention")
     try:
-        yield Madang(settings, database, provider, sessions, audit, assistants, executor, background, downloads)
+        yield Madang(
+            settings, database, provider, sessions, audit, assistants, executor, folders, background, downloads
+        )
     finally:
         executor.stop()
         await background.close()
@@ -127,11 +151,20 @@ async def open_madang(settings: Settings, base_url: str = "", *, policy: Policy 
         await database.close()
 
 
-async def _apply_retention(database: Database, audit: AuditLog, settings: Settings) -> None:
+async def _apply_retention(database: Database, audit: AuditLog, folders: Folders, settings: Settings) -> None:
     await asyncio.sleep(RETENTION_DELAY_S)
-    from madang.storage.retention import Retention  # later: a process that starts has its first call to answer
+    # Later: a process that starts has its first call to answer.
+    from madang.storage.folders.undo import FileHistory
+    from madang.storage.retention import Retention
 
-    await Retention(database, audit, events_days=settings.events_days, audit_days=settings.audit_days).run()
+    await Retention(
+        database,
+        audit,
+        events_days=settings.events_days,
+        audit_days=settings.audit_days,
+        copies=FileHistory(folders),
+        copies_days=settings.copies_days,
+    ).run()
 
 
 def _command_actor() -> Actor:

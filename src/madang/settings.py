@@ -47,6 +47,7 @@ CONFIG_FILE = "config.toml"
 MIN_TOKEN_CHARS = 16
 EVENTS_DAYS = 30
 AUDIT_DAYS = 365
+COPIES_DAYS = 30
 MAX_RETENTION_DAYS = 36_500
 
 
@@ -71,6 +72,8 @@ class Settings:
     """The bearer token of the HTTP server; empty means a new one at each start."""
     allow_folders: tuple[Path, ...] = ()
     """Folders outside of the data folder from which files may be read, by their real paths."""
+    workspace: Path | None = None
+    """The folder of the person's own that the session is to work in, by its real path."""
     grants: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """The services each listed assistant may use: what its row is seeded with."""
     model: str = ""
@@ -81,6 +84,8 @@ class Settings:
     """How long the log of what happened in a session is kept."""
     audit_days: int = AUDIT_DAYS
     """How long the audit trail is kept."""
+    copies_days: int = COPIES_DAYS
+    """How long copies of files are kept that a run changed, counted from its last change."""
 
     @property
     def page_override(self) -> PageMode | None:
@@ -113,6 +118,7 @@ def read_settings(
     services: str | None = None,
     database: str | None = None,
     allow_folders: Sequence[str] | None = None,
+    workspace: str | None = None,
 ) -> Settings:
     """Return the settings: options win over `MADANG_…` variables, these over `config.toml` in the data folder.
 
@@ -147,11 +153,13 @@ def read_settings(
         database=(database if database is not None else environment.get("MADANG_DATABASE", "")).strip(),
         token=token,
         allow_folders=_allowed(_wanted_folders(allow_folders, environment, config), folder),
+        workspace=_workspace(workspace, folder) if workspace is not None else None,
         grants={name("assistant", id): tuple(assistant.services) for id, assistant in config.assistants.items()},
         model=environment.get("MADANG_MODEL", config.model).strip(),
         models=_models(config.models, folder / CONFIG_FILE),
         events_days=config.retention.events_days,
         audit_days=config.retention.audit_days,
+        copies_days=config.retention.copies_days,
     )
 
 
@@ -174,6 +182,7 @@ class _AssistantConfig(Document):
 class _RetentionConfig(Document):
     events_days: int = Field(default=EVENTS_DAYS, ge=1, le=MAX_RETENTION_DAYS)
     audit_days: int = Field(default=AUDIT_DAYS, ge=1, le=MAX_RETENTION_DAYS)
+    copies_days: int = Field(default=COPIES_DAYS, ge=1, le=MAX_RETENTION_DAYS)
 
 
 class _Config(Document):
@@ -241,17 +250,8 @@ def _allowed(names: Sequence[str], data_dir: Path) -> tuple[Path, ...]:
     allowed folder, nor the other way round, or a session could read the files of every other.
     """
     folders: list[Path] = []
-    own_folder = data_dir.resolve()
     for name in names:
-        try:
-            path = Path(name).expanduser().resolve(strict=True)
-            reason = "" if path.is_dir() else "it is not a folder"
-        except (OSError, RuntimeError, ValueError) as error:
-            reason = getattr(error, "strerror", None) or str(error)
-        if not reason and own_folder.is_relative_to(path):
-            reason = "it contains the data folder"
-        elif not reason and path.is_relative_to(own_folder):
-            reason = "it is in the data folder"
+        path, reason = _outside(name, data_dir)
         if reason:
             raise SetupError(
                 say("The folder {folder} cannot be allowed: {reason}.", folder=name, reason=reason.rstrip(".")),
@@ -260,6 +260,35 @@ def _allowed(names: Sequence[str], data_dir: Path) -> tuple[Path, ...]:
         if path not in folders:
             folders.append(path)
     return tuple(folders)
+
+
+def _workspace(name: str, data_dir: Path) -> Path:
+    """Return the real path of the folder of the person's own that a session is to work in."""
+    path, reason = _outside(name, data_dir)
+    if not reason and not str(path).isprintable():
+        reason = "its name cannot be shown"
+    if reason:
+        raise SetupError(
+            say("No session can work in the folder {folder}: {reason}.", folder=name, reason=reason.rstrip(".")),
+            hint=say("Name a folder that exists, with --workspace."),
+        )
+    return path
+
+
+def _outside(name: str, data_dir: Path) -> tuple[Path, str]:
+    """Return the real path of a folder outside of the data folder, and why it is none, if it is not."""
+    path = Path(name)
+    try:
+        path = path.expanduser().resolve(strict=True)
+        reason = "" if path.is_dir() else "it is not a folder"
+    except (OSError, RuntimeError, ValueError) as error:
+        return path, getattr(error, "strerror", None) or str(error)
+    own_folder = data_dir.resolve()
+    if not reason and own_folder.is_relative_to(path):
+        reason = "it contains the data folder"
+    elif not reason and path.is_relative_to(own_folder):
+        reason = "it is in the data folder"
+    return path, reason
 
 
 def default_data_dir(environment: Mapping[str, str]) -> Path:

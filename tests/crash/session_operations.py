@@ -8,8 +8,6 @@ all changes of files. With POINT 0 it lives, and prints how many there were.
 from __future__ import annotations
 
 import asyncio
-import os
-import signal
 import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -22,6 +20,7 @@ from madang.provider import sessions
 from madang.services.content.engine import following
 from madang.services.content.store import maintenance
 from madang.storage import audit, retention
+from tests.crash.points import Points
 from tests.whole_sessions import House, open_house
 
 TARGET = SessionId("target")
@@ -35,21 +34,6 @@ OPERATIONS: dict[str, Callable[[House, Path], Awaitable[object]]] = {
         replace(house.call, session_id=TARGET), folder / "session.zip"
     ),
 }
-
-
-class Points:
-    """Counts moments, and kills the process at one of them."""
-
-    def __init__(self, fatal: int) -> None:
-        self.passed = 0
-        self.is_counting = False
-        self._fatal = fatal
-
-    def __call__(self) -> None:
-        if self.is_counting:
-            self.passed += 1
-            if self.passed == self._fatal:
-                os.kill(os.getpid(), signal.SIGKILL)
 
 
 def stop_background_work() -> None:

@@ -24,7 +24,7 @@ from madang.core.errors import (
     Unavailable,
 )
 from madang.core.ids import AssistantId, SessionId
-from madang.storage.folders import Folder, Folders, folder, parse_path
+from madang.storage.folders import Folder, Folders, parse_path, staging
 from madang.storage.folders.kernel import open_beneath, rename_new, walk_beneath
 
 CALL = Call(AssistantId("a"), SessionId("s"))
@@ -305,7 +305,7 @@ def test_the_draft_of_a_writer_who_lives_is_not_swept(folders: Folders, files: F
 def test_a_writer_waits_for_another_and_says_so_in_the_end(
     folders: Folders, files: Folder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(folder, "MAX_LOCK_WAIT_S", 0)
+    monkeypatch.setattr(staging, "MAX_LOCK_WAIT_S", 0)
     with files.locked(), folders.of(CALL) as other, pytest.raises(Unavailable), other.files.locked():
         pass
     with files.locked():

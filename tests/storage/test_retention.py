@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import time
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import timedelta
@@ -16,6 +18,9 @@ from madang.storage.audit import AuditEntry, AuditLog
 from madang.storage.clock import format_timestamp, now
 from madang.storage.database import Database, Transaction
 from madang.storage.events import EventLog, NewEvent
+from madang.storage.folders import Folders
+from madang.storage.folders.recording import journal_name
+from madang.storage.folders.undo import FileHistory
 from madang.storage.retention import Retention
 from tests.storage.backends import BACK_ENDS
 
@@ -132,3 +137,17 @@ async def test_old_audit_rows_go_also_of_users_without_a_session(database: Datab
     for call in (ANN, BOB):
         rows = await database.find("SELECT tool FROM audit WHERE user_id = ?1", call.user_id, user_id=call.user_id)
         assert rows == [("new",)]
+
+
+async def test_copies_of_files_go_with_the_days_of_their_own(database: Database, tmp_path: Path) -> None:
+    folders = Folders(tmp_path / "workspaces")
+    for run_id, age in (("old", 31), ("new", 29)):
+        with folders.of(replace(ANN, run_id=run_id)) as session, session.files.locked():
+            session.files.write("a", [run_id.encode()])
+        journal = folders.path(ANN) / "copies" / "runs" / journal_name(run_id)
+        os.utime(journal, (time.time() - age * 86400,) * 2)
+    history = FileHistory(folders)
+
+    await Retention(database, AuditLog(database), events_days=30, audit_days=365, copies=history).apply()
+
+    assert [run.run_id for run in history.runs(ANN)] == ["new"]

@@ -26,6 +26,7 @@ COMMANDS = {
     "tools": "tools:listing",
     "doctor": "doctor:check",
     "sessions": "sessions:run",
+    "undo": "undo:run",
     "assistants": "assistants:run",
     "models": "models:run",
     "install": "install:install",
@@ -115,6 +116,7 @@ def _settings(options: argparse.Namespace) -> Settings:
         services=options.services,
         database=options.database,
         allow_folders=options.allow_folder,
+        workspace=options.workspace,
     )
 
 

@@ -134,6 +134,8 @@ def _arguments(options: argparse.Namespace, settings: Settings) -> Sequence[str]
         arguments += ["--locale", settings.locale]
     for folder in options.allow_folder or ():
         arguments += ["--allow-folder", str(Path(folder).expanduser().absolute())]
+    if settings.workspace is not None:
+        arguments += ["--workspace", str(settings.workspace)]
     return arguments
 
 

@@ -156,6 +156,11 @@ class _Builder:
             action="append",
             dest="allow_folder" if default else "allow_folder_first",
         )
+        add(
+            "--workspace",
+            "DIR",
+            say("your own folder for the session to work in, from now on (default: one of its own)"),
+        )
         add("--services", "A,B", say("offer only these services (default: all)"))
 
     def _add_serving(self, parser: argparse.ArgumentParser, default: str | None) -> None:
@@ -324,6 +329,22 @@ class _Builder:
         imports = add("import", say("make a new session of such a file; --session names it (default: a new name)"))
         imports.add_argument("file", metavar="FILE")
         self._add_trust(imports)
+        self._add_undo(self._action(actions, "undo", "undo", say("take back what a run changed in files")))
+
+    def _add_undo(self, undo: Parser) -> None:
+        undo.add_argument("name", metavar="NAME", help=self._say(say("the session")))
+        which = say("the run (default: the last one that changed files)")
+        undo.add_argument("run", nargs="?", metavar="RUN", help=self._say(which))
+        what = undo.add_mutually_exclusive_group()
+        listing = say("only list the runs, or what RUN changed")
+        what.add_argument("--list", action="store_true", help=self._say(listing))
+        forget = say("delete the copies, of RUN or of all runs: nothing can be taken back then")
+        what.add_argument("--forget", action="store_true", help=self._say(forget))
+        some = say("only this file or folder; may be given several times")
+        undo.add_argument("--file", action="append", dest="files", metavar="PATH", help=self._say(some))
+        force = say("also replace what was changed after the run")
+        undo.add_argument("--force", action="store_true", help=self._say(force))
+        self._add_json(undo, say("print JSON"))
 
     def _add_trust(self, parser: Parser) -> None:
         trust = say("take it however large it is: only if you made it")

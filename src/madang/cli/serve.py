@@ -90,6 +90,7 @@ async def _serve_stdio(settings: Settings, clock: ShutdownClock) -> int:
     interruption = clock.cancel_on_signals(task)
     try:
         async with open_madang(settings) as madang:
+            await madang.use_workspace(madang.call("mcp-stdio"))
             server = McpServer(
                 madang.provider,
                 madang.call("mcp-stdio"),
@@ -119,6 +120,7 @@ async def _serve_http(settings: Settings, host: str, port: int, clock: ShutdownC
         kept = settings.token or kept_token(settings)
         token = kept or secrets.token_urlsafe(32)
         async with open_madang(settings, base_url(host, port)) as madang:
+            await madang.use_workspace(madang.call("mcp-http"))
             server = McpServer(
                 madang.provider, madang.call("mcp-http"), settings.page_override, always_elicit=settings.ask == "elicit"
             )

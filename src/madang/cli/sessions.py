@@ -95,6 +95,9 @@ async def _export(madang: Madang, options: argparse.Namespace, path: Path) -> in
             size=-(-size.file_bytes // 1024),
         ),
     )
+    folder = madang.folders.personal(_named(madang, options.name))
+    if folder is not None:
+        _say(madang, say("Its files are in your folder {folder}, which is not in it.", folder=str(folder)))
     if size.exceeds(ArchiveLimits()):
         _say(madang, say("It is large: to import it, use --trust."))
     return 0

@@ -35,7 +35,9 @@ def listing(options: argparse.Namespace, settings: Settings) -> int:
 
 async def _call(settings: Settings, tool: str, arguments: dict[str, Any], *, as_json: bool) -> int:
     async with open_madang(settings) as madang:
-        reply = await madang.provider.execute_tool(madang.call("command"), tool, arguments)
+        own_call = madang.call("command")
+        await madang.use_workspace(own_call)
+        reply = await madang.provider.execute_tool(own_call, tool, arguments)
     if as_json:
         show_json(reply.data)
     else:

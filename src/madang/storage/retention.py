@@ -1,6 +1,7 @@
-"""How long is kept what only grows: the event log and the audit trail.
+"""How long is kept what only grows: the event log, the audit trail, and copies of files that runs changed.
 
-Each user's rows are gone through once a day by one of the processes; a server also drops whole months at once.
+Each user's rows are gone through once a day by one of the processes; a server also drops whole months at once. Copies
+are files of this machine: each of its processes looks at them.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from madang.storage.clock import format_timestamp, now
 from madang.storage.database import Database
 from madang.storage.event_months import drop_months_before
 from madang.storage.events import EventLog
+from madang.storage.folders.undo import FileHistory
 
 # A process that is started for one call is gone by then, and one that serves has answered its first ones.
 START_S = 10.0
@@ -28,13 +30,24 @@ logger = logging.getLogger(__name__)
 class Retention:
     """Applies the settings of how long rows are kept."""
 
-    def __init__(self, database: Database, audit: AuditLog, *, events_days: int, audit_days: int) -> None:
+    def __init__(
+        self,
+        database: Database,
+        audit: AuditLog,
+        *,
+        events_days: int,
+        audit_days: int,
+        copies: FileHistory | None = None,
+        copies_days: int = 30,
+    ) -> None:
         self._database = database
         self._accounts = AccountStore(database)
         self._events = EventLog(database)
         self._audit = audit
         self._events_days = events_days
         self._audit_days = audit_days
+        self._copies = copies
+        self._copies_days = copies_days
 
     async def run(self) -> None:
         """Apply them soon and then once a day, until it is cancelled. A database that is away is tried again later."""
@@ -42,7 +55,7 @@ class Retention:
         while True:
             try:
                 await self.apply()
-            except MadangError as error:
+            except (MadangError, OSError) as error:
                 logger.warning("Old rows could not be deleted: %s", error)
             await asyncio.sleep(LOOK_S)
 
@@ -56,6 +69,9 @@ class Retention:
             for user_id in users:
                 await self._events.expire(user_id, events_before)
                 await self._audit.expire(user_id, audit_before)
+        if self._copies is not None:
+            before_s = (now() - timedelta(days=self._copies_days)).timestamp()
+            await asyncio.to_thread(self._copies.expire, before_s)
 
     async def _before(self, days: int) -> str:
         if self._database.dialect == "postgresql":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from madang.core.calls import Call
 from madang.core.documents import Document
+from madang.core.errors import ToolError
 from madang.core.executor import Executor
 from madang.core.phrases import Line, Phrase, Rows, layout, say
 from madang.core.service import ServiceContext
@@ -21,6 +22,7 @@ MAX_NAMED_FILES = 3
 """Of a folder. One with more is told by their number and the newest."""
 MAX_NAMED_EXPORTS = 3
 MAX_SHOWN_NAME_CHARS = 80
+MAX_SHOWN_PATH_CHARS = 200
 
 
 class ExportInState(Document):
@@ -34,6 +36,9 @@ class ExportInState(Document):
 class WorkspaceState(Document):
     """How many files a session has, those that changed last, and its last exports, both newest first."""
 
+    folder: str = ""
+    """The folder of the person's own that it works in; empty where it has one in the data folder."""
+    is_folder_missing: bool = False
     files: int
     newest: list[EntryRow]
     exports: list[ExportInState]
@@ -47,12 +52,21 @@ async def workspace_context(
     No times: the same state must give the same text, in few words.
     """
 
-    def look() -> tuple[RecentFiles, list[StoredExport], int]:
-        recent = files.recent(call, MAX_NEWEST_FILES, MAX_NAMED_FOLDERS, MAX_NAMED_FILES)
-        return recent, *exports.newest(call, MAX_NAMED_EXPORTS)
+    def look() -> tuple[RecentFiles, ToolError | None, list[StoredExport], int]:
+        recent, missing = RecentFiles(), None
+        try:
+            recent = files.recent(call, MAX_NEWEST_FILES, MAX_NAMED_FOLDERS, MAX_NAMED_FILES)
+        except ToolError as error:
+            if files.personal(call) is None:
+                raise
+            missing = error
+        return recent, missing, *exports.newest(call, MAX_NAMED_EXPORTS)
 
-    recent, exported, export_count = await (executor or Executor()).reads.run(call, look)
+    recent, missing, exported, export_count = await (executor or Executor()).reads.run(call, look)
+    folder = files.personal(call)
     state = WorkspaceState(
+        folder=str(folder or ""),
+        is_folder_missing=missing is not None,
         files=recent.files,
         newest=[entry_row(entry) for entry in recent.newest],
         exports=[
@@ -61,6 +75,11 @@ async def workspace_context(
         ],
     )
     text: list[Line | Rows] = _files_text(recent) if recent.files else []
+    if missing is not None:
+        text.append(layout("# {reason} {hint}", reason=missing.message, hint=missing.hint))
+    elif folder is not None:
+        shown = visible_name(str(folder), MAX_SHOWN_PATH_CHARS)
+        text.insert(0, say("# The workspace is the person's own folder {folder}.", folder=shown))
     if exported:
         text.append(_exports_line(exported, export_count))
     summary = say("Files: {count} ('list_directory').", count=recent.files) if recent.files else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -17,6 +18,29 @@ def file_errors(path: str) -> Iterator[None]:
         yield
     except OSError as error:
         raise _translation(path[:200], error) from error
+
+
+def require_regular(path: str, mode: int) -> None:
+    """Refuse what is no regular file, by the mode that the system tells of it."""
+    if stat.S_ISREG(mode):
+        return
+    if stat.S_ISDIR(mode):
+        raise NotRegular(
+            say("'{path}' is a folder, not a file.", path=path),
+            hint=say("Call Madang's 'list_directory' with path '{path}' to see what is in it.", path=path),
+        )
+    raise NotRegular(
+        say("'{path}' is not a regular file: links, pipes, sockets and devices are not used.", path=path),
+        hint=say("Call Madang's 'list_directory' to see what there is."),
+    )
+
+
+def changed_meanwhile(path: str) -> Conflict:
+    """Return the error of a change that would take away what somebody else is writing."""
+    return Conflict(
+        say("'{path}' is being changed by another program. Nothing was changed.", path=path),
+        hint=say("Read it again, then call again."),
+    )
 
 
 def _translation(path: str, error: OSError) -> ToolError:

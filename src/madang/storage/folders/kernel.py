@@ -84,6 +84,13 @@ def sync_disk(fd: int) -> None:
         os.sync()
 
 
+def write_all(fd: int, data: bytes) -> None:
+    """Write all of the data, in as many steps as the system needs."""
+    view = memoryview(data)
+    while view:
+        view = view[os.write(fd, view) :]
+
+
 @cache
 def _libc() -> ctypes.CDLL:
     return ctypes.CDLL(None, use_errno=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from urllib.parse import unquote
 
 from madang.core.errors import InvalidPath
@@ -12,6 +13,10 @@ MAX_PATH_CHARS = 4_000
 MAX_NAME_BYTES = 255
 """In bytes, as file systems count."""
 
+GIT = ".git"
+"""What Git keeps of a folder is in one of this name: thousands of names of no interest, and programs among them."""
+
+_GIT_SHORT_NAME = re.compile(r"git~\d+")
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _DRIVE = re.compile(r"[A-Za-z]:")
 
@@ -45,6 +50,12 @@ def parse_path(text: str, *, may_be_root: bool = False) -> tuple[str, ...]:
     if not names and not may_be_root:
         raise _invalid(text, say("it names no file"))
     return names
+
+
+def is_git(name: str) -> bool:
+    """Tell whether some file system takes a name for `.git`: where case does not count, nor what nobody sees."""
+    visible = "".join(char for char in name if unicodedata.category(char) != "Cf").casefold().rstrip(". ")
+    return visible == GIT or _GIT_SHORT_NAME.fullmatch(visible) is not None
 
 
 def _is_unicode(text: str) -> bool:

@@ -1,4 +1,4 @@
-"""The folders of each session, under the data folder, and the folders that the person allowed."""
+"""The folders of each session, under the data folder or the person's own, and those that the person allowed."""
 
 from __future__ import annotations
 
@@ -7,19 +7,24 @@ import os
 import re
 import shutil
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 from madang.core.calls import Call
-from madang.core.errors import Denied, InvalidPath
+from madang.core.errors import Denied, InvalidPath, ToolError
 from madang.core.ids import new_id
 from madang.core.phrases import say
+from madang.storage.folders.binding import folder_gone, open_real, read_binding, write_binding
 from madang.storage.folders.failures import file_errors
-from madang.storage.folders.folder import Folder, sweep
-from madang.storage.folders.kernel import directory_flags, open_beneath
+from madang.storage.folders.folder import Folder
+from madang.storage.folders.kernel import directory_flags
+from madang.storage.folders.staging import PersonalStaging, SessionStaging, sweep
+
+if TYPE_CHECKING:
+    from madang.storage.folders.recording import Recorder
 
 MAX_SWEPT_NAMES = 1_000
 _REMOVED = ".removed-"
@@ -27,13 +32,29 @@ REMOVAL_ATTEMPTS = 10
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 
 
-@dataclass(frozen=True, slots=True)
 class SessionFolders:
     """What a session keeps as files: its workspace, and what it exported. They do not contain each other."""
 
-    path: Path
-    files: Folder
-    exports: Folder
+    def __init__(self, path: Path, files: Folder | ToolError, exports: Folder) -> None:
+        self.path = path
+        self.exports = exports
+        self._files = files
+
+    @property
+    def files(self) -> Folder:
+        """The workspace.
+
+        Raises:
+            Unavailable: it is a folder of the person's own, which is not there.
+        """
+        if isinstance(self._files, ToolError):
+            raise self._files
+        return self._files
+
+    @property
+    def has_files(self) -> bool:
+        """Whether the workspace is there."""
+        return isinstance(self._files, Folder)
 
 
 class Folders:
@@ -50,38 +71,60 @@ class Folders:
 
     def has(self, call: Call) -> bool:
         """Tell whether the call's session has folders yet."""
-        return (self._path(call) / "files").is_dir()
+        return (self.path(call) / "files").is_dir()
+
+    def personal(self, call: Call) -> Path | None:
+        """Return the folder of the person's own that the call's session works in, if it does."""
+        return read_binding(self.path(call))
+
+    def bind(self, call: Call, folder: Path) -> None:
+        """Let the call's session work in a folder of the person's own from now on, by its real path.
+
+        Raises:
+            Conflict: it has files already, or works in another folder that is there.
+        """
+        with self.of(call) as session, ExitStack() as held:
+            if session.has_files:
+                held.enter_context(session.files.locked())
+            write_binding(session, folder)
 
     @contextmanager
-    def of(self, call: Call) -> Iterator[SessionFolders]:
-        """Open the folders of the call's session; they are made at their first use."""
-        path = self._path(call)
-        fds: list[int] = []
-        try:
+    def of(self, call: Call, *, undoes: str = "") -> Iterator[SessionFolders]:
+        """Open the folders of the call's session; they are made at their first use.
+
+        What a call of a run changes is recorded; `undoes` is the run that it takes back.
+        """
+        path = self.path(call)
+        with ExitStack() as stack:
             with file_errors(path.name):
-                for name in ("temporary", "files", "exports"):
-                    fds.append(_open_created(path / name))
-            temporary_fd, files_fd, exports_fd = fds
+                temporary_fd, own_fd, exports_fd = (
+                    _closed_with(stack, _open_created(path / name)) for name in ("temporary", "files", "exports")
+                )
             if path.name not in self._swept:
                 sweep(temporary_fd)
                 if len(self._swept) >= MAX_SWEPT_NAMES:
                     self._swept.clear()  # they are swept once more, which costs little
                 self._swept.add(path.name)
-            yield SessionFolders(path, Folder(files_fd, temporary_fd), Folder(exports_fd, temporary_fd))
-        finally:
-            for fd in fds:
-                os.close(fd)
+            recorder = _recorder(path, call.run_id, undoes) if call.run_id else None
+            staging = SessionStaging(temporary_fd)
+            files: Folder | ToolError = Folder(own_fd, staging, recorder=recorder)
+            personal = read_binding(path)
+            if personal is not None:
+                files = _open_personal(stack, personal, recorder)
+            yield SessionFolders(path, files, Folder(exports_fd, staging))
 
     def remove(self, call: Call) -> None:
         """Remove the folders of the call's session, and what an earlier call was killed over.
 
-        They are renamed first, so that half of them is never taken for all.
+        They are renamed first, so that half of them is never taken for all. A folder of the person's own stays.
         """
-        path = self._path(call)
+        path = self.path(call)
         with file_errors(path.name):
             if path.is_dir():
                 # A write that is under way ends before; one that comes later finds a new folder.
-                with self.of(call) as session, session.files.locked(), suppress(FileNotFoundError):
+                with self.of(call) as session, ExitStack() as held, suppress(FileNotFoundError):
+                    if session.has_files:
+                        held.enter_context(session.files.locked())
                     path.rename(path.with_name(f"{path.name}{_REMOVED}{new_id()}"))
             for removed in self._root.glob(f"{path.name}{_REMOVED}*"):
                 _remove_tree(removed)
@@ -97,7 +140,7 @@ class Folders:
         with TemporaryDirectory(prefix="madang-") as empty:
             fd = os.open(empty, directory_flags() | os.O_NOFOLLOW | os.O_CLOEXEC)
             try:
-                yield SessionFolders(self._path(call), Folder(fd), Folder(fd))
+                yield SessionFolders(self.path(call), Folder(fd), Folder(fd))
             finally:
                 os.close(fd)
 
@@ -112,7 +155,7 @@ class Folders:
             Denied: it is in none of them.
         """
         path = _local_path(source)
-        own = self._path(call) / "files"
+        own = self._workspace(call)
         if not path.startswith("/") or path.startswith(f"{own}/"):
             with self.reading(call) as session:
                 yield session.files, path.removeprefix(f"{own}/")
@@ -121,7 +164,7 @@ class Folders:
             inside = path.removeprefix(str(root).rstrip("/") + "/")
             if inside != path:
                 with file_errors(path):
-                    fd = _open_real(root)
+                    fd = open_real(root)
                 try:
                     yield Folder(fd), inside
                 finally:
@@ -135,7 +178,7 @@ class Folders:
     def is_outside(self, call: Call, source: str) -> bool:
         """Tell whether `source` names something that is not in the session's own workspace."""
         path = _local_path(source)
-        return path.startswith("/") and not path.startswith(f"{self._path(call)}/files/")
+        return path.startswith("/") and not path.startswith(f"{self._workspace(call)}/")
 
     def read(self, call: Call, source: str, max_bytes: int) -> tuple[bytes, str]:
         """Return the first bytes, at most `max_bytes`, and the name of the file that `source` names.
@@ -147,7 +190,17 @@ class Folders:
             data = _read(file.fileno(), max_bytes)
         return data, path.rsplit("/", 1)[-1]
 
-    def _path(self, call: Call) -> Path:
+    def _workspace(self, call: Call) -> Path:
+        return self.personal(call) or self.path(call) / "files"
+
+    def paths(self) -> Iterator[Path]:
+        """Yield where the folders of sessions are, of all users."""
+        for path in self._root.glob("*"):
+            if _REMOVED not in path.name:
+                yield path
+
+    def path(self, call: Call) -> Path:
+        """Return where the folders of the call's session are, if it has any."""
         return self._root / folder_name(call.user_id, call.session)
 
 
@@ -190,13 +243,23 @@ def _open_created(path: Path) -> int:
         return os.open(path, flags)
 
 
-def _open_real(path: Path) -> int:
-    """Open a folder by its real path: a link that came to stand on the way since then is not what was allowed."""
-    top = os.open(path.anchor, directory_flags() | os.O_CLOEXEC)
+def _recorder(path: Path, run_id: str, undoes: str) -> Recorder:
+    from madang.storage.folders.recording import Recorder  # on use: a server that starts has no run
+
+    return Recorder(path, run_id, undoes)
+
+
+def _open_personal(stack: ExitStack, folder: Path, recorder: Recorder | None) -> Folder | ToolError:
     try:
-        return open_beneath(top, path.parts[1:], directory_flags())
-    finally:
-        os.close(top)
+        fd = _closed_with(stack, open_real(folder))
+    except OSError as error:
+        return folder_gone(folder, error)
+    return Folder(fd, PersonalStaging(fd), recorder=recorder, is_personal=True)
+
+
+def _closed_with(stack: ExitStack, fd: int) -> int:
+    stack.callback(os.close, fd)
+    return fd
 
 
 def _local_path(source: str) -> str:

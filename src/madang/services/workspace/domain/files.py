@@ -11,7 +11,7 @@ from pydantic import Field
 from madang.core.documents import Document
 from madang.storage.clock import format_timestamp
 from madang.storage.files.encodings import EncodingName
-from madang.storage.folders.folder import Entry, EntryKind
+from madang.storage.folders.entries import Entry, EntryKind
 
 MAX_CONTENT_CHARS = 4_000_000
 """Characters of one `write_file`, within what a request may hold."""
@@ -31,9 +31,6 @@ MAX_LINE_CHARS = 1_000
 
 MAX_MATCH_CHARS = 500
 """Characters of a matching line, and of each line around it."""
-
-GIT = ".git"
-"""Folders of this name are listed and not entered: what Git stores in them is of no interest."""
 
 UNKNOWN_ENCODING = "text in an unknown encoding"
 """The kind of a file that is not binary, and cannot be read."""

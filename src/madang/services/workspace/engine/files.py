@@ -7,7 +7,7 @@ import time
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import IO
 
 from madang.core.calls import Call
@@ -16,7 +16,6 @@ from madang.core.executor import StopSignal, yield_gil
 from madang.core.limits import MAX_EXCERPT_BYTES
 from madang.core.texts import visible_name
 from madang.services.workspace.domain.files import (
-    GIT,
     MAX_COPIED_FILE_BYTES,
     MAX_EDITED_BYTES,
     MAX_FOUND_FILES,
@@ -60,6 +59,7 @@ from madang.storage.files.kinds import file_kind
 from madang.storage.folders import Entry, Folder, Folders, WriteMode, parse_path
 from madang.storage.folders.failures import file_errors
 from madang.storage.folders.folder import EVERY, MAX_TREE_DEPTH
+from madang.storage.folders.paths import GIT
 
 SAMPLE_BYTES = 64 * 1024
 MAX_BINARY_PREVIEW_BYTES = 32
@@ -269,6 +269,10 @@ class FileEngine:
             return RecentFiles()
         with self._folders.of(call) as session, file_errors(""):
             return self._snapshots.of(call).look(session.files, max_newest, max_folders, max_names)
+
+    def personal(self, call: Call) -> Path | None:
+        """Return the folder of the person's own that the call's session works in, if it does."""
+        return self._folders.personal(call)
 
     def report_changes(self, call: Call, topics: Iterable[str]) -> None:
         """Take note of what notices say has changed, in whatever process."""

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from madang.core.calls import Call
-from madang.services.workspace.domain.files import GIT, MAX_MATCH_CHARS, LineMatch, LineMatches, StopReason
+from madang.services.workspace.domain.files import MAX_MATCH_CHARS, LineMatch, LineMatches, StopReason
 from madang.services.workspace.engine.checking import PrintedMatch, verify_matches
 from madang.services.workspace.engine.errors import (
     bad_glob,
@@ -34,6 +34,7 @@ from madang.services.workspace.engine.suggestions import suggest_path
 from madang.storage.confinement import start_confined
 from madang.storage.folders import Folder, Folders, parse_path
 from madang.storage.folders.kernel import descriptor_path
+from madang.storage.folders.paths import GIT
 
 MAX_SEARCH_S = 4.8
 """With what comes before and after it, the five seconds that the answer names."""

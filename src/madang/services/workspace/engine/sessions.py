@@ -11,7 +11,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
-from typing import IO, NamedTuple
+from typing import IO, Literal, NamedTuple
 
 from madang.core.archives import ArchiveReader, ArchiveWriter
 from madang.core.calls import Call
@@ -25,6 +25,7 @@ from madang.storage.folders.folder import MAX_TREE_DEPTH
 COPY_CHUNK_BYTES = 1024 * 1024
 FILES = "files"
 EXPORTS = "exports"
+FOLDER = "folder.json"
 MAX_NS = 2**62
 
 
@@ -34,6 +35,16 @@ class SavedFile(Document):
     path: str
     modified_ns: int
     is_executable: bool = False
+
+
+class OutsideFolder(Document):
+    """The folder of the person's own that a session worked in: its files are not in the archive, nor is it read back.
+
+    A path in an archive that somebody else made must not decide where a session works.
+    """
+
+    folder: str
+    is_in_archive: Literal[False] = False
 
 
 class WorkCancelled(Exception):
@@ -50,22 +61,34 @@ class SessionFiles:
         self._folders.remove(call)
 
     def copy(self, source: Call, target: Call, cancelled: threading.Event) -> None:
-        """Copy all files and exports. A file that changes meanwhile is copied as it is when it is opened."""
+        """Copy all files and exports. A file that changes meanwhile is copied as it is when it is opened.
+
+        A folder of the person's own is not copied: the copy of the session works in it, too.
+        """
         if not self._folders.has(source):
             return
+        personal = self._folders.personal(source)
+        if personal is not None:
+            self._folders.bind(target, personal)
         with self._folders.of(source) as old, self._folders.of(target) as new:
-            for name in (FILES, EXPORTS):
+            for name in (FILES, EXPORTS) if personal is None else (EXPORTS,):
                 folder = _folder(new, name)
                 for path, file, size, status in _all_files(_folder(old, name), cancelled):
                     folder.write(path, _chunks(file, cancelled, size), "create", like=status)
-            new.files.flush()
+            new.exports.flush()
 
     def export(self, call: Call, archive: ArchiveWriter, cancelled: threading.Event) -> None:
-        """Write all files and exports, and a list of them with their times."""
+        """Write all files and exports, and a list of them with their times.
+
+        Of a folder of the person's own only its path is written.
+        """
         if not self._folders.has(call):
             return
+        personal = self._folders.personal(call)
+        if personal is not None:
+            archive.add(FOLDER, OutsideFolder(folder=str(personal)))
         with self._folders.of(call) as session:
-            for name in (FILES, EXPORTS):
+            for name in (FILES, EXPORTS) if personal is None else (EXPORTS,):
                 saved: list[SavedFile] = []
                 for path, file, size, status in _all_files(_folder(session, name), cancelled):
                     if not _is_path(f"workspace/{name}/{path}"):

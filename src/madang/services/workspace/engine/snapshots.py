@@ -23,7 +23,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from madang.core.calls import Call
-from madang.services.workspace.domain.files import GIT, FolderFiles, RecentFiles, directory_entry
+from madang.services.workspace.domain.files import FolderFiles, RecentFiles, directory_entry
 from madang.services.workspace.engine.known_folders import (
     NOT_LISTED,
     UNREADABLE,
@@ -40,6 +40,7 @@ from madang.services.workspace.engine.known_folders import (
 from madang.storage.folders import Entry, Folder
 from madang.storage.folders.folder import MAX_TREE_DEPTH
 from madang.storage.folders.kernel import directory_flags, open_beneath
+from madang.storage.folders.paths import GIT
 
 MAX_SNAPSHOT_FILES = 50_000
 """Files of one session that are known; of more it is told that there are more."""

@@ -30,7 +30,7 @@ from madang.services.workspace.engine.searching import GrepQuery, Searcher
 from madang.services.workspace.views import files as views
 from madang.services.workspace.views import searches
 from madang.storage.folders import WorkspaceBusy, WriteMode, parse_path, workspace_busy
-from madang.storage.folders.folder import MAX_LOCK_WAIT_S
+from madang.storage.folders.staging import MAX_LOCK_WAIT_S
 from madang.storage.notices import Notices
 
 FileContent = Annotated[str, Field(max_length=MAX_CONTENT_CHARS)]

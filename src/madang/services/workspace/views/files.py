@@ -20,7 +20,7 @@ from madang.services.workspace.domain.files import (
 )
 from madang.services.workspace.views.sizes import size_text
 from madang.storage.files.encodings import EncodingName
-from madang.storage.folders.folder import EntryKind
+from madang.storage.folders.entries import EntryKind
 
 UNKNOWN = -1
 """A total that there was no time to count."""

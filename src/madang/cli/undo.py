@@ -1,0 +1,118 @@
+"""`madang sessions undo`: what runs changed in the files of a session, and taking it back."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+from dataclasses import asdict, replace
+
+from madang.app import Madang, open_madang
+from madang.cli.terminal import show, show_json, show_table
+from madang.core.calls import Call
+from madang.core.errors import RequestError, ToolError
+from madang.core.ids import SessionId, is_name, is_raw_name, normalised_name
+from madang.core.limits import MAX_NAME_CHARS
+from madang.core.phrases import Phrase, say
+from madang.core.texts import one_line
+from madang.rendering.catalogue import translator
+from madang.settings import Settings
+from madang.storage.folders.undo import ChangedFile
+
+_RUN_HEADINGS = (say("CHANGED (UTC)"), say("RUN"), say("FILES"), say("TAKES BACK"))
+_FILE_HEADINGS = (say("WHAT"), say("BEFORE"), say("AFTER"), say("FILE"))
+_KINDS = {
+    "added": say("added"),
+    "changed": say("changed"),
+    "deleted": say("deleted"),
+    "moved": say("moved"),
+    "unchanged": say("as before"),
+}
+
+
+def run(options: argparse.Namespace, settings: Settings) -> int:
+    """Do what the options say; 1 if something could not be taken back."""
+    return asyncio.run(_run(options, settings))
+
+
+async def _run(options: argparse.Namespace, settings: Settings) -> int:
+    async with open_madang(settings) as madang:
+        call = _named(madang, options.name)
+        try:
+            if options.list:
+                return await _list(madang, call, options)
+            if options.forget:
+                count = await madang.file_undo.forget(call, options.run)
+                return _say(madang, say("The copies of {count} run(s) are deleted.", count=count))
+            return await _take_back(madang, call, options)
+        except ToolError as error:
+            raise RequestError(error.message, hint=error.hint) from None
+
+
+async def _list(madang: Madang, call: Call, options: argparse.Namespace) -> int:
+    if options.run is not None:
+        files = await madang.file_undo.changes(call, options.run)
+        if options.json:
+            show_json([asdict(file) for file in files])
+        else:
+            _show_rows(madang, _FILE_HEADINGS, [_file_row(madang, file) for file in files])
+        return 0
+    runs = await madang.file_undo.runs(call)
+    if options.json:
+        show_json([asdict(run) for run in runs])
+        return 0
+    rows = [(run.started_at[:16].replace("T", " "), run.run_id, str(run.files), run.undoes) for run in runs]
+    _show_rows(madang, _RUN_HEADINGS, rows)
+    return 0
+
+
+async def _take_back(madang: Madang, call: Call, options: argparse.Namespace) -> int:
+    run_id = options.run or await madang.file_undo.newest(call)
+    taken = await madang.file_undo.take_back(call, run_id, options.files, force=options.force)
+    if options.json:
+        conflicts = [{"path": path, "reason": _words(madang, reason)} for path, reason in taken.conflicts]
+        show_json({"run_id": run_id, "undo_id": taken.undo_id, "restored": taken.restored, "conflicts": conflicts})
+        return 1 if conflicts else 0
+    for path in taken.restored:
+        _say(madang, say("As before the run: {path}", path=path))
+    for path, reason in taken.conflicts:
+        _say(madang, say("Not taken back: {path}. {reason}", path=path, reason=reason))
+    if taken.restored:
+        command = f"madang sessions undo {call.session} {taken.undo_id}"
+        _say(madang, say("To take this undo back: {command}", command=command))
+    elif not taken.conflicts:
+        _say(madang, say("There is nothing to take back: all is as before the run."))
+    if taken.conflicts and not options.force:
+        _say(madang, say("--force replaces what was changed after the run; a copy of it is kept."))
+    return 1 if taken.conflicts else 0
+
+
+def _file_row(madang: Madang, file: ChangedFile) -> tuple[str, str, str, str]:
+    path = f"{file.path} → {file.target}" if file.target else file.path
+    if file.is_conflict:
+        path = _words(madang, say("{path} (changed again after the run)", path=path))
+    return _words(madang, _KINDS[file.kind]), _size(file.size_before), _size(file.size_after), path
+
+
+def _size(size: int | None) -> str:
+    return "-" if size is None else str(size)
+
+
+def _show_rows(madang: Madang, headings: tuple[Phrase, ...], rows: list[tuple[str, str, str, str]]) -> None:
+    show_table([_words(madang, heading) for heading in headings], rows)
+
+
+def _named(madang: Madang, name: str) -> Call:
+    if not is_raw_name(name):
+        raise RequestError(
+            say("The {what} must have 1 to {max} printable characters.", what="session", max=MAX_NAME_CHARS)
+        )
+    return replace(madang.call("command"), session_id=SessionId(normalised_name(name) if is_name(name) else name))
+
+
+def _say(madang: Madang, phrase: Phrase, code: int = 0) -> int:
+    show(_words(madang, phrase))
+    return code
+
+
+def _words(madang: Madang, phrase: Phrase) -> str:
+    return one_line(phrase.render(translator(madang.settings.locale)))
