@@ -87,6 +87,7 @@ class Madang:
         if self.settings.workspace is None:
             return
         try:
+            await self.sessions.ensure(call)
             await self.executor.writes.run(call, self.folders.bind, call, self.settings.workspace)
         except ToolError as error:
             raise SetupError(error.message, hint=error.hint) from None

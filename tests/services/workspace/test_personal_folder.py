@@ -70,6 +70,10 @@ async def test_the_tools_work_in_it_and_nothing_else_is_left_there(asker: Asker,
     assert sorted(state_of(project)) == [".git", ".git/config", ".git/hooks", "docs", "docs/old.md", "main.py"]
 
 
+async def test_a_session_with_a_folder_is_listed_from_then_on(madang: Madang, asker: Asker) -> None:
+    assert await madang.sessions.get(asker.call) is not None
+
+
 async def test_another_process_and_another_start_work_in_it_too(
     madang: Madang, asker: Asker, tmp_path: Path, project: Path
 ) -> None:
