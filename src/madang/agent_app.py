@@ -47,7 +47,7 @@ async def open_agent(settings: Settings, open_model: ModelOpener) -> AsyncIterat
         database = madang.database
         decisions = DecisionStore(database)
         await decisions.open()
-        policy.connect(decisions, madang.sessions)
+        policy.connect(decisions, madang.sessions, madang.assistants, madang.provider.find_service_name)
         liveness = database.new_liveness()
         models = OpenModels(open_model)
         stores = RunStores(

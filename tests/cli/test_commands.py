@@ -379,3 +379,24 @@ def test_a_grant_is_changed_and_given_back(tmp_path: Path, capsys: pytest.Captur
     assert run("show", "nobody").startswith("Assistant: nobody\nServices: playbook")
     assert main(["assistants", "grant", "reviewer", "cooking", *folder]) == 2
     assert capsys.readouterr().err.startswith("madang: There is no service 'cooking'.")
+
+
+def test_how_an_assistant_works_is_set(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = ["--data-dir", str(tmp_path)]
+    (tmp_path / "told.md").write_text("Be brief.\n")
+
+    def run(*words: str) -> str:
+        assert main(["assistants", *words, *folder]) == 0
+        return capsys.readouterr().out
+
+    told = ["--instructions", str(tmp_path / "told.md")]
+    shown = run(
+        "set", "editor", "--model", "qwen", "--ask-first", "planning", "--limit", "turns=50", "tokens=9000", *told
+    )
+    for line in ("Model: qwen", "Asks first: planning", "Limits: turns 50, tokens 9000", "Instructions: Be brief."):
+        assert line in shown
+    assert "Limits: turns 50\n" in run("set", "editor", "--limit", "tokens=")
+    assert "Asks first" not in run("set", "editor", "--ask-first", "none")
+    for wrong in (["--limit", "turns"], ["--limit", "turns=none"], ["--ask-first", "cooking"], []):
+        assert main(["assistants", "set", "editor", *wrong, *folder]) == 2
+        assert capsys.readouterr().err.startswith("madang: ")

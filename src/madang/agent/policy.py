@@ -7,14 +7,19 @@ be trusted, what other sessions would notice is asked for too, and what leaves M
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from madang.core.calls import Call
+from madang.core.ids import AssistantId, UserId
 from madang.core.phrases import say
 from madang.core.tools import Tool
 from madang.provider.policy import ALLOWED, Decision
+from madang.storage.assistants import AssistantRecord
 from madang.storage.sessions import SessionRecord
+
+ASK_FIRST = "ask"
+"""In an assistant's policy: the services for which the person is asked before anything is changed."""
 
 
 class Decisions(Protocol):
@@ -29,17 +34,32 @@ class Sessions(Protocol):
     async def get(self, call: Call) -> SessionRecord | None: ...
 
 
+class Assistants(Protocol):
+    """How assistants are set up: an `AssistantStore`."""
+
+    async def get(self, user_id: UserId, assistant_id: AssistantId) -> AssistantRecord | None: ...
+
+
+ServiceFinder = Callable[[str], str]
+"""Returns the name of the service that a tool belongs to."""
+
+
 class AgentPolicy:
     """Decides over the calls of our own model; those of people and of other programs are theirs to decide."""
 
     def __init__(self) -> None:
         self._decisions: Decisions | None = None
         self._sessions: Sessions | None = None
+        self._assistants: Assistants | None = None
+        self._find_service: ServiceFinder = _no_service
         self._approved: set[str] = set()
 
-    def connect(self, decisions: Decisions, sessions: Sessions) -> None:
+    def connect(
+        self, decisions: Decisions, sessions: Sessions, assistants: Assistants, find_service: ServiceFinder
+    ) -> None:
         """Give it what it looks things up in, which is opened after it is made."""
-        self._decisions, self._sessions = decisions, sessions
+        self._decisions, self._sessions, self._assistants = decisions, sessions, assistants
+        self._find_service = find_service
 
     def approve(self, operation_id: str) -> None:
         """Allow one call of a run, which the person has agreed to."""
@@ -52,6 +72,8 @@ class AgentPolicy:
             return ALLOWED
         is_tainted = await self._is_tainted(call)
         decision = decide_by_traits(tool, is_tainted=is_tainted)
+        if decision.verdict == "allow" and await self._asks_first(call, tool):
+            decision = Decision("ask", say("The assistant is set up to ask before it uses '{tool}'.", tool=tool.name))
         # What was allowed before something untrusted was read was not meant for what that may have asked for.
         if decision.verdict == "ask" and not is_tainted and await self._is_allowed(call, tool):
             return ALLOWED
@@ -61,8 +83,19 @@ class AgentPolicy:
         session = await self._sessions.get(call) if self._sessions else None
         return session is not None and session.is_tainted
 
+    async def _asks_first(self, call: Call, tool: Tool) -> bool:
+        """Tell whether the person wants to be asked before this assistant uses the tool's service."""
+        if self._assistants is None or call.assistant_id is None:
+            return False
+        assistant = await self._assistants.get(call.user_id, call.assistant_id)
+        return assistant is not None and self._find_service(tool.name) in assistant.policy.get(ASK_FIRST, ())
+
     async def _is_allowed(self, call: Call, tool: Tool) -> bool:
         return self._decisions is not None and await self._decisions.is_allowed(call, tool.name)
+
+
+def _no_service(tool: str) -> str:
+    return ""
 
 
 def decide_by_traits(tool: Tool, *, is_tainted: bool) -> Decision:

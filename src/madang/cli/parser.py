@@ -357,8 +357,21 @@ class _Builder:
         add("list", say("list the assistants that were set up"))
         show = add("show", say("show one assistant"))
         grant = add("grant", say("let an assistant use these services and no others"))
-        for action in (show, grant):
+        setup = add("set", say("say how an assistant works: its model, instructions, limits"))
+        for action in (show, grant, setup):
             action.add_argument("id", metavar="ID", help=self._say(say("the assistant")))
+        setup.add_argument(
+            "--model",
+            metavar="NAME",
+            dest="own_model",
+            help=self._say(say("its language model; '' is none of its own")),
+        )
+        instructions = say("a file with what its model is told beside the rest; - is standard input")
+        setup.add_argument("--instructions", metavar="FILE", help=self._say(instructions))
+        ask = say("services for which you are asked before anything is changed; 'none' for no service")
+        setup.add_argument("--ask-first", metavar="SERVICE", nargs="+", help=self._say(ask))
+        limit = say("turns, calls, tokens, cost or unattended_minutes of a run, such as turns=50; turns= takes it away")
+        setup.add_argument("--limit", metavar="NAME=VALUE", nargs="+", help=self._say(limit))
         chosen = grant.add_mutually_exclusive_group(required=True)
         chosen.add_argument("granted", metavar="SERVICE", nargs="*", default=[])
         default = say("all services that neither run code nor reach out")

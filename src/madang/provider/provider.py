@@ -133,6 +133,11 @@ class Provider:
         entry = self._registry.find(name)
         return entry[1] if entry else None
 
+    def find_service_name(self, tool: str) -> str:
+        """Return the name of the service that a tool belongs to; empty if there is no such tool."""
+        entry = self._registry.find(tool)
+        return entry[0].metadata.name if entry else ""
+
     async def available_tools(self, call: Call) -> list[Tool]:
         """Return the tools that the call's assistant may use and its actor may call.
 
