@@ -67,8 +67,10 @@ async def tables(database: Database) -> dict[str, list[str]]:
     async def work(tx: Transaction) -> list[Row]:
         if database.dialect == "sqlite":
             return await tx.all(
-                "SELECT t.name, c.name FROM sqlite_schema t JOIN pragma_table_info(t.name) c "
-                "WHERE t.type = 'table' AND t.name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY t.name, c.cid"
+                # Not the tables of a full-text index: its rows belong to those of a table that is here.
+                "SELECT t.name, c.name FROM pragma_table_list t JOIN pragma_table_info(t.name) c "
+                "WHERE t.schema = 'main' AND t.type = 'table' AND t.name NOT LIKE 'sqlite\\_%' ESCAPE '\\' "
+                "ORDER BY t.name, c.cid"
             )
         return await tx.all(
             "SELECT r.relname::text, a.attname::text FROM pg_class r JOIN pg_attribute a ON a.attrelid = r.oid "

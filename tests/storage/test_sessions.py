@@ -20,9 +20,9 @@ from madang.storage.clock import format_timestamp, now
 from madang.storage.database import Database, Transaction
 from madang.storage.forgetting import begin_removal
 from madang.storage.pauses import PauseStore
+from madang.storage.session_filling import SILENT_AFTER, SessionFilling
 from madang.storage.sessions import (
     MAX_TITLE_CHARS,
-    SILENT_AFTER,
     TOUCH_EVERY,
     SessionRecord,
     SessionStore,
@@ -213,7 +213,7 @@ async def _ensure_ready(call: Call, tx: Transaction) -> int:
     return await ensure_ready_session(tx, call)
 
 
-async def test_a_filled_session_takes_over_times_and_marks_once(sessions: SessionStore) -> None:
+async def test_a_filled_session_takes_over_times_and_marks_once(database: Database, sessions: SessionStore) -> None:
     like = SessionRecord(
         SessionId("x"),
         AssistantId("editor"),
@@ -228,12 +228,12 @@ async def test_a_filled_session_takes_over_times_and_marks_once(sessions: Sessio
     )
     await sessions.create(ANN, title="Title", state="filling")
 
-    filled = await sessions.finish_filling(ANN, like)
+    filled = await SessionFilling(database).finish(ANN, like)
 
     assert (filled.title, filled.locale, filled.is_tainted, filled.last_seq) == ("Title", "ko", True, 7)
     assert (filled.created_at, filled.last_at, filled.state) == (like.created_at, like.last_at, "ready")
     with pytest.raises(Conflict):
-        await sessions.finish_filling(ANN, like)
+        await SessionFilling(database).finish(ANN, like)
 
 
 async def test_unfinished_sessions_are_found_once_they_are_silent(database: Database, sessions: SessionStore) -> None:
@@ -244,8 +244,8 @@ async def test_unfinished_sessions_are_found_once_they_are_silent(database: Data
     for name in ("silent", "busy", "ready"):
         await used_at(database, named(name), format_timestamp(now() - 2 * SILENT_AFTER))
 
-    await sessions.touch(named("busy"))
-    await sessions.touch(named("ready"))
+    await SessionFilling(database).touch(named("busy"))
+    await SessionFilling(database).touch(named("ready"))
 
-    assert await sessions.list_unfinished(ANN.user_id) == ["deleting", "silent"]
-    assert await sessions.list_unfinished(BOB.user_id) == []
+    assert await SessionFilling(database).list_unfinished(ANN.user_id) == ["deleting", "silent"]
+    assert await SessionFilling(database).list_unfinished(BOB.user_id) == []

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from madang.agent import events
 from madang.agent.execution import RunExecution, RunStores, SetupLoader
 from madang.agent.history import count_tokens
+from madang.agent.titles import title_of
 from madang.core.calls import Call
 from madang.core.ids import UserId, new_id
 from madang.llm.base import ModelDelta
@@ -84,7 +85,9 @@ class Runner:
         id = new_id()
         told = events.user_wrote(id, text)
         rows = JournalRows(messages=[NewMessage(id, "user", dumped, len(told) - 1, tokens)])
-        run = await self._stores.runs.start(call, told, model=model, rows=rows, began=events.run_started)
+        run = await self._stores.runs.start(
+            call, told, model=model, title=title_of(text), rows=rows, began=events.run_started
+        )
         self._launch(run)
         return run
 

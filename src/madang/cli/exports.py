@@ -137,7 +137,7 @@ async def all_sessions(madang: Madang) -> AsyncIterator[SessionRecord]:
     await madang.sessions.open()
     after, has_more = "", True
     while has_more:
-        page = await madang.sessions.list_page(madang.settings.user, after, MAX_SESSIONS_LISTED)
+        page = await madang.sessions.list_page(madang.settings.user, after, MAX_SESSIONS_LISTED, archived=None)
         for session in page.items:
             yield session
         after, has_more = page.next, bool(page.next)

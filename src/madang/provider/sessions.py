@@ -31,6 +31,7 @@ from madang.storage.database import Database
 from madang.storage.events import Event, EventLog, restore_events
 from madang.storage.forgetting import begin_removal, remove_notices, remove_session
 from madang.storage.pauses import PauseStore
+from madang.storage.session_filling import SessionFilling
 from madang.storage.sessions import SessionRecord, SessionStore
 
 if TYPE_CHECKING:
@@ -67,6 +68,7 @@ class SessionOperations:
         self._provider = provider
         self._database = database
         self._sessions = sessions
+        self._filling_sessions = SessionFilling(database)
         self._events = EventLog(database)
         self._audit = audit
         self._executor = executor or Executor()
@@ -104,7 +106,7 @@ class SessionOperations:
                 await self._copy_events(call, copy)
                 for service in await self._provider.open_services():
                     await self._hook(service.metadata.name, service.copy_session(call, target))
-                return await self._sessions.finish_filling(copy, like)
+                return await self._filling_sessions.finish(copy, like)
 
     async def export(self, call: Call, path: Path) -> ArchiveSize:
         """Write the call's session to a new ZIP file, whole or not at all.
@@ -168,13 +170,13 @@ class SessionOperations:
                 for service in reversed(await self._provider.open_services()):
                     name = service.metadata.name
                     await self._hook(name, service.import_session(filled, archive.below(name)))
-                return await self._sessions.finish_filling(filled, like)
+                return await self._filling_sessions.finish(filled, like)
 
     # Deleting
 
     async def _finish_earlier(self, call: Call, besides: SessionId | None = None) -> None:
         """Delete what earlier calls were killed over; a failure stops nobody, the next call tries again."""
-        for id in await self._sessions.list_unfinished(call.user_id):
+        for id in await self._filling_sessions.list_unfinished(call.user_id):
             if id != besides:
                 try:
                     await self._forget(replace(call, session_id=id))
@@ -235,7 +237,7 @@ class SessionOperations:
         while True:
             await asyncio.sleep(HEARTBEAT_S)
             with suppress(MadangError):
-                await self._sessions.touch(call)
+                await self._filling_sessions.touch(call)
 
     async def _discard(self, call: Call) -> None:
         try:

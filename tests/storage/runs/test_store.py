@@ -22,7 +22,8 @@ from madang.storage.pauses import PauseStore
 from madang.storage.runs.records import LostRun, Run
 from madang.storage.runs.store import FIND_OWNERS, LOOKS, RunStore
 from madang.storage.runs.tables import RUN_MIGRATIONS
-from madang.storage.sessions import SESSION_MIGRATIONS, SessionStore
+from madang.storage.session_tables import SESSION_MIGRATIONS
+from madang.storage.sessions import SessionStore
 from tests.storage.runs.owners import CALL, STARTED, Owner
 
 EVE = UserId("eve")

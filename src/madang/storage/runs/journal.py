@@ -15,9 +15,11 @@ from madang.core.ids import SessionId, UserId
 from madang.core.pauses import PauseRecord
 from madang.core.phrases import say
 from madang.storage.clock import timestamp
-from madang.storage.database import Row, Transaction
+from madang.storage.database import Dialect, Row, Transaction
 from madang.storage.runs.deltas import delete_deltas
 from madang.storage.runs.records import Run
+from madang.storage.runs.usage import AnswerUsage, Calibration, write_calibration, write_usage
+from madang.storage.runs.word_rows import MessagePlace, MessageWords, write_words
 
 MAX_MESSAGE_BYTES = 8 * 1024 * 1024
 
@@ -43,6 +45,9 @@ class NewMessage:
     event: int
     tokens: int = 0
     turn: int = 0
+    covers_seq: int = 0
+    """Of a summary: the number of the last message that it stands for."""
+    words: MessageWords | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +61,8 @@ class Message:
     tokens: int
     turn: int
     created_at: str
+    covers_seq: int = 0
+    """Of a summary: the number of the last message that it stands for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +142,8 @@ class JournalRows:
     """Ids of pauses whose answers, which came after the run went on without them, the step's messages tell."""
     streamed: Sequence[int] = ()
     """Numbers of messages whose deltas end here: they are stored whole, or begun anew."""
+    usage: AnswerUsage | None = None
+    calibration: Calibration | None = None
 
 
 NO_ROWS = JournalRows()
@@ -145,10 +154,10 @@ class StaleNews(Exception):
 
 
 CALL_COLUMNS = "turn, number, call_id, tool, arguments, state, decision, pause_id, outcome, result"
-MESSAGE_COLUMNS = "id, seq, role, parts, tokens, turn, created_at"
+MESSAGE_COLUMNS = "id, seq, role, parts, tokens, turn, created_at, covers_seq"
 _NEW_MESSAGE = (
-    "INSERT INTO message (user_id, session_no, seq, id, run_no, turn, role, parts, tokens) "
-    "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)"
+    "INSERT INTO message (user_id, session_no, seq, id, run_no, turn, role, parts, tokens, covers_seq) "
+    "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)"
 )
 _NEW_CALL = (
     "INSERT INTO run_call (user_id, run_no, turn, number, call_id, tool, arguments, state) "
@@ -161,7 +170,7 @@ WHERE user_id = ?1 AND run_no = ?2 AND turn = ?3 AND number = ?4
 """
 
 
-async def write_rows(tx: Transaction, run: Run, rows: JournalRows, first_seq: int, turn: int) -> None:
+async def write_rows(tx: Transaction, dialect: Dialect, run: Run, rows: JournalRows, first_seq: int, turn: int) -> None:
     """Write what a step adds and changes. `first_seq` is the number of its first event, `turn` the turn after it.
 
     Raises:
@@ -182,7 +191,11 @@ async def write_rows(tx: Transaction, run: Run, rows: JournalRows, first_seq: in
                 message.role,
                 encode_parts(message.parts),
                 message.tokens,
+                message.covers_seq,
             )
+            if message.words is not None:
+                place = MessagePlace(run.user_id, session_no, first_seq + message.event)
+                await write_words(tx, dialect, place, message.words)
         for id in rows.given:
             if not await delete_queued(tx, run, session_no, id):
                 raise StaleNews(id)
@@ -199,6 +212,10 @@ async def write_rows(tx: Transaction, run: Run, rows: JournalRows, first_seq: in
             run.user_id,
             pause_id,
         )
+    if rows.usage is not None:
+        await write_usage(tx, run.user_id, await _session_no(tx, run), rows.usage)
+    if rows.calibration is not None:
+        await write_calibration(tx, run.user_id, rows.calibration)
     now = timestamp()
     for change in rows.changes:
         await tx.run(
@@ -263,8 +280,8 @@ def encode_parts(parts: Sequence[Part]) -> str:
 
 
 def parse_message(row: Row) -> Message:
-    id, seq, role, parts, tokens, turn, created_at = row
-    return Message(id, seq, role, tuple(json.loads(parts)), tokens, turn, created_at)
+    id, seq, role, parts, *rest = row
+    return Message(id, seq, role, tuple(json.loads(parts)), *rest)
 
 
 def parse_call(row: Row) -> RunCall:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from madang.core.calls import Call
 from madang.core.ids import UserId
 from madang.core.pauses import PauseRecord
 from madang.storage.clock import timestamp
-from madang.storage.database import Transaction
+from madang.storage.database import Dialect, Transaction
 from madang.storage.events import NewEvent, append_events
 from madang.storage.pauses import PAUSE_COLUMNS, parse_pause, withdraw_run
 from madang.storage.runs.journal import JournalRows, end_calls, write_rows
 from madang.storage.runs.records import SELECT_RUN, LostRun, Run, RunState, parse_run
+from madang.storage.sessions import session_topic
 
 _PAUSES = f"SELECT {PAUSE_COLUMNS} FROM pause WHERE user_id = ?1 AND run_id = ?2 AND run_id <> ''"
 
@@ -83,14 +85,36 @@ async def clear(tx: Transaction, run: Run) -> None:
 
 
 async def write_step(
-    tx: Transaction, run: Run, events: Sequence[NewEvent], rows: JournalRows, turn: int, *, skip: int = 0
+    tx: Transaction,
+    dialect: Dialect,
+    run: Run,
+    events: Sequence[NewEvent],
+    rows: JournalRows,
+    turn: int,
+    *,
+    skip: int = 0,
 ) -> None:
     """Write the events of a step, and what it adds and changes beside the run; `turn` is the turn after it.
 
     The places of events in `rows` are counted without the first `skip`.
     """
     last_seq = await append_events(tx, run.call(), events) if events else 0
-    await write_rows(tx, run, rows, last_seq - len(events) + 1 + skip, turn)
+    await write_rows(tx, dialect, run, rows, last_seq - len(events) + 1 + skip, turn)
+
+
+async def mark_used(tx: Transaction, call: Call, session_no: int, title: str) -> None:
+    """Take the session of a run that starts out of the archive; give it a title if this is its first message."""
+    await tx.run(
+        "UPDATE session SET archived = 0 WHERE user_id = ?1 AND no = ?2 AND archived = 1", call.user_id, session_no
+    )
+    if title and await tx.run(
+        "UPDATE session SET title = ?3 WHERE user_id = ?1 AND no = ?2 AND title = '' AND NOT EXISTS "
+        "(SELECT 1 FROM message m WHERE m.user_id = session.user_id AND m.session_no = session.no)",
+        call.user_id,
+        session_no,
+        title,
+    ):
+        await tx.notify(session_topic(call))
 
 
 async def has_news(tx: Transaction, run: Run) -> bool:

@@ -37,11 +37,14 @@ from madang.storage.runs.rows import (
     find_run,
     first_expiry,
     has_news,
+    mark_used,
     postpone,
     set_live,
     write_step,
 )
 from madang.storage.runs.tables import RUN_MIGRATIONS
+from madang.storage.runs.usage import USAGE_MIGRATIONS
+from madang.storage.runs.words import MessageAnalysis
 from madang.storage.sessions import ensure_ready_session, taint_session
 from madang.storage.subscriptions import topic
 
@@ -66,15 +69,18 @@ LOOKS = (FIND_OWNED, FIND_NUDGED, FIND_DUE)
 class RunStore:
     """Runs in the database, and this process as their owner."""
 
-    def __init__(self, database: Database, liveness: Liveness) -> None:
+    def __init__(self, database: Database, liveness: Liveness, analysis: MessageAnalysis | None = None) -> None:
+        """Keep runs of a database. Without an `analysis`, messages get their words from the first search."""
         self._database = database
         self._liveness = liveness
+        self._analysis = analysis
 
     async def open(self) -> None:
         """Make the tables, and this process an owner."""
         await EventLog(self._database).open()
         await self._database.prepare(RUN_MIGRATIONS)
         await self._database.prepare(JOURNAL_MIGRATIONS)
+        await self._database.prepare(USAGE_MIGRATIONS)
         await PauseStore(self._database).open()
         await self._liveness.open()
 
@@ -84,16 +90,20 @@ class RunStore:
         events: Sequence[NewEvent],
         *,
         model: str = "",
+        title: str = "",
         deadline_at: str = "",
         rows: JournalRows = NO_ROWS,
         began: Callable[[Run], NewEvent] | None = None,
     ) -> Run:
         """Start a run in the call's session, with this process as its owner. `began` tells of it, before `events`.
 
+        A session without messages gets the `title`, unless it has one.
+
         Raises:
             Conflict: the session has one that is not over, or is being deleted.
         """
         id, me = new_id(), self._liveness.me
+        rows = await self._analyzed(call, rows)
 
         async def work(tx: Transaction) -> Run:
             session_no = await ensure_ready_session(tx, call)
@@ -118,7 +128,8 @@ class RunStore:
             )
             run = await find_run(tx, call.user_id, row[0])
             first = [began(run)] if began else []
-            await write_step(tx, run, [*first, *events], rows, 0, skip=len(first))
+            await mark_used(tx, call, session_no, title)
+            await write_step(tx, self._database.dialect, run, [*first, *events], rows, 0, skip=len(first))
             await tx.notify(run_topic(run))
             return run
 
@@ -145,6 +156,7 @@ class RunStore:
         Raises:
             LostRun: it is no longer this process's. Nothing is written.
         """
+        rows = await self._analyzed(run.call(), rows)
 
         async def work(tx: Transaction) -> Run:
             await compare_and_set(
@@ -162,7 +174,7 @@ class RunStore:
             if is_tainted and not run.is_tainted:
                 await taint_session(tx, run.call())
             await clear_awaited(tx, run.user_id, noted)
-            await write_step(tx, run, events, rows, run.turn if turn is None else turn)
+            await write_step(tx, self._database.dialect, run, events, rows, run.turn if turn is None else turn)
             return await find_run(tx, run.user_id, run.no)
 
         return await self._database.write(work, user_id=run.user_id)
@@ -194,7 +206,7 @@ class RunStore:
             # What was settled before has nudged a run that did not wait yet: so the row says here what is so now.
             is_nudged = not find_open(own) or await has_news(tx, run)
             await set_live(tx, run, "waiting", wake_at=wake_at, is_nudged=is_nudged)
-            await write_step(tx, run, events, rows, run.turn)
+            await write_step(tx, self._database.dialect, run, events, rows, run.turn)
             await tx.notify(run_topic(run))
             return await find_run(tx, run.user_id, run.no)
 
@@ -208,7 +220,7 @@ class RunStore:
         Raises:
             LostRun: it is no longer this process's. Nothing is written.
         """
-        return await self._end(run, "finished", events, rows=rows)
+        return await self._end(run, "finished", events, rows=await self._analyzed(run.call(), rows))
 
     async def fail(self, run: Run, code: str, error: str, events: Sequence[NewEvent] = ()) -> Run:
         """End a run that cannot go on; what it still has open is withdrawn.
@@ -232,7 +244,7 @@ class RunStore:
                 return await find_run(tx, run.user_id, run.no)
             changes = "state = ?5, owner = '', wake_at = NULL, error_code = ?6, error = ?7"
             await compare_and_set(tx, run, changes, state, code, error)
-            await write_step(tx, run, events, rows, run.turn)
+            await write_step(tx, self._database.dialect, run, events, rows, run.turn)
             await clear(tx, run)
             await tx.notify(run_topic(run))
             return await find_run(tx, run.user_id, run.no)
@@ -247,6 +259,9 @@ class RunStore:
             return RunNews(queued, tuple(await find_answered_late(tx, run)))
 
         return await self._database.read(work, user_id=run.user_id, brief=True)
+
+    async def _analyzed(self, call: Call, rows: JournalRows) -> JournalRows:
+        return rows if self._analysis is None else await self._analysis.add_words(call, rows)
 
     async def cancel(
         self, user_id: UserId, run_id: str, events: Callable[[Run], Sequence[NewEvent]] | None = None
@@ -270,7 +285,7 @@ class RunStore:
                 timestamp(),
             )
             await clear(tx, run)
-            await write_step(tx, run, events(run) if events else (), NO_ROWS, run.turn)
+            await write_step(tx, self._database.dialect, run, events(run) if events else (), NO_ROWS, run.turn)
             await tx.notify(run_topic(run))
             return await find_run(tx, user_id, run.no)
 
@@ -326,7 +341,9 @@ class RunStore:
             await set_live(tx, run, "running", owner=self._liveness.me)
             claimed = await find_run(tx, run.user_id, run.no)
             claimed = replace(claimed, was_interrupted=run.state == "running", pauses=tuple(settled))
-            await write_step(tx, claimed, events(claimed) if events else (), NO_ROWS, claimed.turn)
+            await write_step(
+                tx, self._database.dialect, claimed, events(claimed) if events else (), NO_ROWS, claimed.turn
+            )
             await tx.notify(run_topic(claimed))
             return claimed
 
