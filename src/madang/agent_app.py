@@ -23,6 +23,9 @@ from madang.storage.runs.deltas import DeltaStore
 from madang.storage.runs.messages import MessageStore
 from madang.storage.runs.records import Run
 from madang.storage.runs.store import RunStore
+from madang.storage.runs.usage import UsageStore
+from madang.storage.runs.words import MessageAnalysis
+from madang.storage.search.analysis import Analysis
 
 
 @dataclass(frozen=True)
@@ -50,13 +53,15 @@ async def open_agent(settings: Settings, open_model: ModelOpener) -> AsyncIterat
         policy.connect(decisions, madang.sessions, madang.assistants, madang.provider.find_service_name)
         liveness = database.new_liveness()
         models = OpenModels(open_model)
+        analysis = Analysis(madang.executor)
         stores = RunStores(
-            RunStore(database, liveness),
+            RunStore(database, liveness, MessageAnalysis(analysis)),
             CallStore(database),
             MessageStore(database),
             PauseStore(database),
             Approvals(database),
             ManualTurns(database),
+            UsageStore(database),
         )
 
         async def load_setup(run: Run) -> RunSetup:
@@ -80,4 +85,5 @@ async def open_agent(settings: Settings, open_model: ModelOpener) -> AsyncIterat
         finally:
             await runner.close()
             await models.close()
+            await analysis.close()
             await liveness.close()

@@ -107,9 +107,15 @@ class Bench:
 
 
 @asynccontextmanager
-async def bench(folder: Path, *answers: Sequence[Part]) -> AsyncIterator[Bench]:
+async def bench(
+    folder: Path,
+    *answers: Sequence[Part],
+    window_tokens: int | None = None,
+    script: Script | None = None,
+    url: str = "",
+) -> AsyncIterator[Bench]:
     """Open an agent with a script for a model; without answers the person is the model."""
-    model = Script(*answers)
-    settings = Settings(data_dir=folder, model="script" if answers else "")
-    async with open_agent(settings, lambda name: OpenedModel(model)) as agent:
+    model = script or Script(*answers)
+    settings = Settings(data_dir=folder, model="script" if answers or script else "", database=url)
+    async with open_agent(settings, lambda name: OpenedModel(model, window_tokens=window_tokens)) as agent:
         yield Bench(agent.madang, agent.runner, agent.stores, agent.events, model)

@@ -12,18 +12,18 @@ from dataclasses import dataclass, field
 from madang.agent import events
 from madang.agent.approvals import Approvals
 from madang.agent.calls import MAX_CALLS_PER_ANSWER, number_calls
-from madang.agent.history import Window, count_tokens, to_model
-from madang.agent.limits import DEFAULT_WINDOW_TOKENS, RunLimits, RunStopped
+from madang.agent.history import count_tokens
+from madang.agent.limits import RunLimits, RunStopped
 from madang.agent.manual import ManualTurns, manual_answer
 from madang.agent.news import NewsRows
-from madang.agent.open_calls import close_calls
-from madang.agent.prompt import build_request
+from madang.agent.requests import PreparedRequest, RequestBuilder, answer_usage
 from madang.agent.turns import Turn
 from madang.core.calls import Call, Locale
 from madang.core.errors import MadangError
 from madang.core.ids import new_id
 from madang.core.phrases import say
 from madang.llm.base import ModelAnswer, ModelDelta, ModelRequest, Retry, RetryPolicy, retrying
+from madang.llm.errors import ContextTooLong
 from madang.llm.messages import CallPart, Part, dump_parts
 from madang.llm.opening import OpenedModel
 from madang.provider.provider import Provider
@@ -34,6 +34,7 @@ from madang.storage.runs.journal import JournalRows, NewMessage, NewRunCall, Run
 from madang.storage.runs.messages import MessageStore
 from madang.storage.runs.records import LostRun, Run
 from madang.storage.runs.store import RunStore
+from madang.storage.runs.usage import UsageStore
 
 logger = logging.getLogger(__name__)
 
@@ -62,6 +63,7 @@ class RunStores:
     pauses: PauseStore
     approvals: Approvals
     manual: ManualTurns
+    usage: UsageStore
 
 
 SetupLoader = Callable[[Run], Awaitable[RunSetup]]
@@ -89,6 +91,7 @@ class RunExecution:
         self._on_delta = on_delta
         self._locale: Locale = "en"
         self._noted: tuple[str, ...] = ()
+        self._prepared: PreparedRequest | None = None
         self._attended_s = time.monotonic()
         """When the person last did something for this run: its owner then began, or a message of theirs was given."""
 
@@ -157,7 +160,17 @@ class RunExecution:
         opened = self._setup.opened
         if opened is None:
             return await self._ask_person()
-        request = await self._request(opened)
+        requests = self._requests(opened)
+        call = self._call(self._run, "", "")
+        self._run, self._prepared = await requests.prepare(self._run, call)
+        try:
+            return await self._stream(opened, self._prepared.request)
+        except ContextTooLong:
+            self._run = await requests.shrink(self._run, call, self._prepared)
+            self._run, self._prepared = await requests.prepare(self._run, call)
+            return await self._stream(opened, self._prepared.request)
+
+    async def _stream(self, opened: OpenedModel, request: ModelRequest) -> ModelAnswer:
         stream = self._run.turn + 1
         async with aclosing(retrying(opened.model, request, self._setup.retries)) as items:
             async for item in items:
@@ -179,12 +192,11 @@ class RunExecution:
         await self._stores.runs.wait(self._run, [pause.id], [events.run_waiting(self._run, [pause])])
         return None
 
-    async def _request(self, opened: OpenedModel) -> ModelRequest:
-        call = self._call(self._run, "", "")
-        window = Window(opened.window_tokens or DEFAULT_WINDOW_TOKENS)
-        messages = window.cut(await self._stores.messages.read_window(call, window.is_full))
-        history = close_calls(to_model(messages), self._locale)
-        return await build_request(self._provider, call, history, self._setup.instructions, opened.options)
+    def _requests(self, opened: OpenedModel) -> RequestBuilder:
+        setup, stores = self._setup, self._stores
+        return RequestBuilder(
+            opened, setup.instructions, setup.retries, stores.runs, stores.messages, stores.usage, self._provider
+        )
 
     async def _store(self, answer: ModelAnswer) -> None:
         """Keep an answer.
@@ -199,12 +211,15 @@ class RunExecution:
             raise RunStopped("length", say("The answer was cut off inside a call."))
         calls = number_calls(answer.runnable_calls[:MAX_CALLS_PER_ANSWER], f"{self._run.id[-8:]}-{turn}")
         parts = _with_calls(answer.parts, calls)
+        usage = answer_usage(self._setup.opened, answer)
         id = new_id()
         told = events.answered(id, answer, calls)
         rows = JournalRows(
             messages=[NewMessage(id, "assistant", dump_parts(parts), len(told) - 1, count_tokens(parts))],
             calls=[NewRunCall(number, call.id, call.tool, call.arguments) for number, call in enumerate(calls)],
             streamed=[turn],
+            usage=usage,
+            calibration=self._prepared.learn(answer) if self._prepared else None,
         )
         self._run = await self._stores.runs.save(
             self._run,
@@ -212,18 +227,12 @@ class RunExecution:
             turn=turn,
             input_tokens=answer.usage.input_tokens or 0,
             output_tokens=answer.usage.output_tokens or 0,
-            cost=self._cost(answer),
+            cost=(usage.cost or 0.0) if usage else 0.0,
             noted=self._noted,
             rows=rows,
         )
         self._noted = ()
-
-    def _cost(self, answer: ModelAnswer) -> float:
-        """Return what an answer cost, where that is known: by the server, or by the prices that the person wrote."""
-        if answer.usage.cost is not None:
-            return answer.usage.cost
-        prices = self._setup.opened.prices if self._setup.opened else None
-        return (prices.cost(answer.usage) if prices else None) or 0.0
+        self._prepared = None
 
     async def _fail(self, error: MadangError) -> None:
         lines = [error.message, *([error.hint] if error.hint else [])]

@@ -33,6 +33,11 @@ _BACKWARDS = (
     f"SELECT {MESSAGE_COLUMNS} FROM message WHERE user_id = ?1 AND session_no = ?2 AND seq <= ?3 "
     f"ORDER BY seq DESC LIMIT {MESSAGES_PER_READ}"
 )
+_OUTCOMES = """
+SELECT m.seq, c.call_id, c.outcome FROM message m
+JOIN run_call c ON c.user_id = m.user_id AND c.run_no = m.run_no AND c.turn = m.turn
+WHERE m.user_id = ?1 AND m.session_no = ?2 AND m.seq > ?3 AND m.seq <= ?4 AND m.role = 'assistant'
+"""
 _BY_ID = "SELECT no, parent_id, parent_seq FROM session WHERE user_id = ?1 AND id = ?2"
 _END = (1 << 62) - 1
 
@@ -81,6 +86,22 @@ class MessageStore:
 
         window = await self.read_window(call, is_full)
         return [one for one in window if one.seq < (before_seq or _END)][-limit:]
+
+    async def list_outcomes(self, call: Call, after_seq: int, up_to_seq: int) -> dict[tuple[int, str], str]:
+        """Return how calls ended, by the number of the message that asked for them and their id.
+
+        Of messages after a number, up to another, of the call's session.
+        """
+
+        async def work(tx: Transaction) -> dict[tuple[int, str], str]:
+            outcomes: dict[tuple[int, str], str] = {}
+            for segment in await _segments(tx, call):
+                end = min(segment.up_to, up_to_seq)
+                for seq, id, outcome in await tx.all(_OUTCOMES, call.user_id, segment.session_no, after_seq, end):
+                    outcomes[seq, id] = outcome
+            return outcomes
+
+        return await self._database.read(work, user_id=call.user_id)
 
     async def queue(self, call: Call, parts: Sequence[Part], tokens: int, tell: Callable[[str], NewEvent]) -> str:
         """Keep what the person wrote until the session's live run can give it to its model, and return its id.

@@ -1,0 +1,180 @@
+"""Requests that fit the model: the history as it is, or with its older turns compacted first."""
+
+from __future__ import annotations
+
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+
+from madang.agent import events
+from madang.agent.calls import is_effect
+from madang.agent.compaction import (
+    Compaction,
+    count_summary,
+    keep_record,
+    plan_compaction,
+    summary_parts,
+    summary_request,
+)
+from madang.agent.history import (
+    Budget,
+    Window,
+    calibrate,
+    count_frame,
+    count_tokens,
+    learn_window,
+    shorten_results,
+    to_model,
+    total_tokens,
+    visible,
+)
+from madang.agent.limits import DEFAULT_WINDOW_TOKENS
+from madang.agent.open_calls import close_calls
+from madang.agent.prompt import build_request
+from madang.core.calls import Call
+from madang.core.ids import new_id
+from madang.llm.base import ModelAnswer, ModelRequest, Retry, RetryPolicy, retrying
+from madang.llm.errors import (
+    AnswerTooLarge,
+    BadReply,
+    ContextTooLong,
+    CutShort,
+    ModelError,
+    RequestRefused,
+    ServerFailed,
+    Stalled,
+)
+from madang.llm.opening import OpenedModel
+from madang.provider.provider import Provider
+from madang.storage.runs.journal import JournalRows, Message, NewMessage
+from madang.storage.runs.messages import MessageStore
+from madang.storage.runs.records import Run
+from madang.storage.runs.store import RunStore
+from madang.storage.runs.usage import AnswerUsage, Calibration, UsageStore
+
+ABOUT_THE_REQUEST = (AnswerTooLarge, BadReply, ContextTooLong, CutShort, RequestRefused, ServerFailed, Stalled)
+"""Errors after which a history is cut without a summary. Any other would meet the next request just the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedRequest:
+    """A request, and what it was estimated at."""
+
+    request: ModelRequest
+    estimated_tokens: int
+    calibration: Calibration
+
+    def learn(self, answer: ModelAnswer) -> Calibration | None:
+        """Return what the answer taught of how the model counts; None if nothing new."""
+        return calibrate(self.calibration, self.estimated_tokens, answer.usage.input_tokens)
+
+
+class RequestBuilder:
+    """Builds the requests of a run for its model."""
+
+    def __init__(
+        self,
+        opened: OpenedModel,
+        instructions: str,
+        retries: RetryPolicy,
+        runs: RunStore,
+        messages: MessageStore,
+        usage: UsageStore,
+        provider: Provider,
+    ) -> None:
+        self._opened = opened
+        self._instructions = instructions
+        self._retries = retries
+        self._runs = runs
+        self._messages = messages
+        self._usage = usage
+        self._provider = provider
+
+    async def prepare(self, run: Run, call: Call) -> tuple[Run, PreparedRequest]:
+        """Return the next request, and the run after what had to be compacted for it.
+
+        Raises:
+            LostRun: the run is no longer this process's.
+            ModelError: the model cannot be reached for a summary.
+        """
+        frame, budget_tokens, calibration = await self._frame(run, call)
+        messages = await self._read(call, budget_tokens)
+        if total_tokens(messages) > budget_tokens and (plan := plan_compaction(messages, budget_tokens)):
+            run = await self._compact(run, call, plan, budget_tokens)
+            messages = await self._read(call, budget_tokens)
+        sent, tokens = close_calls(to_model(messages), call.locale), total_tokens(messages)
+        if tokens > budget_tokens:
+            sent = shorten_results(sent, budget_tokens)
+            tokens = sum(count_tokens(message.parts) for message in sent)
+        return run, PreparedRequest(replace(frame, messages=sent), count_frame(frame) + tokens, calibration)
+
+    async def shrink(self, run: Run, call: Call, refused: PreparedRequest) -> Run:
+        """Make room after the model refused a request as too long, and keep how much it takes.
+
+        Raises:
+            LostRun, ModelError: as for `prepare`.
+        """
+        learnt = learn_window(refused.calibration, refused.estimated_tokens)
+        run = await self._runs.save(run, rows=JournalRows(calibration=learnt))
+        _, budget_tokens, _ = await self._frame(run, call)
+        messages = await self._read(call, budget_tokens)
+        if plan := plan_compaction(messages, budget_tokens):
+            run = await self._compact(run, call, plan, budget_tokens)
+        return run
+
+    async def _frame(self, run: Run, call: Call) -> tuple[ModelRequest, int, Calibration]:
+        opened = self._opened
+        frame = await build_request(self._provider, call, (), self._instructions, opened.options)
+        calibration = await self._usage.get_calibration(run.user_id, opened.model.label)
+        budget = Budget(opened.window_tokens or DEFAULT_WINDOW_TOKENS, calibration, opened.options)
+        return frame, budget.history_tokens(count_frame(frame)), calibration
+
+    async def _read(self, call: Call, budget_tokens: int) -> list[Message]:
+        return visible(await self._messages.read_window(call, Window(budget_tokens).is_full))
+
+    async def _compact(self, run: Run, call: Call, plan: Compaction, budget_tokens: int) -> Run:
+        """Store a summary of the older turns, in one unit."""
+        run, answer = await self._summarise(run, plan, budget_tokens)
+        outcomes = await self._messages.list_outcomes(call, plan.after_seq, plan.covers_seq)
+        record = keep_record(plan, outcomes, self._is_effect, budget_tokens)
+        words = answer.text if answer is not None and answer.finish != "refused" else ""
+        parts = summary_parts(plan, words, record, budget_tokens)
+        id = new_id()
+        message = NewMessage(id, "summary", parts, 0, count_summary(parts), covers_seq=plan.covers_seq)
+        usage = answer_usage(self._opened, answer) if answer is not None else None
+        return await self._runs.save(
+            run,
+            [events.compacted(id, plan.covers_seq)],
+            input_tokens=usage.input_tokens if usage else 0,
+            output_tokens=usage.output_tokens if usage else 0,
+            cost=(usage.cost or 0.0) if usage else 0.0,
+            rows=JournalRows(messages=[message], usage=usage),
+        )
+
+    async def _summarise(self, run: Run, plan: Compaction, budget_tokens: int) -> tuple[Run, ModelAnswer | None]:
+        request = summary_request(plan, self._opened.options, budget_tokens)
+        try:
+            async with aclosing(retrying(self._opened.model, request, self._retries)) as items:
+                async for item in items:
+                    if isinstance(item, Retry):
+                        run = await self._runs.save(run, [events.retried(item)])
+                    elif isinstance(item, ModelAnswer):
+                        return run, item
+        except ModelError as error:
+            if not isinstance(error, ABOUT_THE_REQUEST):
+                raise
+        return run, None
+
+    def _is_effect(self, tool: str) -> bool:
+        return is_effect(self._provider.find_tool(tool))
+
+
+def answer_usage(opened: OpenedModel | None, answer: ModelAnswer) -> AnswerUsage | None:
+    """Return what an answer took, with its cost where that is known: by the server, or by the person's prices."""
+    if opened is None:
+        return None
+    usage, cost = answer.usage, answer.usage.cost
+    if cost is None and opened.prices is not None:
+        cost = opened.prices.cost(usage)
+    return AnswerUsage(
+        opened.model.label, usage.input_tokens or 0, usage.cached_tokens or 0, usage.output_tokens or 0, cost
+    )
