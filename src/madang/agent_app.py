@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from typing import Any
 
 from madang.agent.approvals import Approvals
+from madang.agent.calls import is_effect
 from madang.agent.execution import RunSetup, RunStores
 from madang.agent.limits import parse_limits
 from madang.agent.manual import ManualTurns
 from madang.agent.models import ModelOpener, OpenModels
 from madang.agent.policy import AgentPolicy
 from madang.agent.runner import Runner
+from madang.agent.service import AgentService, PlaybookCreator
 from madang.app import Madang, open_madang
+from madang.core.calls import Call
+from madang.core.errors import Unavailable
+from madang.core.phrases import say
 from madang.settings import Settings
 from madang.storage.decisions import DecisionStore
 from madang.storage.events import EventLog
 from madang.storage.pauses import PauseStore
 from madang.storage.runs.calls import CallStore
 from madang.storage.runs.deltas import DeltaStore
+from madang.storage.runs.message_search import MessageSearch
 from madang.storage.runs.messages import MessageStore
 from madang.storage.runs.records import Run
 from madang.storage.runs.store import RunStore
@@ -36,6 +43,7 @@ class Agent:
     runner: Runner
     stores: RunStores
     events: EventLog
+    search: MessageSearch
 
 
 @asynccontextmanager
@@ -76,14 +84,30 @@ async def open_agent(settings: Settings, open_model: ModelOpener) -> AsyncIterat
                 locale=(session.locale if session else None) or settings.locale,
             )
 
+        search = MessageSearch(database, MessageAnalysis(analysis))
+        madang.provider.register(
+            AgentService(
+                search, stores.calls, _playbook_creator(madang), lambda name: is_effect(madang.provider.find_tool(name))
+            )
+        )
         runner = Runner(stores, DeltaStore(database), madang.provider, load_setup, policy.approve)
         await madang.assistants.open()
         await runner.open()
         madang.background.start(runner.watch(), "runs")
         try:
-            yield Agent(madang, runner, stores, EventLog(database))
+            yield Agent(madang, runner, stores, EventLog(database), search)
         finally:
             await runner.close()
             await models.close()
             await analysis.close()
             await liveness.close()
+
+
+def _playbook_creator(madang: Madang) -> PlaybookCreator:
+    async def create(call: Call, arguments: Mapping[str, Any]) -> str:
+        reply = await madang.provider.execute_tool(call, "create_playbook", dict(arguments))
+        if reply.is_error:
+            raise Unavailable(say("The playbook was not made: {reason}", reason=reply.text))
+        return str(reply.data["playbook"]["id"])
+
+    return create

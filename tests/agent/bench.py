@@ -22,6 +22,7 @@ from madang.llm.messages import CallPart, Part, ResultPart, TextPart
 from madang.llm.opening import OpenedModel
 from madang.settings import Settings
 from madang.storage.events import EventLog
+from madang.storage.runs.message_search import MessageSearch
 from madang.storage.runs.records import Run
 
 T = TypeVar("T")
@@ -73,6 +74,7 @@ class Bench:
     runner: Runner
     stores: RunStores
     events: EventLog
+    search: MessageSearch
     model: Script
 
     async def say(self, text: str) -> Run | None:
@@ -118,4 +120,4 @@ async def bench(
     model = script or Script(*answers)
     settings = Settings(data_dir=folder, model="script" if answers or script else "", database=url)
     async with open_agent(settings, lambda name: OpenedModel(model, window_tokens=window_tokens)) as agent:
-        yield Bench(agent.madang, agent.runner, agent.stores, agent.events, model)
+        yield Bench(agent.madang, agent.runner, agent.stores, agent.events, agent.search, model)

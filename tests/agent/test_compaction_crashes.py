@@ -20,7 +20,7 @@ from madang.llm.messages import Part, TextPart
 from madang.llm.opening import OpenedModel
 from madang.settings import Settings
 from madang.storage.database import Database, ResultT, Transaction, Work
-from tests.agent.bench import ME
+from tests.agent.bench import ME, eventually
 from tests.agent.talker import Talker
 
 LONG = "Tell me more of oolong, sencha and rooibos, please. " * 20
@@ -86,9 +86,11 @@ DIES_AT = [""]
 
 async def wait_for_end(agent: Agent, database: MortalDatabase) -> None:
     """Wait until no run is live, or the process dead."""
-    async with asyncio.timeout(30):
-        while not database.is_dead.is_set() and await agent.stores.runs.list_live(ME.user_id):
-            await asyncio.sleep(0.01)
+
+    async def is_over() -> bool:
+        return database.is_dead.is_set() or not await agent.stores.runs.list_live(ME.user_id)
+
+    await eventually(is_over, bool)
 
 
 def chat(request: ModelRequest, number: int) -> Sequence[Part]:

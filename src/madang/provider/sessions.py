@@ -30,7 +30,7 @@ from madang.storage.clock import timestamp
 from madang.storage.database import Database
 from madang.storage.events import Event, EventLog, restore_events
 from madang.storage.forgetting import begin_removal, remove_notices, remove_session
-from madang.storage.pauses import PauseStore
+from madang.storage.runs.store import open_run_tables
 from madang.storage.session_filling import SessionFilling
 from madang.storage.sessions import SessionRecord, SessionStore
 
@@ -279,9 +279,7 @@ class SessionOperations:
     async def _working(self, call: Call) -> AsyncIterator[None]:
         _check_actor(call)
         async with self._lock:
-            await self._sessions.open()
-            await self._events.open()
-            await PauseStore(self._database).open()
+            await open_run_tables(self._database)
             yield
 
     @asynccontextmanager

@@ -10,6 +10,22 @@ from madang.storage.saved_pauses import delete_pauses
 from madang.storage.sessions import delete_session, ensure_session, session_topic
 from madang.storage.subscriptions import topic
 
+_COPY_MESSAGES = """
+INSERT INTO message (user_id, session_no, seq, id, run_no, turn, role, parts, tokens, covers_seq, created_at)
+SELECT m.user_id, f.no, m.seq, m.id, NULL, m.turn, m.role, m.parts, m.tokens, m.covers_seq, m.created_at
+FROM message m JOIN session f ON f.user_id = m.user_id AND f.parent_id = ?2 AND m.seq <= f.parent_seq
+WHERE m.user_id = ?1 AND m.session_no = ?3 AND NOT EXISTS (SELECT 1 FROM message own
+  WHERE own.user_id = f.user_id AND own.session_no = f.no AND own.seq = m.seq)
+"""
+_NUMBER_MESSAGES = """
+INSERT INTO message_number (user_id, session_no, seq, analysis)
+SELECT n.user_id, f.no, n.seq, '' FROM message_number n
+JOIN session f ON f.user_id = n.user_id AND f.parent_id = ?2 AND n.seq <= f.parent_seq
+WHERE n.user_id = ?1 AND n.session_no = ?3 AND NOT EXISTS (SELECT 1 FROM message_number own
+  WHERE own.user_id = f.user_id AND own.session_no = f.no AND own.seq = n.seq)
+ORDER BY n.no
+"""
+
 
 async def begin_removal(tx: Transaction, call: Call) -> None:
     """Mark the call's session as being deleted, until its row is gone; the row is made if there is none.
@@ -38,7 +54,10 @@ async def remove_session(tx: Transaction, call: Call) -> None:
 
 
 async def _leave_to_forks(tx: Transaction, call: Call, session_no: int, parent_id: str, parent_seq: int) -> None:
-    """Copy events to the forks of a session. What it shows of its own parent, they show of that from now on."""
+    """Copy events and messages to the forks of a session. What it shows of its parent, they show of that from now on.
+
+    Runs stay behind: they were the session's own. The words of the copies are made by the next searches.
+    """
     await tx.run(
         "INSERT INTO event (user_id, session_no, seq, run_id, at, kind, payload) "
         "SELECT e.user_id, f.no, e.seq, e.run_id, e.at, e.kind, e.payload FROM event e "
@@ -49,6 +68,8 @@ async def _leave_to_forks(tx: Transaction, call: Call, session_no: int, parent_i
         call.session,
         session_no,
     )
+    for statement in (_COPY_MESSAGES, _NUMBER_MESSAGES):
+        await tx.run(statement, call.user_id, call.session, session_no)
     # Nothing older than a session is looked for in it.
     await tx.run(
         "UPDATE session SET created_at = coalesce((SELECT min(e.at) FROM event e WHERE e.user_id = session.user_id "

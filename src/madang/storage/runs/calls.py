@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from madang.core.ids import UserId
 from madang.storage.database import Database
 from madang.storage.runs.journal import CALL_COLUMNS, RunCall, parse_call
 from madang.storage.runs.records import Run
@@ -21,6 +22,19 @@ class CallStore:
             run.no,
             run.turn if turn is None else turn,
             user_id=run.user_id,
+        )
+        return [parse_call(row) for row in rows]
+
+    async def list_by_run(self, user_id: UserId, run_id: str, limit: int = 1_000) -> list[RunCall]:
+        """Return the calls of a run of the user's, oldest first; none if there is no such run."""
+        columns = ", ".join(f"c.{column.strip()}" for column in CALL_COLUMNS.split(","))
+        rows = await self._database.find(
+            f"SELECT {columns} FROM run r JOIN run_call c ON c.user_id = r.user_id AND c.run_no = r.no "
+            "WHERE r.user_id = ?1 AND r.id = ?2 ORDER BY c.turn, c.number LIMIT ?3",
+            user_id,
+            run_id,
+            limit,
+            user_id=user_id,
         )
         return [parse_call(row) for row in rows]
 

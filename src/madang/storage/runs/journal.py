@@ -19,7 +19,7 @@ from madang.storage.database import Dialect, Row, Transaction
 from madang.storage.runs.deltas import delete_deltas
 from madang.storage.runs.records import Run
 from madang.storage.runs.usage import AnswerUsage, Calibration, write_calibration, write_usage
-from madang.storage.runs.word_rows import MessagePlace, MessageWords, write_words
+from madang.storage.runs.word_rows import MessageWords, write_words
 
 MAX_MESSAGE_BYTES = 8 * 1024 * 1024
 
@@ -193,9 +193,9 @@ async def write_rows(tx: Transaction, dialect: Dialect, run: Run, rows: JournalR
                 message.tokens,
                 message.covers_seq,
             )
-            if message.words is not None:
-                place = MessagePlace(run.user_id, session_no, first_seq + message.event)
-                await write_words(tx, dialect, place, message.words)
+            if message.role != "summary":  # it repeats what is found anyway
+                words = message.words or MessageWords("")
+                await write_words(tx, dialect, run.user_id, session_no, first_seq + message.event, words)
         for id in rows.given:
             if not await delete_queued(tx, run, session_no, id):
                 raise StaleNews(id)
@@ -281,7 +281,11 @@ def encode_parts(parts: Sequence[Part]) -> str:
 
 def parse_message(row: Row) -> Message:
     id, seq, role, parts, *rest = row
-    return Message(id, seq, role, tuple(json.loads(parts)), *rest)
+    return Message(id, seq, role, parse_parts(parts), *rest)
+
+
+def parse_parts(text: str) -> tuple[Part, ...]:
+    return tuple(json.loads(text))
 
 
 def parse_call(row: Row) -> RunCall:

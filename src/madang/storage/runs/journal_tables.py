@@ -41,7 +41,12 @@ def _tables(number: str, time: str, now: str, end: str = "") -> str:
         """
 
 
-_SUMMARIES = "ALTER TABLE message ADD covers_seq {number} NOT NULL DEFAULT 0;"
+# The forks of a session that is deleted each have its messages then, under the ids that events name.
+_SUMMARIES = """
+        ALTER TABLE message ADD covers_seq {number} NOT NULL DEFAULT 0;
+        DROP INDEX message_by_id;
+        CREATE UNIQUE INDEX message_by_id ON message (user_id, session_no, id);
+        """
 
 # The rows of the index have numbers of their own, in the order of writing, because the table of messages has none. A
 # message that is deleted, also with its session, takes them along.

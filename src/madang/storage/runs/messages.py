@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from madang.core.calls import Call
 from madang.core.errors import LimitExceeded
@@ -21,13 +20,12 @@ from madang.storage.runs.journal import (
     find_queued,
     parse_message,
 )
+from madang.storage.runs.segments import END_SEQ, find_segments
 from madang.storage.sessions import ensure_ready_session
 from madang.storage.subscriptions import topic
 
 MESSAGES_PER_READ = 64
 MAX_QUEUED = 50
-MAX_FORKS = 32
-"""How many sessions a window is read through, from fork to parent."""
 
 _BACKWARDS = (
     f"SELECT {MESSAGE_COLUMNS} FROM message WHERE user_id = ?1 AND session_no = ?2 AND seq <= ?3 "
@@ -38,16 +36,6 @@ SELECT m.seq, c.call_id, c.outcome FROM message m
 JOIN run_call c ON c.user_id = m.user_id AND c.run_no = m.run_no AND c.turn = m.turn
 WHERE m.user_id = ?1 AND m.session_no = ?2 AND m.seq > ?3 AND m.seq <= ?4 AND m.role = 'assistant'
 """
-_BY_ID = "SELECT no, parent_id, parent_seq FROM session WHERE user_id = ?1 AND id = ?2"
-_END = (1 << 62) - 1
-
-
-@dataclass(frozen=True, slots=True)
-class _Segment:
-    """The messages of one session, up to a number, that a session shows: its own, or those of what it is a fork of."""
-
-    session_no: int
-    up_to: int
 
 
 class MessageStore:
@@ -64,7 +52,7 @@ class MessageStore:
 
         async def work(tx: Transaction) -> list[Message]:
             messages: list[Message] = []
-            for segment in await _segments(tx, call):
+            for segment in await find_segments(tx, call.user_id, call.session):
                 up_to = segment.up_to
                 while True:
                     rows: list[Row] = await tx.all(_BACKWARDS, call.user_id, segment.session_no, up_to)
@@ -82,10 +70,10 @@ class MessageStore:
         """Return messages before a number, or the newest, oldest first."""
 
         def is_full(messages: Sequence[Message]) -> bool:
-            return sum(one.seq < (before_seq or _END) for one in messages) >= limit
+            return sum(one.seq < (before_seq or END_SEQ) for one in messages) >= limit
 
         window = await self.read_window(call, is_full)
-        return [one for one in window if one.seq < (before_seq or _END)][-limit:]
+        return [one for one in window if one.seq < (before_seq or END_SEQ)][-limit:]
 
     async def list_outcomes(self, call: Call, after_seq: int, up_to_seq: int) -> dict[tuple[int, str], str]:
         """Return how calls ended, by the number of the message that asked for them and their id.
@@ -95,7 +83,7 @@ class MessageStore:
 
         async def work(tx: Transaction) -> dict[tuple[int, str], str]:
             outcomes: dict[tuple[int, str], str] = {}
-            for segment in await _segments(tx, call):
+            for segment in await find_segments(tx, call.user_id, call.session):
                 end = min(segment.up_to, up_to_seq)
                 for seq, id, outcome in await tx.all(_OUTCOMES, call.user_id, segment.session_no, after_seq, end):
                     outcomes[seq, id] = outcome
@@ -169,17 +157,3 @@ class MessageStore:
             lambda tx: find_queued(tx, call.user_id, call.session), user_id=call.user_id, brief=True
         )
         return tuple(message for message in queued if message.kind == "message")
-
-
-async def _segments(tx: Transaction, call: Call) -> list[_Segment]:
-    """Return where the messages that a session shows are, newest first."""
-    segments: list[_Segment] = []
-    id, up_to = str(call.session), _END
-    while id and len(segments) < MAX_FORKS:
-        row = await tx.one(_BY_ID, call.user_id, id)
-        if row is None:
-            break
-        session_no, parent_id, parent_seq = row
-        segments.append(_Segment(session_no, up_to))
-        id, up_to = (parent_id, min(parent_seq, up_to)) if parent_seq else ("", 0)
-    return segments

@@ -77,11 +77,7 @@ class RunStore:
 
     async def open(self) -> None:
         """Make the tables, and this process an owner."""
-        await EventLog(self._database).open()
-        await self._database.prepare(RUN_MIGRATIONS)
-        await self._database.prepare(JOURNAL_MIGRATIONS)
-        await self._database.prepare(USAGE_MIGRATIONS)
-        await PauseStore(self._database).open()
+        await open_run_tables(self._database)
         await self._liveness.open()
 
     async def start(
@@ -369,6 +365,14 @@ class RunStore:
     def changes(self) -> AsyncIterator[frozenset[str]]:
         """Yield an empty set once watching has begun, then the topics of runs, of all users, that have news."""
         return self._database.changes(topic("run"))
+
+
+async def open_run_tables(database: Database) -> None:
+    """Make the tables of runs, messages and usage, and those that they need."""
+    await EventLog(database).open()
+    for migrations in (RUN_MIGRATIONS, JOURNAL_MIGRATIONS, USAGE_MIGRATIONS):
+        await database.prepare(migrations)
+    await PauseStore(database).open()
 
 
 def run_topic(run: Run) -> str:

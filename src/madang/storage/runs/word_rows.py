@@ -19,36 +19,58 @@ class MessageWords:
 
 
 @dataclass(frozen=True, slots=True)
-class MessagePlace:
-    """Where a message is."""
+class NumberedMessage:
+    """A message by its number in the index, which is the order of writing."""
 
     user_id: UserId
+    no: int
     session_no: int
-    seq: int
 
 
-async def write_words(tx: Transaction, dialect: Dialect, place: MessagePlace, words: MessageWords) -> None:
-    """Write the words of a message, in the unit that stores it or later, in place of those it has."""
-    key = (place.user_id, place.session_no, place.seq)
-    await tx.run("DELETE FROM message_number WHERE user_id = ?1 AND session_no = ?2 AND seq = ?3", *key)
+async def write_words(
+    tx: Transaction, dialect: Dialect, user_id: UserId, session_no: int, seq: int, words: MessageWords
+) -> None:
+    """Write the words of a message, in the unit that stores it."""
     row = await tx.one(
         "INSERT INTO message_number (user_id, session_no, seq, analysis) VALUES (?1, ?2, ?3, ?4) RETURNING no",
-        *key,
+        user_id,
+        session_no,
+        seq,
         words.analysis,
     )
     assert row is not None
+    await _insert(tx, dialect, NumberedMessage(user_id, row[0], session_no), words)
+
+
+async def rewrite_words(tx: Transaction, dialect: Dialect, message: NumberedMessage, words: MessageWords) -> None:
+    """Write the words of a message in place of those it has; of one that is gone, nothing."""
+    if not await tx.run(
+        "UPDATE message_number SET analysis = ?3 WHERE user_id = ?1 AND no = ?2",
+        message.user_id,
+        message.no,
+        words.analysis,
+    ):
+        return
+    if dialect == "postgresql":
+        await tx.run("DELETE FROM message_word WHERE user_id = ?1 AND no = ?2", message.user_id, message.no)
+    else:
+        await tx.run("DELETE FROM message_word WHERE rowid = ?1", message.no)
+    await _insert(tx, dialect, message, words)
+
+
+async def _insert(tx: Transaction, dialect: Dialect, message: NumberedMessage, words: MessageWords) -> None:
     if dialect == "postgresql":
         await tx.run(
             "INSERT INTO message_word (user_id, word, no) "
             "SELECT ?1, word, ?2 FROM unnest(CAST(?3 AS text[])) AS word ON CONFLICT DO NOTHING",
-            place.user_id,
-            row[0],
+            message.user_id,
+            message.no,
             list(words.words),
         )
-    else:
-        marks = (user_mark(place.user_id), session_mark(place.session_no))
-        text = " ".join((*marks, *map(encode_word, words.words)))
-        await tx.run("INSERT INTO message_word (rowid, words) VALUES (?1, ?2)", row[0], text)
+        return
+    marks = (user_mark(message.user_id), session_mark(message.session_no))
+    text = " ".join((*marks, *map(encode_word, words.words)))
+    await tx.run("INSERT INTO message_word (rowid, words) VALUES (?1, ?2)", message.no, text)
 
 
 def encode_word(word: str) -> str:

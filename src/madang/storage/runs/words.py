@@ -56,7 +56,7 @@ class MessageAnalysis:
         return await self._analysis.parse_query(call, text)
 
     async def _with_words(self, call: Call, message: NewMessage) -> NewMessage:
-        if message.words is not None or message.role == "summary":  # it repeats what is found anyway
+        if message.words is not None or message.role == "summary":
             return message
         return replace(message, words=await self.words(call, message.parts))
 
