@@ -37,8 +37,8 @@ class ArchiveReader(Protocol):
             InvalidArguments, LimitExceeded: it is not of this kind, or too large.
         """
 
-    def read_all(self, name: str, kind: type[DocumentT]) -> Iterator[DocumentT]:
-        """Yield the documents of one name; none if there is no such name.
+    def read_all(self, name: str, kind: type[DocumentT], max_bytes: int | None = None) -> Iterator[DocumentT]:
+        """Yield the documents of one name; none if there is no such name. Each may have `max_bytes`, if that is given.
 
         Raises:
             InvalidArguments, LimitExceeded: one is not of this kind, or too large.

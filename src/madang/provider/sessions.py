@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import AbstractContextManager, asynccontextmanager, suppress
-from dataclasses import asdict, replace
-from itertools import islice
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, ParamSpec, TypeVar
 
@@ -24,12 +23,13 @@ from madang.core.phrases import say
 from madang.core.texts import one_line
 from madang.provider.hooks import bounded
 from madang.provider.provider import Provider
-from madang.provider.saved_sessions import EVENTS, EVENTS_PER_BATCH, SESSION, SavedEvent, SavedSession, check_format
+from madang.provider.saved_sessions import SESSION, SavedSession, check_format
+from madang.provider.session_history import SessionHistory
 from madang.storage.audit import FLUSH_S, AuditLog
 from madang.storage.clock import timestamp
 from madang.storage.database import Database
-from madang.storage.events import Event, EventLog, restore_events
 from madang.storage.forgetting import begin_removal, remove_notices, remove_session
+from madang.storage.runs.forks import find_fork_seq
 from madang.storage.runs.store import open_run_tables
 from madang.storage.session_filling import SessionFilling
 from madang.storage.sessions import SessionRecord, SessionStore
@@ -69,9 +69,9 @@ class SessionOperations:
         self._database = database
         self._sessions = sessions
         self._filling_sessions = SessionFilling(database)
-        self._events = EventLog(database)
         self._audit = audit
         self._executor = executor or Executor()
+        self._history = SessionHistory(database, self._executor)
         self._hook_limit_s = hook_limit_s
         self._lock = asyncio.Lock()
 
@@ -91,7 +91,8 @@ class SessionOperations:
     async def copy(self, call: Call, target: SessionId, title: str | None = None) -> SessionRecord:
         """Copy the call's session to a new one of the same user; from then on, neither knows of the other.
 
-        What is open in it is withdrawn in the copy. Its audit rows and runs are not copied.
+        What is open in it is withdrawn in the copy, and a run that is not over is cancelled there. Its audit rows and
+        what models took are not copied.
 
         Raises:
             NotFound: there is no such session.
@@ -103,10 +104,35 @@ class SessionOperations:
             copy = replace(call, session_id=target, assistant_id=source.assistant_id or call.assistant_id)
             like = replace(source, title=source.title if title is None else title, last_at=timestamp())
             async with self._filling(copy, like, parent_id=source.id):
-                await self._copy_events(call, copy)
+                await self._history.copy(call, copy)
                 for service in await self._provider.open_services():
                     await self._hook(service.metadata.name, service.copy_session(call, target))
                 return await self._filling_sessions.finish(copy, like)
+
+    async def fork(
+        self, call: Call, target: SessionId, message_id: str, *, before: bool = False, title: str | None = None
+    ) -> SessionRecord:
+        """Branch off a new session after a message of the call's, or before one of the person's to write it anew.
+
+        It shows the messages up to there without a copy of them, and has a copy of what the services keep, as it is
+        now. From then on they go separate ways.
+
+        Raises:
+            NotFound: there is no such session or message.
+            InvalidArguments: what is to be written anew is no message of the person's.
+            Conflict: the target is there already.
+        """
+        async with self._working(call):
+            await self._finish_earlier(call, besides=call.session)
+            source = await self._existing(call)
+            seq = await find_fork_seq(self._database, call, message_id, before=before)
+            fork = replace(call, session_id=target, assistant_id=source.assistant_id or call.assistant_id)
+            title = source.title if title is None else title
+            like = replace(source, title=title, last_at=timestamp(), last_seq=seq)
+            async with self._filling(fork, like, parent_id=source.id, parent_seq=seq):
+                for service in await self._provider.open_services():
+                    await self._hook(service.metadata.name, service.copy_session(call, target))
+                return await self._filling_sessions.finish(fork, like)
 
     async def export(self, call: Call, path: Path) -> ArchiveSize:
         """Write the call's session to a new ZIP file, whole or not at all.
@@ -165,7 +191,7 @@ class SessionOperations:
             like = saved.record(call.session)
             filled = replace(call, assistant_id=like.assistant_id or call.assistant_id)
             async with self._filling(filled, like):
-                await self._restore_events(filled, archive)
+                await self._history.restore(filled, archive)
                 # Playbooks are the assistant's, and would stay when a later part is refused: they come last.
                 for service in reversed(await self._provider.open_services()):
                     name = service.metadata.name
@@ -211,7 +237,7 @@ class SessionOperations:
 
     @asynccontextmanager
     async def _filling(
-        self, call: Call, like: SessionRecord, parent_id: SessionId | None = None
+        self, call: Call, like: SessionRecord, parent_id: SessionId | None = None, parent_seq: int = 0
     ) -> AsyncIterator[None]:
         """Make a session that nobody sees, and delete it if the work fails."""
         if not is_name(call.session):
@@ -220,7 +246,7 @@ class SessionOperations:
             )
         if await self._has_something(call):
             raise Conflict(say("There is a session '{id}' already.", id=call.session))
-        await self._sessions.create(call, title=like.title, parent_id=parent_id, state="filling")
+        await self._sessions.create(call, title=like.title, parent_id=parent_id, parent_seq=parent_seq, state="filling")
         heartbeat = asyncio.create_task(self._touch(call))
         try:
             yield
@@ -245,30 +271,9 @@ class SessionOperations:
         except MadangError as error:
             logger.error("What was copied or imported could not be deleted again: %s", one_line(str(error)))
 
-    async def _copy_events(self, call: Call, copy: Call) -> None:
-        after, has_more = 0, True
-        while has_more:
-            page = await self._events.read(call, after)
-            await self._append(copy, page.events)
-            after, has_more = page.next_after, page.has_more
-
-    async def _restore_events(self, call: Call, archive: ZipArchiveReader) -> None:
-        saved = archive.read_all(EVENTS, SavedEvent)
-        while batch := await self._in_thread(call, _batch, saved):
-            await self._append(call, [event.event() for event in batch])
-
-    async def _append(self, call: Call, events: Sequence[Event]) -> None:
-        await self._database.write(lambda tx: restore_events(tx, call, events), user_id=call.user_id)
-
     async def _write(self, call: Call, session: SessionRecord, archive: ZipArchiveWriter) -> None:
         await self._in_thread(call, archive.add, SESSION, SavedSession.of(session))
-        page = await self._events.read(call)
-        if page.events:
-            with archive.create(EVENTS) as file:
-                while page.events:
-                    lines = [SavedEvent(**asdict(event)).model_dump_json() + "\n" for event in page.events]
-                    await self._in_thread(call, file.write, "".join(lines).encode())
-                    page = await self._events.read(call, page.next_after)
+        await self._history.write(call, archive)
         for service in await self._provider.open_services():
             name = service.metadata.name
             await self._hook(name, service.export_session(call, archive.below(name)))
@@ -358,7 +363,3 @@ class _Probe:
 
     def create(self, name: str) -> AbstractContextManager[IO[bytes]]:
         raise _SomethingKept
-
-
-def _batch(events: Iterator[SavedEvent]) -> list[SavedEvent]:
-    return list(islice(events, EVENTS_PER_BATCH))

@@ -179,12 +179,13 @@ class ZipArchiveReader:
         with self.open(name) as file:
             return self._parsed(name, kind, file.read(MAX_DOCUMENT_BYTES + 1))
 
-    def read_all(self, name: str, kind: type[DocumentT]) -> Iterator[DocumentT]:
+    def read_all(self, name: str, kind: type[DocumentT], max_bytes: int | None = None) -> Iterator[DocumentT]:
         if not self.has(name):
             return
+        max_bytes = max_bytes or MAX_DOCUMENT_BYTES
         with self.open(name) as file:
-            while line := file.readline(MAX_DOCUMENT_BYTES + 1):
-                yield self._parsed(name, kind, line)
+            while line := file.readline(max_bytes + 1):
+                yield self._parsed(name, kind, line, max_bytes)
 
     @contextmanager
     def open(self, name: str) -> Iterator[IO[bytes]]:
@@ -194,9 +195,9 @@ class ZipArchiveReader:
         with _format_errors(), self._archive.open(entry) as file:
             yield file
 
-    def _parsed(self, name: str, kind: type[DocumentT], data: bytes) -> DocumentT:
-        if len(data) > MAX_DOCUMENT_BYTES:
-            raise _too_large(say("a document in it has more than {max} MiB", max=MAX_DOCUMENT_BYTES // 1024**2))
+    def _parsed(self, name: str, kind: type[DocumentT], data: bytes, max_bytes: int = MAX_DOCUMENT_BYTES) -> DocumentT:
+        if len(data) > max_bytes:
+            raise _too_large(say("a document in it has more than {max} MiB", max=max_bytes // 1024**2))
         try:
             return kind.model_validate_json(data)
         except ValidationError as error:
