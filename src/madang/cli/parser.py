@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NoReturn
 
 from madang import __version__
+from madang.cli.session_options import add_session_actions
 from madang.cli.terminal import text_width
 from madang.core.calls import Locale
 from madang.core.phrases import Phrase, Translate, say
@@ -212,7 +213,7 @@ class _Builder:
         if doctor:
             self._add_json(doctor, say("print JSON, for a report"))
         self._group(
-            commands, "sessions", say("list, rename, delete, copy, export and import sessions"), self._session_actions
+            commands, "sessions", say("list, search, branch, copy, export and delete sessions"), self._session_actions
         )
         self._group(
             commands, "assistants", say("list assistants, and choose what each may use"), self._assistant_actions
@@ -311,24 +312,9 @@ class _Builder:
         return parser
 
     def _session_actions(self, actions: Any) -> None:
-        def add(name: str, help: Phrase) -> Parser:
-            return self._action(actions, "sessions", name, help)
-
-        add("list", say("list the sessions, newest first"))
-        rename = add("rename", say("give a session a title; an empty one takes it away"))
-        delete = add("delete", say("delete a session with everything in it"))
-        copy = add("copy", say("copy a session to a new one"))
-        export = add("export", say("write a session to a ZIP file"))
-        for action in (rename, delete, copy, export):
-            action.add_argument("name", metavar="NAME", help=self._say(say("the session")))
-        rename.add_argument("title", metavar="TITLE")
-        delete.add_argument("--yes", action="store_true", help=self._say(say("do not ask")))
-        copy.add_argument("target", metavar="NEW", help=self._say(say("the name of the copy")))
-        copy.add_argument("--title", metavar="TITLE", help=self._say(say("its title (default: that of the session)")))
-        export.add_argument("file", metavar="FILE")
-        imports = add("import", say("make a new session of such a file; --session names it (default: a new name)"))
-        imports.add_argument("file", metavar="FILE")
-        self._add_trust(imports)
+        add_session_actions(
+            lambda name, help: self._action(actions, "sessions", name, help), self._say, self._add_trust
+        )
         self._add_undo(self._action(actions, "undo", "undo", say("take back what a run changed in files")))
 
     def _add_undo(self, undo: Parser) -> None:
@@ -346,7 +332,7 @@ class _Builder:
         undo.add_argument("--force", action="store_true", help=self._say(force))
         self._add_json(undo, say("print JSON"))
 
-    def _add_trust(self, parser: Parser) -> None:
+    def _add_trust(self, parser: argparse.ArgumentParser) -> None:
         trust = say("take it however large it is: only if you made it")
         parser.add_argument("--trust", action="store_true", help=self._say(trust))
 

@@ -1,4 +1,4 @@
-"""`madang sessions`: what sessions there are; renaming, deleting, copying, exporting and importing them."""
+"""`madang sessions`: what sessions there are; renaming, archiving, deleting, copying, exporting and importing them."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from madang.app import Madang, open_madang
-from madang.cli.terminal import confirm, show, show_table
+from madang.cli.session_history import HISTORY_ACTIONS, named
+from madang.cli.terminal import confirm, show, show_json, show_table
 from madang.core.calls import Call
 from madang.core.errors import RequestError
-from madang.core.ids import SessionId, is_name, is_raw_name, normalised_name
-from madang.core.limits import MAX_NAME_CHARS
 from madang.core.phrases import Phrase, say
 from madang.core.texts import one_line
 from madang.rendering.catalogue import translator
@@ -32,6 +31,9 @@ def run(options: argparse.Namespace, settings: Settings) -> int:
 async def _run(options: argparse.Namespace, settings: Settings, path: Path) -> int:
     async with open_madang(settings) as madang:
         await madang.sessions.open()
+        if options.action in HISTORY_ACTIONS:
+            call = named(madang, options.name) if options.name else replace(madang.call("command"), session_id=None)
+            return await HISTORY_ACTIONS[options.action](madang, options, call)
         match options.action:
             case "export":
                 return await _export(madang, options, path)
@@ -48,10 +50,14 @@ def _absolute(name: str) -> Path:
         raise RequestError(say("'{path}' cannot be used: {reason}.", path=name, reason=str(error))) from None
 
 
-async def _list(madang: Madang, _: argparse.Namespace) -> int:
+async def _list(madang: Madang, options: argparse.Namespace) -> int:
+    sessions = [session async for session in _all_sessions(madang, options.archived)]
+    if options.json:
+        show_json([_document(session) for session in sessions])
+        return 0
     rows = [
         (session.last_at[:16].replace("T", " "), session.assistant_id, session.id, _remark(madang, session))
-        async for session in _all_sessions(madang)
+        for session in sessions
     ]
     if not rows:
         return _say(madang, say("There are no sessions yet."))
@@ -60,14 +66,24 @@ async def _list(madang: Madang, _: argparse.Namespace) -> int:
 
 
 async def _rename(madang: Madang, options: argparse.Namespace) -> int:
-    call = _named(madang, options.name)
+    call = named(madang, options.name)
     await _check_exists(madang, call)
     await madang.sessions.rename(call, options.title)
     return _say(madang, say("The session '{id}' has its new title.", id=call.session))
 
 
+async def _archive(madang: Madang, options: argparse.Namespace) -> int:
+    call = named(madang, options.name)
+    await _check_exists(madang, call)
+    archived = options.action == "archive"
+    await madang.sessions.set_archived(call, archived)
+    if archived:
+        return _say(madang, say("The session '{id}' is archived.", id=call.session))
+    return _say(madang, say("The session '{id}' is in the list again.", id=call.session))
+
+
 async def _delete(madang: Madang, options: argparse.Namespace) -> int:
-    call = _named(madang, options.name)
+    call = named(madang, options.name)
     if not options.yes and not await _confirmed(madang, call):
         return _say(madang, say("Nothing was deleted."), code=1)
     is_listed = await madang.sessions.get(call) is not None
@@ -78,13 +94,13 @@ async def _delete(madang: Madang, options: argparse.Namespace) -> int:
 
 
 async def _copy(madang: Madang, options: argparse.Namespace) -> int:
-    target = _named(madang, options.target).session
-    await madang.session_operations.copy(_named(madang, options.name), target, options.title)
+    target = named(madang, options.target).session
+    await madang.session_operations.copy(named(madang, options.name), target, options.title)
     return _say(madang, say("The session '{id}' is copied to '{target}'.", id=options.name, target=target))
 
 
 async def _export(madang: Madang, options: argparse.Namespace, path: Path) -> int:
-    size = await madang.session_operations.export(_named(madang, options.name), path)
+    size = await madang.session_operations.export(named(madang, options.name), path)
     _say(
         madang,
         say(
@@ -112,19 +128,33 @@ async def _import(madang: Madang, options: argparse.Namespace, path: Path) -> in
 _ACTIONS: Mapping[str, Callable[[Madang, argparse.Namespace], Awaitable[int]]] = {
     "list": _list,
     "rename": _rename,
+    "archive": _archive,
+    "unarchive": _archive,
     "delete": _delete,
     "copy": _copy,
 }
 _HEADINGS = (say("LAST USED (UTC)"), say("ASSISTANT"), say("SESSION"), say("TITLE"))
 
 
-async def _all_sessions(madang: Madang) -> AsyncIterator[SessionRecord]:
+async def _all_sessions(madang: Madang, archived: bool) -> AsyncIterator[SessionRecord]:
     user, after, has_more = madang.settings.user, "", True
     while has_more:
-        page = await madang.sessions.list_page(user, after, MAX_SESSIONS_LISTED)
+        page = await madang.sessions.list_page(user, after, MAX_SESSIONS_LISTED, archived=archived)
         for session in page.items:
             yield session
         after, has_more = page.next, bool(page.next)
+
+
+def _document(session: SessionRecord) -> dict[str, object]:
+    return {
+        "id": session.id,
+        "assistantId": session.assistant_id,
+        "title": session.title,
+        "parentId": session.parent_id,
+        "createdAt": session.created_at,
+        "lastAt": session.last_at,
+        "archived": session.is_archived,
+    }
 
 
 def _remark(madang: Madang, session: SessionRecord) -> str:
@@ -149,16 +179,6 @@ async def _confirmed(madang: Madang, call: Call) -> bool:
         )
     question = say("Delete the session '{id}' with its plan, files, contents and questions?", id=call.session)
     return await asyncio.to_thread(confirm, _words(madang, question))
-
-
-def _named(madang: Madang, name: str) -> Call:
-    if not is_raw_name(name):
-        raise RequestError(
-            say("The {what} must have 1 to {max} printable characters.", what="session", max=MAX_NAME_CHARS)
-        )
-    # One from before hidden characters were refused can still be deleted or exported, by exactly that name.
-    spelling = normalised_name(name) if is_name(name) else name
-    return replace(madang.call("command"), session_id=SessionId(spelling))
 
 
 def _say(madang: Madang, phrase: Phrase, code: int = 0) -> int:
