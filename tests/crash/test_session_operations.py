@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from madang.provider import sessions as operations
-from madang.storage import sessions
+from madang.storage import session_filling
 from tests.crash.session_operations import TARGET
 from tests.postgresql import server, url_in
 from tests.whole_sessions import House, all_files, all_rows, exported, fill, open_house, without_moments
@@ -27,7 +27,7 @@ TIMEOUT_S = 120
 @pytest.fixture(autouse=True)
 def _silent_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Take what is being filled for abandoned at once: its process is known to be dead."""
-    monkeypatch.setattr(sessions, "SILENT_AFTER", timedelta(seconds=-5))
+    monkeypatch.setattr(session_filling, "SILENT_AFTER", timedelta(seconds=-5))
     monkeypatch.setattr(operations, "AUDIT_SETTLE_S", 0.0)
 
 

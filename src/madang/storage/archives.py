@@ -182,9 +182,8 @@ class ZipArchiveReader:
     def read_all(self, name: str, kind: type[DocumentT], max_bytes: int | None = None) -> Iterator[DocumentT]:
         if not self.has(name):
             return
-        max_bytes = max_bytes or MAX_DOCUMENT_BYTES
         with self.open(name) as file:
-            while line := file.readline(max_bytes + 1):
+            while line := file.readline((max_bytes or MAX_DOCUMENT_BYTES) + 1):
                 yield self._parsed(name, kind, line, max_bytes)
 
     @contextmanager
@@ -195,7 +194,8 @@ class ZipArchiveReader:
         with _format_errors(), self._archive.open(entry) as file:
             yield file
 
-    def _parsed(self, name: str, kind: type[DocumentT], data: bytes, max_bytes: int = MAX_DOCUMENT_BYTES) -> DocumentT:
+    def _parsed(self, name: str, kind: type[DocumentT], data: bytes, max_bytes: int | None = None) -> DocumentT:
+        max_bytes = max_bytes or MAX_DOCUMENT_BYTES
         if len(data) > max_bytes:
             raise _too_large(say("a document in it has more than {max} MiB", max=max_bytes // 1024**2))
         try:
