@@ -17,6 +17,7 @@ from madang.llm.messages import Part, TextPart
 from madang.storage.runs.journal import Message
 from tests.agent.bench import ME, Bench, bench, tool_call
 from tests.postgresql import url_in
+from tests.whole_sessions import all_rows
 
 SCRIPT: list[Sequence[Part]] = [
     [TextPart("Adding."), tool_call("add_todo", name="Buy tea")],
@@ -185,6 +186,30 @@ async def test_a_copy_has_its_own_history_and_a_fork_leaves_whole(tmp_path: Path
 
         assert words(await history(b, session("copy"))) == whole
         assert words(await history(b, session("imported"))) == whole
+
+
+async def test_nothing_is_left_of_a_session_with_runs_but_stripped_audit_rows(tmp_path: Path, url: str) -> None:
+    script: list[Sequence[Part]] = [
+        [tool_call("create_playbook", "c0", goal="Brew", workflow=[])],
+        [tool_call("delete_playbook", "c1", id="none"), tool_call("add_todo", "c2", name="quokka")],
+        [TextPart("A quokka was here.")],
+    ]
+    victim = session("victim quokka")
+    async with bench(tmp_path, *script, url=url) as b:
+        run = await b.runner.post(victim, [TextPart("Tell me of the quokka")])
+        assert run is not None
+        [pause] = await b.open_pauses(run)
+        await b.stores.approvals.decide(victim, pause.id, allow=True, scope="session")
+        assert (await b.ended(run)).state == "finished"
+        rows = await all_rows(b.madang.database)
+        assert {"decision", "message", "message_number", "run", "run_call", "usage"} <= {table for table, _ in rows}
+
+        await b.madang.session_operations.forget(victim)
+
+        left = await all_rows(b.madang.database)
+        assert [row for row in left if "quokka" in row[1] or run.id in row[1]] == []
+        kept = {"account", "audit", "calibration", "migration", "notice", "playbook", "playbook_owner", "process"}
+        assert {table for table, _ in left} <= {*kept, "playbook_owner_row"}
 
 
 @pytest.mark.parametrize(

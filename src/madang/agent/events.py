@@ -65,8 +65,12 @@ def run_failed(code: str, message: str) -> NewEvent:
 
 
 def user_wrote(message_id: str, text: str) -> list[NewEvent]:
-    """Return the events of a message of the person's; the last one is the one that tells of it."""
-    return list(_text(message_id, "user", text))
+    """Return the events of a message of the person's; the last one is the one that tells of it.
+
+    One that has only an image has events too: its place in the history is that of the last.
+    """
+    start = NewEvent("TEXT_MESSAGE_START", {"messageId": message_id, "role": "user"})
+    return list(_text(message_id, "user", text)) or [start, NewEvent("TEXT_MESSAGE_END", {"messageId": message_id})]
 
 
 def answered(message_id: str, answer: ModelAnswer, calls: Sequence[CallPart]) -> list[NewEvent]:

@@ -28,6 +28,7 @@ from madang.provider.session_history import SessionHistory
 from madang.storage.audit import FLUSH_S, AuditLog
 from madang.storage.clock import timestamp
 from madang.storage.database import Database
+from madang.storage.decisions import DecisionStore
 from madang.storage.forgetting import begin_removal, remove_notices, remove_session
 from madang.storage.runs.forks import find_fork_seq
 from madang.storage.runs.store import open_run_tables
@@ -285,6 +286,7 @@ class SessionOperations:
         _check_actor(call)
         async with self._lock:
             await open_run_tables(self._database)
+            await DecisionStore(self._database).open()
             yield
 
     @asynccontextmanager

@@ -71,5 +71,12 @@ async def remember_decision(tx: Transaction, call: Call, scope: DecisionScope, t
     )
 
 
+async def forget_session_decisions(tx: Transaction, call: Call) -> None:
+    """Take back what was allowed in the call's session, which is deleted: another may get its name."""
+    await tx.run(
+        "DELETE FROM decision WHERE user_id = ?1 AND scope = 'session' AND scope_id = ?2", call.user_id, call.session
+    )
+
+
 def _scope_id(call: Call, scope: DecisionScope) -> str:
     return call.session if scope == "session" else call.assistant
