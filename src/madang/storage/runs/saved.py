@@ -18,7 +18,7 @@ from madang.core.ids import new_id
 from madang.core.phrases import say
 from madang.storage.clock import Timestamp
 from madang.storage.database import Database, Row, Transaction
-from madang.storage.runs.journal import encode_parts
+from madang.storage.runs.journal import CallOutcome, encode_parts
 from madang.storage.runs.segments import Segment, find_segments
 from madang.storage.runs.word_rows import MessageWords, write_words
 from madang.storage.sessions import ensure_session
@@ -41,7 +41,7 @@ class SavedCall(Document):
     tool: Name
     arguments: str
     decision: Literal["", "allow", "deny"]
-    outcome: Literal["", "ok", "error", "denied", "interrupted", "cancelled", "unanswered"]
+    outcome: CallOutcome
     result: Parts
     started_at: Timestamp
     ended_at: Timestamp
