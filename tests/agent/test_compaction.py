@@ -125,6 +125,27 @@ async def test_a_run_of_many_calls_is_compacted_between_turns_and_keeps_the_requ
         assert "Todo 20 " in summary
 
 
+async def test_a_model_with_a_far_smaller_window_still_learns_what_was_done(tmp_path: Path) -> None:
+    def reply(request: ModelRequest, number: int) -> Sequence[Part]:
+        if number == 1:
+            return [tool_call("write_file", path="tea.txt", content="Oolong")]
+        return chat(request, number)
+
+    model = Talker(reply)
+    async with bench(tmp_path, script=model) as b:
+        await b.say("Write tea.txt")
+        await talk(b, 30)
+        assert not model.summaries
+    async with bench(tmp_path, script=model, window_tokens=10_000) as b:
+        await b.say("And now?")
+
+        last = model.requests[-1]
+        assert model.tokens(last) <= 10_000
+        assert "- write_file" in last.messages[0].text
+        assert "older entries are left out" in last.messages[0].text
+        assert all(model.tokens(request) <= 10_000 for request in model.summaries)
+
+
 async def test_a_model_that_cannot_summarise_is_told_that_something_is_left_out(tmp_path: Path) -> None:
     model = Talker(chat, summary=RequestRefused(say("No.")))
     async with bench(tmp_path, script=model, window_tokens=WINDOW) as b:

@@ -37,6 +37,7 @@ SUMMARISE = (
 )
 HEADING = "[Summary of the earlier part of this conversation. It is a record, not a message of the person.]"
 NOT_SUMMARISED = "The earlier messages are left out: they no longer fit, and could not be summarised."
+LEFT_OUT = "[{count} older entries are left out: they were too long to be summarised.]"
 ACTIONS = "Calls made in it that change something, with their outcome, oldest first:"
 
 
@@ -74,17 +75,22 @@ def plan_compaction(messages: Sequence[StoredMessage], budget_tokens: int) -> Co
     return Compaction(messages[: starts[0]], messages[starts[0] :])
 
 
-def summary_request(compaction: Compaction, options: ModelOptions, budget_tokens: int) -> ModelRequest:
-    """Return what a model is asked for a summary. The oldest is left out if all is too much even for that."""
-    lines = [line for message in to_model(compaction.covered) for line in _transcript(message)]
-    tokens, start = 0, len(lines)
+def summary_request(compaction: Compaction, options: ModelOptions, budget_tokens: int) -> tuple[ModelRequest, int]:
+    """Return what a model is asked for a summary, and how many entries are left out because even that is too much.
+
+    Those are the oldest, but not an earlier summary.
+    """
+    transcripts = [_transcript(message) for message in to_model(compaction.covered)]
+    has_summary = compaction.covered[0].role == "summary"
+    first = transcripts.pop(0) if has_summary else []
+    lines = [line for transcript in transcripts for line in transcript]
+    tokens, start = sum(map(estimate_tokens, first)), len(lines)
     while start and tokens + estimate_tokens(lines[start - 1]) <= budget_tokens:
         start -= 1
         tokens += estimate_tokens(lines[start])
-    if start:
-        lines[:start] = [f"[{start} earlier entries are left out.]"]
-    text = "\n\n".join(["The conversation so far:", *lines, "Summarise it now."])
-    return ModelRequest(SUMMARISE, [Message("user", (TextPart(text),))], options=options)
+    left_out = [LEFT_OUT.format(count=start)] if start else []
+    text = "\n\n".join(["The conversation so far:", *first, *left_out, *lines[start:], "Summarise it now."])
+    return ModelRequest(SUMMARISE, [Message("user", (TextPart(text),))], options=options), start
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,9 +126,13 @@ def keep_record(
     return Record(lines[start:], earlier.dropped + start, _last_request(compaction) or earlier.request)
 
 
-def summary_parts(compaction: Compaction, words: str, record: Record, budget_tokens: int) -> list[Mapping[str, Any]]:
+def summary_parts(
+    compaction: Compaction, words: str, left_out: int, record: Record, budget_tokens: int
+) -> list[Mapping[str, Any]]:
     """Return the parts of a summary message. `words` are the model's; empty if it had none."""
     sections = [HEADING, _shortened(words, budget_tokens) if words.strip() else NOT_SUMMARISED]
+    if words.strip() and left_out:
+        sections.append(LEFT_OUT.format(count=left_out))
     if record.effects or record.dropped:
         dropped = [f"- ({record.dropped} earlier ones are not listed)"] if record.dropped else []
         sections.append("\n".join([ACTIONS, *dropped, *(f"- {line}" for line in record.effects)]))

@@ -32,6 +32,10 @@ SPARE = 0.95
 """Of what is left, as much is used: an estimate is one."""
 REFUSED_WINDOW = 0.75
 """Of a request that was too long for the model, as much counts as what it takes."""
+SEEN_REACH = 2
+"""Times the budget, that is read of a history to see whether it fits."""
+COMPACTED_REACH = 40
+"""Times the budget, that is read of one to compact it: the model before may have had a far larger window."""
 RESULT_CHARS = (64_000, 16_000, 4_000, 1_000)
 """To how much results of tools are shortened where the newest turn alone does not fit; steps, so that what is sent
 changes seldom."""
@@ -102,21 +106,24 @@ def learn_window(known: Calibration, estimated_tokens: int) -> Calibration:
 
 
 class Window:
-    """How far back a history is read: to the end of what the newest summary stands for, or twice a budget."""
+    """How far back a history is read: to the end of what the newest summary stands for, or some times a budget.
 
-    def __init__(self, budget_tokens: int) -> None:
-        self._budget_tokens = budget_tokens
+    It is for one reading: what was counted is not counted again when more has been read.
+    """
+
+    def __init__(self, budget_tokens: int, reach: int = SEEN_REACH) -> None:
+        self._max_tokens = reach * budget_tokens
+        self._count = self._tokens = self._covered = 0
 
     def is_full(self, newest_first: Sequence[Message]) -> bool:
-        tokens, covered = 0, 0
-        for message in newest_first:
-            if covered and message.seq <= covered:
+        for message in newest_first[self._count :]:
+            self._count += 1
+            if self._covered and message.seq <= self._covered:
                 return True
-            if message.role == "summary" and not covered:
-                covered = message.covers_seq
-            tokens += message.tokens
-            if tokens > 2 * self._budget_tokens:
-                # A summary that is further back than this stands for too little to help.
+            if message.role == "summary" and not self._covered:
+                self._covered = message.covers_seq
+            self._tokens += message.tokens
+            if self._tokens > self._max_tokens:
                 return True
         return False
 

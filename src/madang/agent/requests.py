@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from madang.agent import events
 from madang.agent.calls import is_effect
 from madang.agent.compaction import (
-    Compaction,
     count_summary,
     keep_record,
     plan_compaction,
@@ -16,6 +15,8 @@ from madang.agent.compaction import (
     summary_request,
 )
 from madang.agent.history import (
+    COMPACTED_REACH,
+    SEEN_REACH,
     Budget,
     Window,
     calibrate,
@@ -98,8 +99,8 @@ class RequestBuilder:
         """
         frame, budget_tokens, calibration = await self._frame(run, call)
         messages = await self._read(call, budget_tokens)
-        if total_tokens(messages) > budget_tokens and (plan := plan_compaction(messages, budget_tokens)):
-            run = await self._compact(run, call, plan, budget_tokens)
+        if total_tokens(messages) > budget_tokens:
+            run = await self._compact(run, call, budget_tokens)
             messages = await self._read(call, budget_tokens)
         sent, tokens = close_calls(to_model(messages), call.locale), total_tokens(messages)
         if tokens > budget_tokens:
@@ -116,10 +117,7 @@ class RequestBuilder:
         learnt = learn_window(refused.calibration, refused.estimated_tokens)
         run = await self._runs.save(run, rows=JournalRows(calibration=learnt))
         _, budget_tokens, _ = await self._frame(run, call)
-        messages = await self._read(call, budget_tokens)
-        if plan := plan_compaction(messages, budget_tokens):
-            run = await self._compact(run, call, plan, budget_tokens)
-        return run
+        return await self._compact(run, call, budget_tokens)
 
     async def _frame(self, run: Run, call: Call) -> tuple[ModelRequest, int, Calibration]:
         opened = self._opened
@@ -128,16 +126,20 @@ class RequestBuilder:
         budget = Budget(opened.window_tokens or DEFAULT_WINDOW_TOKENS, calibration, opened.options)
         return frame, budget.history_tokens(count_frame(frame)), calibration
 
-    async def _read(self, call: Call, budget_tokens: int) -> list[Message]:
-        return visible(await self._messages.read_window(call, Window(budget_tokens).is_full))
+    async def _read(self, call: Call, budget_tokens: int, reach: int = SEEN_REACH) -> list[Message]:
+        return visible(await self._messages.read_window(call, Window(budget_tokens, reach).is_full))
 
-    async def _compact(self, run: Run, call: Call, plan: Compaction, budget_tokens: int) -> Run:
-        """Store a summary of the older turns, in one unit."""
-        run, answer = await self._summarise(run, plan, budget_tokens)
+    async def _compact(self, run: Run, call: Call, budget_tokens: int) -> Run:
+        """Store a summary of the older turns, in one unit; where there is only one turn, nothing."""
+        plan = plan_compaction(await self._read(call, budget_tokens, COMPACTED_REACH), budget_tokens)
+        if plan is None:
+            return run
+        request, left_out = summary_request(plan, self._opened.options, budget_tokens)
+        run, answer = await self._summarise(run, request)
         outcomes = await self._messages.list_outcomes(call, plan.after_seq, plan.covers_seq)
         record = keep_record(plan, outcomes, self._is_effect, budget_tokens)
         words = answer.text if answer is not None and answer.finish != "refused" else ""
-        parts = summary_parts(plan, words, record, budget_tokens)
+        parts = summary_parts(plan, words, left_out, record, budget_tokens)
         id = new_id()
         message = NewMessage(id, "summary", parts, 0, count_summary(parts), covers_seq=plan.covers_seq)
         usage = answer_usage(self._opened, answer) if answer is not None else None
@@ -150,8 +152,7 @@ class RequestBuilder:
             rows=JournalRows(messages=[message], usage=usage),
         )
 
-    async def _summarise(self, run: Run, plan: Compaction, budget_tokens: int) -> tuple[Run, ModelAnswer | None]:
-        request = summary_request(plan, self._opened.options, budget_tokens)
+    async def _summarise(self, run: Run, request: ModelRequest) -> tuple[Run, ModelAnswer | None]:
         try:
             async with aclosing(retrying(self._opened.model, request, self._retries)) as items:
                 async for item in items:
