@@ -14,6 +14,7 @@ from madang.core.calls import Call
 from madang.core.errors import InvalidArguments, NotFound
 from madang.core.ids import SessionId, new_id
 from madang.llm.messages import Part, TextPart
+from madang.storage.decisions import remember_decision
 from madang.storage.runs.journal import Message
 from tests.agent.bench import ME, Bench, bench, tool_call
 from tests.postgresql import url_in
@@ -190,8 +191,10 @@ async def test_a_copy_has_its_own_history_and_a_fork_leaves_whole(tmp_path: Path
 
 async def test_nothing_is_left_of_a_session_with_runs_but_stripped_audit_rows(tmp_path: Path, url: str) -> None:
     script: list[Sequence[Part]] = [
-        [tool_call("create_playbook", "c0", goal="Brew", workflow=[])],
-        [tool_call("delete_playbook", "c1", id="none"), tool_call("add_todo", "c2", name="quokka")],
+        [
+            tool_call("prompt_user", "c1", prompt="Which quokka?", type="text"),
+            tool_call("add_todo", "c2", name="quokka"),
+        ],
         [TextPart("A quokka was here.")],
     ]
     victim = session("victim quokka")
@@ -199,8 +202,9 @@ async def test_nothing_is_left_of_a_session_with_runs_but_stripped_audit_rows(tm
         run = await b.runner.post(victim, [TextPart("Tell me of the quokka")])
         assert run is not None
         [pause] = await b.open_pauses(run)
-        await b.stores.approvals.decide(victim, pause.id, allow=True, scope="session")
+        await b.madang.provider.execute_tool(victim, "reply_prompt", {"messageId": pause.id, "answer": "quokka"})
         assert (await b.ended(run)).state == "finished"
+        await b.madang.database.write(lambda tx: remember_decision(tx, victim, "session", "x"), user_id=ME.user_id)
         rows = await all_rows(b.madang.database)
         assert {"decision", "message", "message_number", "run", "run_call", "usage"} <= {table for table, _ in rows}
 
@@ -208,8 +212,7 @@ async def test_nothing_is_left_of_a_session_with_runs_but_stripped_audit_rows(tm
 
         left = await all_rows(b.madang.database)
         assert [row for row in left if "quokka" in row[1] or run.id in row[1]] == []
-        kept = {"account", "audit", "calibration", "migration", "notice", "playbook", "playbook_owner", "process"}
-        assert {table for table, _ in left} <= {*kept, "playbook_owner_row"}
+        assert {table for table, _ in left} <= {"account", "audit", "calibration", "migration", "notice", "process"}
 
 
 @pytest.mark.parametrize(
