@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from madang.agent.compaction import HEADING, NOT_SUMMARISED, plan_compaction
+from madang.agent.compaction import HEADING, NOT_SUMMARISED, Compaction, keep_record, plan_compaction
 from madang.agent.history import Window, calibrate, estimate_tokens, learn_window, shorten_results, visible
 from madang.core.phrases import say
 from madang.llm.base import ModelRequest
@@ -237,6 +237,21 @@ async def test_12_the_prefix_is_byte_identical_up_to_the_last_stored_message(tmp
 
 
 # Pure
+
+
+def test_a_call_of_a_stopped_run_is_in_the_record() -> None:
+    call = {"type": "call", "id": "c1", "tool": "export_file", "arguments": '{"path": "tea.txt"}'}
+    messages = [
+        stored(1, "user"),
+        StoredMessage("m2", 2, "assistant", (call,), 10, 1, ""),
+        stored(3, "user"),
+        stored(4, "assistant"),
+    ]
+    record = keep_record(Compaction(messages, ()), {(2, "c1"): "cancelled"}, lambda tool: True, 1_000)
+    assert list(record.effects) == [
+        'export_file {"path": "tea.txt"}: cancelled. The run was stopped; it may have been done.'
+    ]
+    assert record.request == "m3"
 
 
 def stored(seq: int, role: Role, tokens: int = 100, covers: int = 0) -> StoredMessage:

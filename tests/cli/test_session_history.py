@@ -86,5 +86,7 @@ def test_an_archived_session_is_out_of_the_list_until_it_is_taken_back(
     run(capsys, "archive", "tea", *folder)
     assert json.loads(run(capsys, "list", "--json", *folder)) == []
     assert [one["id"] for one in json.loads(run(capsys, "list", "--archived", "--json", *folder))] == ["tea"]
+    assert "tea" not in run(capsys, *folder)
     run(capsys, "unarchive", "tea", *folder)
+    assert "Which tea?" in run(capsys, *folder)
     assert [one["id"] for one in json.loads(run(capsys, "list", "--json", *folder))] == ["tea"]

@@ -156,13 +156,31 @@ def _effects(
 ) -> Iterator[str]:
     asked: dict[str, tuple[int, CallPart]] = {}
     for message in compaction.covered:
+        if message.role != "tool":
+            yield from _unfinished(asked, outcomes, is_effect)
+            asked = {}
         for part in parse_parts(list(message.parts)):
             if isinstance(part, CallPart):
                 asked[part.id] = message.seq, part
-            elif isinstance(part, ResultPart) and part.call_id in asked and is_effect(part.tool):
+            elif isinstance(part, ResultPart) and part.call_id in asked:
                 seq, call = asked.pop(part.call_id)
-                outcome = outcomes.get((seq, part.call_id)) or ("error" if part.is_error else "ok")
-                yield _effect(call, outcome, part.text)
+                if is_effect(part.tool):
+                    outcome = outcomes.get((seq, part.call_id)) or ("error" if part.is_error else "ok")
+                    yield _effect(call, outcome, part.text)
+    yield from _unfinished(asked, outcomes, is_effect)
+
+
+def _unfinished(
+    asked: Mapping[str, tuple[int, CallPart]],
+    outcomes: Mapping[tuple[int, str], str],
+    is_effect: Callable[[str], bool],
+) -> Iterator[str]:
+    """Yield what a run that was stopped had asked for and has no result."""
+    for seq, call in asked.values():
+        if is_effect(call.tool):
+            yield _effect(
+                call, outcomes.get((seq, call.id)) or "not known", "The run was stopped; it may have been done."
+            )
 
 
 def count_summary(parts: Sequence[Mapping[str, Any]]) -> int:

@@ -51,8 +51,10 @@ def _absolute(name: str) -> Path:
 
 
 async def _list(madang: Madang, options: argparse.Namespace) -> int:
-    sessions = [session async for session in _all_sessions(madang, options.archived)]
-    if options.json:
+    # Without an action none of its options is there.
+    archived, as_json = getattr(options, "archived", False), getattr(options, "json", False)
+    sessions = [session async for session in _all_sessions(madang, archived)]
+    if as_json:
         show_json([_document(session) for session in sessions])
         return 0
     rows = [
