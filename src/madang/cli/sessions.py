@@ -113,7 +113,7 @@ async def _export(madang: Madang, options: argparse.Namespace, path: Path) -> in
             size=-(-size.file_bytes // 1024),
         ),
     )
-    folder = madang.folders.personal(_named(madang, options.name))
+    folder = madang.folders.personal(named(madang, options.name))
     if folder is not None:
         _say(madang, say("Its files are in your folder {folder}, which is not in it.", folder=str(folder)))
     if size.exceeds(ArchiveLimits()):
