@@ -8,6 +8,7 @@ import resource
 import stat
 import struct
 import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AsyncExitStack, ExitStack, contextmanager
@@ -48,6 +49,29 @@ def check_integrity(path: Path) -> str:
         return str(connection.execute("PRAGMA integrity_check").get)
     finally:
         connection.close()
+
+
+LOOK = """
+import sys, sqlite3
+connection = sqlite3.connect(sys.argv[1])
+print(connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0])
+connection.close()
+"""
+
+
+async def test_another_program_that_comes_and_goes_leaves_the_write_ahead_log(path: Path) -> None:
+    """It would delete the log if it took itself for the last one: if our locks were lost, what we write then is too."""
+    async with opened(SqliteDatabase(path)) as database:
+        await insert(database, 1)
+        subprocess.run([sys.executable, "-c", LOOK, str(path)], check=True, timeout=WITHIN_S)
+        assert path.with_name(f"{path.name}-wal").exists()
+        await insert(database, 2)
+        async with opened(SqliteDatabase(path)) as second:  # a second one in this process takes nothing from the first
+            assert await numbers(second) == [1, 2]
+            subprocess.run([sys.executable, "-c", LOOK, str(path)], check=True, timeout=WITHIN_S)
+            assert path.with_name(f"{path.name}-wal").exists()
+        subprocess.run([sys.executable, "-c", LOOK, str(path)], check=True, timeout=WITHIN_S)
+        assert path.with_name(f"{path.name}-wal").exists()
 
 
 async def test_writers_at_once_share_commits(path: Path) -> None:

@@ -12,7 +12,7 @@ import queue
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterable
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -179,8 +179,7 @@ class SqliteDatabase:
         if self._path is None:
             connection = apsw.Connection(":memory:")
         else:
-            # The file holds chats and plans: other users of the machine must not read it, whatever the umask.
-            os.close(os.open(self._path, os.O_CREAT | os.O_RDWR, 0o600))
+            _create_private(self._path)
             connection = apsw.Connection(str(self._path), vfs=self._vfs)
         # WAL keeps readers going while the writer commits; FULL makes an acknowledged write survive a power cut.
         _use_write_ahead_log(connection, deadline)
@@ -246,6 +245,17 @@ class SqliteDatabase:
                 back_up(source, self._path)
         except apsw.Error as error:
             raise translate_sqlite_error(error) from error
+
+
+def _create_private(path: Path) -> None:
+    """Make the file, if there is none: it holds chats and plans, which no other user of the machine may read.
+
+    A file that is there is never opened here. Closing any descriptor of it would drop the POSIX locks of all
+    connections that this process has to it, without their knowing: the next process that leaves would take itself for
+    the last one, and delete the write-ahead log under us, with everything that is written afterwards.
+    """
+    with suppress(FileExistsError):
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
 
 
 def _use_write_ahead_log(connection: apsw.Connection, deadline: float) -> None:
