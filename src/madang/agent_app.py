@@ -10,10 +10,12 @@ from typing import Any
 from madang.agent.approvals import Approvals
 from madang.agent.calls import is_effect
 from madang.agent.execution import RunSetup, RunStores
+from madang.agent.inbox import Inbox
 from madang.agent.limits import parse_limits
 from madang.agent.manual import ManualTurns
 from madang.agent.models import ModelOpener, OpenModels
 from madang.agent.policy import AgentPolicy
+from madang.agent.rules import NO_RULES, ApprovalRules
 from madang.agent.runner import Runner
 from madang.agent.service import AgentService, PlaybookCreator
 from madang.app import Madang, open_madang
@@ -44,16 +46,31 @@ class Agent:
     stores: RunStores
     events: EventLog
     search: MessageSearch
+    inbox: Inbox
+    models: OpenModels
+
+    def watch(self) -> None:
+        """Take over runs that can go on, from now on."""
+        self.madang.background.start(self.runner.watch(), "runs")
 
 
 @asynccontextmanager
-async def open_agent(settings: Settings, open_model: ModelOpener) -> AsyncIterator[Agent]:
+async def open_agent(
+    settings: Settings,
+    open_model: ModelOpener,
+    *,
+    only_session: Call | None = None,
+    rules: ApprovalRules = NO_RULES,
+) -> AsyncIterator[Agent]:
     """Open Madang with an agent on it. Runs of other processes that can go on are taken over from now on.
+
+    With `only_session` only those of the call's session, and only after `Agent.watch`: a process that ends with its own
+    run must not begin others, which may need a key or a rule that it does not have.
 
     Raises:
         SetupError: the data folder cannot be used, or the settings name an unknown service.
     """
-    policy = AgentPolicy()
+    policy = AgentPolicy(rules)
     async with open_madang(settings, policy=policy) as madang:
         database = madang.database
         decisions = DecisionStore(database)
@@ -90,12 +107,14 @@ async def open_agent(settings: Settings, open_model: ModelOpener) -> AsyncIterat
                 search, stores.calls, _playbook_creator(madang), lambda name: is_effect(madang.provider.find_tool(name))
             )
         )
-        runner = Runner(stores, DeltaStore(database), madang.provider, load_setup, policy.approve)
+        runner = Runner(stores, DeltaStore(database), madang.provider, load_setup, policy.approve, only_session)
         await madang.assistants.open()
         await runner.open()
-        madang.background.start(runner.watch(), "runs")
+        agent = Agent(madang, runner, stores, EventLog(database), search, Inbox(database, madang.provider), models)
+        if only_session is None:
+            agent.watch()
         try:
-            yield Agent(madang, runner, stores, EventLog(database), search)
+            yield agent
         finally:
             await runner.close()
             await models.close()

@@ -15,12 +15,12 @@ SERVED = """
 import sys, threading
 from madang.cli import main
 code = main(["mcp"])
-heavy = ("madang.llm", "pydantic_ai", "openai", "anthropic", "google.genai", "keyring", "tiktoken")
+heavy = ("madang.llm", "madang.agent", "pydantic_ai", "openai", "anthropic", "google.genai", "keyring", "tiktoken")
 print("LOADED", *sorted(name for name in sys.modules if name.startswith(heavy)), file=sys.stderr)
 """
 
 
-def test_madang_mcp_imports_nothing_of_models(tmp_path: Path) -> None:
+def test_madang_mcp_imports_nothing_of_models_and_the_agent(tmp_path: Path) -> None:
     """Also when config.toml names some, and a tool is called."""
     (tmp_path / "config.toml").write_text('[models.quick]\nurl = "http://127.0.0.1:1/v1"\nmodel = "x"\n')
     client = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
+from madang.agent.rules import NO_RULES, ApprovalRules
 from madang.core.calls import Call
 from madang.core.ids import AssistantId, UserId
 from madang.core.phrases import say
@@ -47,7 +48,8 @@ ServiceFinder = Callable[[str], str]
 class AgentPolicy:
     """Decides over the calls of our own model; those of people and of other programs are theirs to decide."""
 
-    def __init__(self) -> None:
+    def __init__(self, rules: ApprovalRules = NO_RULES) -> None:
+        self._rules = rules
         self._decisions: Decisions | None = None
         self._sessions: Sessions | None = None
         self._assistants: Assistants | None = None
@@ -66,7 +68,11 @@ class AgentPolicy:
         self._approved.add(operation_id)
 
     async def decide(self, call: Call, tool: Tool, arguments: Mapping[str, Any]) -> Decision:
-        if call.actor != "model" or (tool.effect == "read" and not tool.open_world):
+        if call.actor != "model":
+            return ALLOWED
+        if tool.name in self._rules.deny:
+            return Decision("deny", say("'{tool}' is denied by a rule of the person's.", tool=tool.name))
+        if tool.effect == "read" and not tool.open_world:
             return ALLOWED
         if call.operation_id and call.operation_id in self._approved:
             return ALLOWED
@@ -91,6 +97,8 @@ class AgentPolicy:
         return assistant is not None and self._find_service(tool.name) in assistant.policy.get(ASK_FIRST, ())
 
     async def _is_allowed(self, call: Call, tool: Tool) -> bool:
+        if tool.name in self._rules.allow:
+            return True
         return self._decisions is not None and await self._decisions.is_allowed(call, tool.name)
 
 

@@ -57,8 +57,10 @@ class Runner:
         provider: Provider,
         load_setup: SetupLoader,
         approve: Callable[[str], None],
+        only_session: Call | None = None,
     ) -> None:
         self._stores = stores
+        self._only_session = only_session
         self._deltas = deltas
         self._provider = provider
         self._load_setup = load_setup
@@ -99,9 +101,9 @@ class Runner:
         return cancelled is not None
 
     async def look(self) -> int:
-        """Take over every run that can go on, and return how many were got."""
-        count = 0
-        for candidate in await self._stores.runs.look():
+        """Take over every run that can go on, of one session if this is for one, and return how many were got."""
+        count, only = 0, self._only_session
+        for candidate in await (self._stores.runs.look() if only is None else self._stores.runs.look_in(only)):
             run = await self._stores.runs.claim(candidate, events.run_resumed)
             if run is not None:
                 self._launch(run)

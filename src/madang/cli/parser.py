@@ -94,6 +94,7 @@ class _Builder:
             prog="madang",
         )
         self._add_everyday(commands)
+        self._add_agent(commands)
         self._add_setup(commands)
         self._add_data(commands)
         return parser
@@ -225,6 +226,45 @@ class _Builder:
             models.add_argument("--key", metavar="NAME", help=self._say(say("keep a key, from standard input")))
             models.add_argument("--forget", metavar="NAME", help=self._say(say("forget a key that was kept")))
             self._add_json(models, say("print JSON"))
+
+    def _add_agent(self, commands: Any) -> None:
+        """Add what talks with the agent."""
+        run = self._command(commands, "run", say("give the agent a message, and print its answer"))
+        if run:
+            message = say("what it should do; standard input is added to it")
+            run.add_argument("message", nargs="?", metavar="MESSAGE", help=self._say(message))
+            self._add_conversation(run)
+            playbook = say("have it follow this playbook")
+            run.add_argument("--playbook", metavar="ID", help=self._say(playbook))
+            file = say("give it a file; may be given several times")
+            run.add_argument("--file", metavar="PATH", action="append", help=self._say(file))
+            self._add_json(run, say("print the events of the run, a line of JSON each"))
+        chat = self._command(commands, "chat", say("talk with the agent in a terminal"))
+        if chat:
+            self._add_conversation(chat)
+        answer = self._command(commands, "answer", say("answer what waits for you, or list it"))
+        if answer:
+            answer.add_argument("id", nargs="?", metavar="ID", help=self._say(say("what is answered; without: list")))
+            words = say("a text, or numbers or words of a choice; - reads it from standard input")
+            answer.add_argument("words", nargs="*", metavar="TEXT|N", help=self._say(words))
+            how = answer.add_mutually_exclusive_group()
+            how.add_argument("--decline", action="store_true", help=self._say(say("give no answer")))
+            how.add_argument("--allow", action="store_true", help=self._say(say("allow the call this once")))
+            how.add_argument(
+                "--allow-session",
+                action="store_true",
+                help=self._say(say("allow the tool in this session from now on")),
+            )
+            how.add_argument("--deny", action="store_true", help=self._say(say("do not allow the call")))
+
+    def _add_conversation(self, parser: Parser) -> None:
+        model = say("the language model (default: MADANG_MODEL, then the assistant's own)")
+        parser.add_argument("--model", metavar="MODEL", help=self._say(model))
+        parser.add_argument(
+            "--continue", dest="resume", action="store_true", help=self._say(say("go on with the last session"))
+        )
+        rules = say("a file that says which tools are allowed or denied without asking")
+        parser.add_argument("--rules", metavar="FILE", help=self._say(rules))
 
     def _add_setup(self, commands: Any) -> None:
         install = self._command(commands, "install", say("connect a client: put Madang into its configuration"))

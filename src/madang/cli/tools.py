@@ -54,7 +54,7 @@ async def _listing(settings: Settings, name: str | None, *, as_json: bool) -> in
         documents = [_document(tool) for tool in tools]
         show_json(documents if name is None else documents[0])
     elif name is not None:
-        _explain(tools[0], settings)
+        explain_tool(tools[0], settings)
     else:
         _show_tools(tools, settings)
     return 0
@@ -71,7 +71,7 @@ def _named(madang: Madang, tools: list[Tool], name: str) -> Tool:
 def _show_tools(tools: list[Tool], settings: Settings) -> None:
     headings = (say("TOOL"), say("EFFECT"), say("FOR"), say("TOKENS"), say("WHAT IT DOES"))
     rows = [
-        (tool.name, tool.effect, tool.audience, f"{token_estimate(tool):6}", _first_sentence(tool.description))
+        (tool.name, tool.effect, tool.audience, f"{token_estimate(tool):6}", first_sentence(tool.description))
         for tool in tools
     ]
     show_table([_words(settings, heading) for heading in headings], rows)
@@ -88,7 +88,7 @@ def _show_tools(tools: list[Tool], settings: Settings) -> None:
     )
 
 
-def _explain(tool: Tool, settings: Settings) -> None:
+def explain_tool(tool: Tool, settings: Settings) -> None:
     show(one_line(tool.name))
     show(f"  {one_line(tool.description)}")
     facts = say(
@@ -162,7 +162,7 @@ def _document(tool: Tool) -> dict[str, Any]:
     }
 
 
-def _first_sentence(text: str) -> str:
+def first_sentence(text: str) -> str:
     return re.split(r"(?<=[.:;])\s", one_line(text), maxsplit=1)[0].rstrip(".:;")
 
 

@@ -64,6 +64,13 @@ FIND_OWNED = "SELECT user_id, run_no, owner FROM run_live WHERE owner <> '' AND 
 FIND_NUDGED = "SELECT user_id, run_no, owner FROM run_live WHERE nudged = 1 AND owner = ''"
 FIND_DUE = "SELECT user_id, run_no, owner FROM run_live WHERE owner = '' AND wake_at IS NOT NULL AND wake_at <= ?1"
 LOOKS = (FIND_OWNED, FIND_NUDGED, FIND_DUE)
+FIND_IN_SESSION = """
+SELECT live.user_id, live.run_no, live.owner FROM session
+JOIN run ON run.user_id = session.user_id AND run.session_no = session.no AND run.state IN ('running', 'waiting')
+JOIN run_live live ON live.user_id = run.user_id AND live.run_no = run.no
+WHERE session.user_id = ?1 AND session.id = ?2
+AND (live.owner <> '' OR live.nudged = 1 OR (live.wake_at IS NOT NULL AND live.wake_at <= ?3))
+"""
 
 
 class RunStore:
@@ -303,6 +310,12 @@ class RunStore:
         random.shuffle(candidates)
         return candidates
 
+    async def look_in(self, call: Call) -> list[Candidate]:
+        """Do the same for the call's session alone."""
+        rows = await self._database.find(FIND_IN_SESSION, call.user_id, call.session, timestamp(), user_id=call.user_id)
+        dead = await self._liveness.find_dead([owner for _, _, owner in rows if owner])
+        return [Candidate(*row) for row in rows if not row[2] or row[2] in dead]
+
     async def claim(
         self, candidate: Candidate, events: Callable[[Run], Sequence[NewEvent]] | None = None
     ) -> Run | None:
@@ -356,6 +369,18 @@ class RunStore:
         sql = f"{SELECT_RUN} WHERE run.user_id = ?1 AND run.id = ?2"
         rows = await self._database.find(sql, user_id, run_id, user_id=user_id)
         return parse_run(rows[0]) if rows else None
+
+    async def get_live(self, call: Call) -> Run | None:
+        """Return the run of the call's session that is not over."""
+        live = "run.state IN ('running', 'waiting')"
+        sql = f"{SELECT_RUN} WHERE run.user_id = ?1 AND session.id = ?2 AND {live}"
+        rows = await self._database.find(sql, call.user_id, call.session, user_id=call.user_id)
+        return parse_run(rows[0]) if rows else None
+
+    async def is_held(self, run: Run) -> bool:
+        """Tell whether another process that is alive works on a run."""
+        is_foreign = run.state == "running" and run.owner not in ("", self._liveness.me)
+        return is_foreign and await self._liveness.is_alive(run.owner)
 
     async def list_live(self, user_id: UserId) -> list[Run]:
         """Return the user's runs that are not over, oldest first: at most one for each session."""

@@ -1,0 +1,165 @@
+"""`madang answer`: what waits for the person, from whatever client and session, and their answer to it."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+import time
+from dataclasses import replace
+
+from madang.agent.approvals import Scope
+from madang.agent.inbox import Inbox, InboxItem
+from madang.app import Madang, open_madang
+from madang.cli.questions import answer_command, command, describe, kind_name, parse_answer, parse_turn, title
+from madang.cli.terminal import show, show_error, show_table
+from madang.core.calls import Call
+from madang.core.errors import Conflict, Expired, RequestError
+from madang.core.ids import new_id
+from madang.core.pauses import PauseRecord
+from madang.core.phrases import Phrase, Translate, say
+from madang.core.results import Reply
+from madang.rendering.catalogue import translator
+from madang.settings import Settings
+from madang.storage.runs.store import RunStore
+
+MAX_LISTED = 100
+MAX_INPUT_CHARS = 1_000_000
+TAKEN_UP_WITHIN_S = 3.0
+"""How long it is watched whether some process goes on with the run: those that can look every second."""
+
+_STATUS = {
+    "answered": say("It was answered already."),
+    "cancelled": say("It was declined already."),
+    "expired": say("It has expired."),
+    "withdrawn": say("It was withdrawn: the run that asked has ended."),
+    "superseded": say("It was superseded: the same was asked again."),
+}
+
+
+def run(options: argparse.Namespace, settings: Settings) -> int:
+    """List what is open, print one of it, or settle it. The exit code is 1 if it can no longer be settled."""
+    if options.words == ["-"]:
+        text = sys.stdin.read(MAX_INPUT_CHARS + 1)
+        if len(text) > MAX_INPUT_CHARS:
+            raise RequestError(say("Standard input is larger than {max} KB.", max=MAX_INPUT_CHARS // 1000))
+        options.words = [text.removesuffix("\n")]
+    return asyncio.run(_run(options, replace(settings, services=())))
+
+
+async def _run(options: argparse.Namespace, settings: Settings) -> int:
+    async with open_madang(settings) as madang:
+        return await _Desk(madang, options).handle()
+
+
+class _Desk:
+    """Where the person settles what waits."""
+
+    def __init__(self, madang: Madang, options: argparse.Namespace) -> None:
+        self._madang = madang
+        self._options = options
+        self._inbox = Inbox(madang.database, madang.provider)
+        self._call: Call = madang.call("command")
+        self._translate: Translate = translator(madang.settings.locale)
+
+    async def handle(self) -> int:
+        await self._inbox.open()
+        options = self._options
+        if options.id is None:
+            return await self._list()
+        pause = await self._inbox.get(self._call, options.id)
+        if pause is None:
+            raise RequestError(
+                say("Nothing waits under the id '{id}'.", id=options.id),
+                hint=say("'madang answer' lists what is open."),
+            )
+        decision = options.allow or options.allow_session or options.deny
+        if not pause.is_open and not (options.words or options.decline or decision):
+            return self._tell(_STATUS[pause.status], 1)
+        item = await self._inbox.read(self._call, pause)
+        if not (options.words or options.decline or decision):
+            return self._print(item)
+        try:
+            reply = await self._settle(item)
+        except (Conflict, Expired) as error:
+            return self._refuse(error.message, error.hint)
+        if reply is not None and reply.is_error:
+            return await self._tell_refusal(pause, reply)
+        self._tell(say("Done."))
+        await self._tell_next(pause)
+        return 0
+
+    async def _tell_refusal(self, pause: PauseRecord, reply: Reply) -> int:
+        """Say why an answer was not taken: the tool's own words are for models, where there are better ones."""
+        now = await self._inbox.get(self._call, pause.id)
+        if now is not None and not now.is_open:
+            return self._refuse(_STATUS[now.status], None)
+        error = reply.data["error"]
+        show_error(" ".join(filter(None, (error["message"], error.get("hint")))))
+        return 1
+
+    async def _settle(self, item: InboxItem) -> Reply | None:
+        options = self._options
+        if options.allow or options.allow_session or options.deny:
+            if item.type != "approval":
+                raise RequestError(say("This is a question, not a call to allow."), hint=self._usage(item))
+            scope: Scope = "session" if options.allow_session else "once"
+            await self._inbox.decide(self._call, item, allow=not options.deny, scope=scope)
+            return None
+        if options.decline:
+            return await self._inbox.decline(self._call, item)
+        if item.type == "model":
+            parts = parse_turn(" ".join(options.words), new_id())
+            await self._inbox.act(self._call, item, parts)
+            return None
+        return await self._inbox.answer(self._call, item, parse_answer(item, options.words))
+
+    async def _list(self) -> int:
+        pauses = await self._inbox.list_open(self._madang.settings.user, MAX_LISTED)
+        if not pauses:
+            return self._tell(say("Nothing waits for you."))
+        headings = (say("ID"), say("KIND"), say("SESSION"), say("WHAT"))
+        rows = [
+            (pause.id, self._words(kind_name(pause)), pause.session_id, title(pause, self._translate))
+            for pause in pauses
+        ]
+        show_table([self._words(heading) for heading in headings], rows)
+        usage = f"{command('answer', self._options)} ID"
+        return self._tell(say("One of them in full, and how to answer it: {command}", command=usage))
+
+    def _print(self, item: InboxItem) -> int:
+        show(describe(item, self._translate))
+        return self._tell(self._usage(item))
+
+    def _usage(self, item: InboxItem) -> Phrase:
+        return say("Answer with: {command}", command=answer_command(item, self._options))
+
+    async def _tell_next(self, pause: PauseRecord) -> None:
+        """Say how the run goes on, if no process takes it up."""
+        if not pause.run_id:
+            return
+        runs = RunStore(self._madang.database, self._madang.database.new_liveness())
+        deadline = time.monotonic() + TAKEN_UP_WITHIN_S
+        while (run := await runs.get(self._call.user_id, pause.run_id)) is not None:
+            if run.state != "waiting":
+                return
+            open_ids = [one.id for one in await self._inbox.list_by_run(run) if one.is_open]
+            if open_ids:
+                self._tell(say("The run still waits for: {ids}", ids=", ".join(open_ids)))
+                return
+            if time.monotonic() > deadline:
+                go_on = f"{command('run', self._options)} --session {pause.session_id}"
+                self._tell(say("No process works on the run. Go on with: {command}", command=go_on))
+                return
+            await asyncio.sleep(0.1)
+
+    def _refuse(self, message: Phrase, hint: Phrase | None) -> int:
+        show_error(" ".join(self._words(phrase) for phrase in (message, hint) if phrase is not None))
+        return 1
+
+    def _tell(self, phrase: Phrase, code: int = 0) -> int:
+        show(self._words(phrase))
+        return code
+
+    def _words(self, phrase: Phrase) -> str:
+        return phrase.render(self._translate)

@@ -1,0 +1,208 @@
+"""A session with an agent on the command line: which session and model, posting to it, and following its run."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import aclosing, asynccontextmanager, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import FrameType
+
+from madang.agent.rules import MAX_RULES_BYTES, NO_RULES, ApprovalRules, parse_rules
+from madang.agent_app import Agent, open_agent
+from madang.app import open_madang
+from madang.core.calls import Call
+from madang.core.errors import Conflict, RequestError, SetupError
+from madang.core.ids import SessionId, new_id
+from madang.core.pauses import PauseRecord
+from madang.core.phrases import Translate, say
+from madang.llm.keys import KeyStore
+from madang.llm.messages import Part
+from madang.llm.opening import open_model
+from madang.rendering.catalogue import translator
+from madang.services import prebuilt_schemas
+from madang.settings import DEFAULT_SESSION, Settings
+from madang.storage.events import Event
+from madang.storage.pauses import PauseStore
+from madang.storage.runs.latest import find_latest_session
+from madang.storage.runs.records import LIVE_STATES, Run
+
+SCRIPTED = "scripted:"
+
+
+@dataclass(frozen=True)
+class Conversation:
+    """A session whose runs this process works on."""
+
+    agent: Agent
+    call: Call
+    options: argparse.Namespace
+
+    @property
+    def translate(self) -> Translate:
+        return translator(self.agent.madang.settings.locale)
+
+    async def live(self) -> Run | None:
+        """Return the session's run that is not over."""
+        return await self.agent.stores.runs.get_live(self.call)
+
+    async def check_free(self) -> Run | None:
+        """Return the session's run that is not over, if there is one that can be gone on with.
+
+        Raises:
+            RequestError: another process works on it.
+        """
+        run = await self.live()
+        if run is not None and await self.agent.stores.runs.is_held(run):
+            raise RequestError(
+                say("A run of the session '{id}' is running in another process.", id=run.session_id),
+                hint=say("Wait until it ends, or name another session with --session."),
+            )
+        return run
+
+    async def choose_model(self, run: Run | None = None) -> str:
+        """Return the name of the model: that of the run which goes on, the option's, the settings', the assistant's.
+
+        Raises:
+            SetupError: it cannot be used.
+        """
+        settings = self.agent.madang.settings
+        assistant = await self.agent.madang.assistants.get(settings.user, settings.assistant)
+        name = run.model if run is not None else ""
+        name = name or settings.model or (assistant.model if assistant else "")
+        if name:
+            await self.agent.models.get(name)
+        return name
+
+    async def last_seq(self) -> int:
+        """Return the number of the last event of the session."""
+        session = await self.agent.madang.sessions.get(self.call)
+        return session.last_seq if session else 0
+
+    async def post(self, parts: Sequence[Part], model: str) -> Run:
+        """Give a message to the session's run, or start one with it; return the run.
+
+        Raises:
+            Conflict: another process has just started or ended one.
+        """
+        run = await self.agent.runner.post(self.call, parts, model) or await self.live()
+        if run is None:
+            raise Conflict(say("The run of this session has just ended."), hint=say("Send the message again."))
+        return run
+
+    async def follow(self, run: Run, after: int, take: Callable[[Event], None]) -> Run:
+        """Hand out the events after a number until the run waits for the person or is over, and return it then.
+
+        Raises:
+            RequestError: the session was deleted.
+        """
+        async with aclosing(self.agent.events.watch(self.call, after)) as pages:  # type: ignore[type-var]
+            async for page in pages:
+                if page.is_beyond:
+                    break
+                for event in page.events:
+                    take(event)
+                if any(event.run_id == run.id and _may_stop(event) for event in page.events):
+                    now = await self.stopped(run)
+                    if now is not None:
+                        return now
+        raise RequestError(say("The session '{id}' was deleted.", id=run.session_id))
+
+    async def stopped(self, run: Run) -> Run | None:
+        """Return the run if it is over, or waits for the person; None if it works or is about to."""
+        now = await self.agent.stores.runs.get(run.user_id, run.id)
+        if now is None or now.state not in LIVE_STATES:
+            return now or run
+        if now.state == "running" or await self.agent.stores.messages.list_queued(self.call):
+            return None
+        return now if any(pause.is_open for pause in await self.agent.inbox.list_awaited(now)) else None
+
+    async def open_calls(self, run: Run) -> dict[str, str]:
+        """Return the tools of the calls of a run's present turn, by the ids of the calls."""
+        return {call.call_id: call.tool for call in await self.agent.stores.calls.list_by_turn(run)}
+
+    async def open_pauses(self, run: Run) -> list[PauseRecord]:
+        """Return what a run has open: first what it waits for, then what it asked before and goes on without."""
+        awaited = [pause for pause in await self.agent.inbox.list_awaited(run) if pause.is_open]
+        ids = {pause.id for pause in awaited}
+        asked = await self.agent.inbox.list_by_run(run)
+        return [*awaited, *(pause for pause in asked if pause.is_open and pause.id not in ids)]
+
+
+@asynccontextmanager
+async def open_conversation(options: argparse.Namespace, settings: Settings) -> AsyncIterator[Conversation]:
+    """Open the agent for the session that the options choose. It takes nothing over before `agent.watch()`.
+
+    Raises:
+        SetupError: the rules or the model cannot be used.
+        RequestError: there is no session to continue.
+    """
+    rules = _read_rules(options.rules)
+    session = await _choose_session(options, settings)
+    settings = replace(settings, session=session, model=absolute_model(options.model or settings.model))
+    keys = KeyStore(settings.data_dir, os.environ)
+    call = Call(settings.assistant, session, settings.user)
+
+    async with open_agent(
+        settings, lambda name: open_model(name, settings.models, keys), only_session=call, rules=rules
+    ) as agent:
+        yield Conversation(agent, agent.madang.call("command"), options)
+
+
+async def _choose_session(options: argparse.Namespace, settings: Settings) -> SessionId:
+    if options.resume and options.session is not None:
+        raise RequestError(say("Use either --session or --continue."))
+    if options.resume:
+        async with open_madang(settings) as madang:
+            await PauseStore(madang.database).open()
+            session = await find_latest_session(madang.database, settings.user)
+        if session is None:
+            raise RequestError(say("There is no session to continue."), hint=say("Leave --continue out to begin one."))
+        return session
+    is_named = options.session is not None or settings.session != DEFAULT_SESSION
+    return settings.session if is_named else SessionId(new_id())
+
+
+def absolute_model(model: str) -> str:
+    """Return a model's name as a process in another folder finds it too."""
+    if not model.startswith(SCRIPTED) or model == SCRIPTED:
+        return model
+    try:
+        return SCRIPTED + str(Path(model.removeprefix(SCRIPTED)).expanduser().absolute())
+    except (RuntimeError, OSError):  # told when it is opened
+        return model
+
+
+def _read_rules(name: str | None) -> ApprovalRules:
+    if not name:
+        return NO_RULES
+    try:
+        with Path(name).expanduser().open("rb") as file:
+            data = file.read(MAX_RULES_BYTES + 1)
+    except (OSError, RuntimeError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise SetupError(say("The rules {path} cannot be read: {reason}.", path=name, reason=reason)) from None
+    return parse_rules(data, name, prebuilt_schemas())
+
+
+def _may_stop(event: Event) -> bool:
+    return event.kind in ("RUN_FINISHED", "RUN_ERROR")
+
+
+@contextmanager
+def interrupts(on_interrupt: Callable[[], None]) -> Iterator[None]:
+    """Have Ctrl-C call a function of the event loop, in place of ending the process."""
+    loop = asyncio.get_running_loop()
+
+    def handle(_: int, __: FrameType | None) -> None:
+        loop.call_soon_threadsafe(on_interrupt)
+
+    before = signal.signal(signal.SIGINT, handle)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

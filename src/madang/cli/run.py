@@ -1,0 +1,134 @@
+"""`madang run`: one message to the agent, its answer, and an exit code that says how it ended."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+from collections.abc import Callable
+from contextlib import suppress
+
+from madang.agent.event_documents import event_document
+from madang.cli.attachments import Attachment, compose, read_attachments, read_input
+from madang.cli.conversation import Conversation, interrupts, open_conversation
+from madang.cli.questions import answer_command, command, describe, kind_name, title
+from madang.cli.run_printer import RunPrinter
+from madang.cli.screen import Screen
+from madang.cli.terminal import show_error
+from madang.core.errors import RequestError, SetupError
+from madang.core.phrases import Phrase, say
+from madang.core.texts import inert_json, one_line
+from madang.settings import Settings
+from madang.storage.events import Event
+from madang.storage.runs.records import Run
+
+FINISHED, FAILED, SETUP, WAITING, LIMIT, CANCELLED = 0, 1, 2, 3, 4, 130
+
+
+def run(options: argparse.Namespace, settings: Settings) -> int:
+    """Post the message, follow the run until it stops, and return how it stopped as an exit code."""
+    text = "\n\n".join(filter(None, ((options.message or "").strip(), read_input())))
+    return asyncio.run(_run(options, settings, text, read_attachments(options.file or [])))
+
+
+async def _run(options: argparse.Namespace, settings: Settings, text: str, attachments: list[Attachment]) -> int:
+    async with open_conversation(options, settings) as talk:
+        live = await talk.check_free()
+        if live is None and not (text or attachments or options.playbook):
+            raise RequestError(
+                say("There is no message, and no run of this session to go on with."),
+                hint=say("Write the message behind it: madang run 'MESSAGE'"),
+            )
+        model = await talk.choose_model(live)
+        if not model:
+            raise no_model()
+        after = await talk.last_seq()
+        parts = await compose(talk, text, attachments, options.playbook or "")
+        talk.agent.watch()
+        target = await talk.post(parts, model) if parts else live
+        assert target is not None
+        return await _Session(talk, target).to_end(after)
+
+
+class _Session:
+    """One run that is followed to its next stop."""
+
+    def __init__(self, talk: Conversation, target: Run) -> None:
+        self._talk = talk
+        self._run = target
+        self._screen = Screen()
+        self._printer = RunPrinter(self._screen, talk.translate)
+        self._is_json: bool = talk.options.json
+        self._cancelling: asyncio.Task[bool] | None = None
+
+    async def to_end(self, after: int) -> int:
+        take: Callable[[Event], None] = self._print_json if self._is_json else self._printer.print
+        self._printer.follow(self._run, await self._talk.open_calls(self._run))
+        stop_listening = self._talk.agent.runner.listen(self._printer.hear)
+        animation = asyncio.create_task(self._screen.animate())
+        self._screen.set_busy(True)
+        try:
+            with interrupts(self._interrupt):
+                stopped = await self._talk.stopped(self._run) if self._run.state == "waiting" else None
+                if stopped is None:
+                    stopped = await self._talk.follow(self._run, after, take)
+        finally:
+            stop_listening()
+            animation.cancel()
+            with suppress(asyncio.CancelledError):
+                await animation
+            self._screen.set_busy(False)
+            self._screen.clear()
+        return await self._tell_end(stopped)
+
+    def _print_json(self, event: Event) -> None:
+        self._screen.clear()
+        print(inert_json(event_document(event)), flush=True)
+
+    def _interrupt(self) -> None:
+        """Cancel the run at the first Ctrl-C; the second one ends the process, and leaves it to others."""
+        if self._cancelling is not None:
+            self._screen.clear()
+            os._exit(CANCELLED)
+        self._cancelling = asyncio.create_task(self._talk.agent.runner.cancel(self._run.user_id, self._run.id))
+
+    async def _tell_end(self, run: Run) -> int:
+        match run.state:
+            case "finished":
+                return FINISHED
+            case "cancelled":
+                self._screen.note(self._words(say("The run was cancelled.")))
+                return CANCELLED
+            case "failed":
+                show_error(one_line(run.error))
+                return {"limit": LIMIT, SetupError.code: SETUP}.get(run.error_code, FAILED)
+        await self._tell_waiting(run)
+        return WAITING
+
+    async def _tell_waiting(self, run: Run) -> None:
+        """Say what the run waits for, and how each of it is answered."""
+        options = self._talk.options
+        show = self._screen.note if self._is_json else self._screen.show
+        pauses = await self._talk.open_pauses(run)
+        for pause in pauses:
+            item = await self._talk.agent.inbox.read(self._talk.call, pause)
+            if not self._is_json:
+                heading = say("Waiting for you ({kind}):", kind=kind_name(pause))
+                show(self._words(heading))
+                show(describe(item, self._talk.translate))
+            show(self._words(say("Answer with: {command}", command=answer_command(item, options))))
+        go_on = f"{command('run', options)} --session {run.session_id}"
+        show(self._words(say("Then go on with: {command}", command=go_on)))
+        first = title(pauses[0], self._talk.translate) if pauses else ""
+        self._screen.notify(self._words(say("Madang waits for you: {title}", title=first)))
+
+    def _words(self, phrase: Phrase) -> str:
+        return phrase.render(self._talk.translate)
+
+
+def no_model() -> SetupError:
+    """Return the error of what needs a model where none is named."""
+    return SetupError(
+        say("No model is named."),
+        hint=say("Name one with --model or MADANG_MODEL; 'madang models' lists them. Without one: madang chat"),
+    )

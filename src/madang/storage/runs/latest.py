@@ -1,0 +1,22 @@
+"""Which session the person last worked in with an agent."""
+
+from __future__ import annotations
+
+from madang.core.ids import SessionId, UserId
+from madang.storage.database import Database
+
+MAX_RUNS_COMPARED = 200
+"""By their last step: a run that was begun long before others may be the last that went on."""
+
+_LATEST = f"""
+SELECT session.id AS id FROM (
+  SELECT session_no, updated_at, no FROM run WHERE user_id = ?1 ORDER BY no DESC LIMIT {MAX_RUNS_COMPARED}
+) AS latest JOIN session ON session.user_id = ?1 AND session.no = latest.session_no
+ORDER BY latest.updated_at DESC, latest.no DESC LIMIT 1
+"""
+
+
+async def find_latest_session(database: Database, user_id: UserId) -> SessionId | None:
+    """Return the user's session whose run went on last; None if there was never a run. The tables must be there."""
+    rows = await database.find(_LATEST, user_id, user_id=user_id)
+    return rows[0][0] if rows else None
