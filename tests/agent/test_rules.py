@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,10 +13,9 @@ from madang.core.calls import Call
 from madang.core.ids import AssistantId, SessionId
 from madang.core.tools import Tool
 from madang.provider.provider import Provider
-from madang.services import builtin_services
 from madang.storage.audit import AuditLog
-from madang.storage.folders import Folders
 from madang.storage.sqlite import SqliteDatabase
+from tests.agent.outside import Outside
 
 MODEL = Call(AssistantId("a"), SessionId("s"), actor="model", door="agent", run_id="r")
 
@@ -41,25 +39,31 @@ class NoDecisions:
 
 
 def tool(name: str) -> Tool:
-    database = SqliteDatabase(None)
-    provider = Provider(AuditLog(database))
-    for service in builtin_services(database, Folders(Path("nowhere"))):
-        provider.register(service)
+    provider = Provider(AuditLog(SqliteDatabase(None)))
+    provider.register(Outside())
     found = provider.find_tool(name)
     assert found is not None
     return found
 
 
+ALLOW, DENY = ApprovalRules(allow=frozenset({"erase", "send"})), ApprovalRules(deny=frozenset({"erase", "fetch"}))
+UNTRUSTED = ApprovalRules(allow_untrusted=frozenset({"erase", "send"}))
+
+
 @pytest.mark.parametrize(
     ("name", "rules", "is_tainted", "verdict"),
     [
-        ("delete_playbook", ApprovalRules(), False, "ask"),
-        ("delete_playbook", ApprovalRules(allow=frozenset({"delete_playbook"})), False, "allow"),
-        ("delete_playbook", ApprovalRules(allow=frozenset({"delete_playbook"})), True, "ask"),
-        ("delete_playbook", ApprovalRules(deny=frozenset({"delete_playbook"})), False, "deny"),
-        ("add_todo", ApprovalRules(deny=frozenset({"add_todo"})), False, "deny"),
-        ("list_playbooks", ApprovalRules(deny=frozenset({"list_playbooks"})), False, "deny"),
-        ("list_playbooks", ApprovalRules(), True, "allow"),
+        ("erase", ApprovalRules(), False, "ask"),
+        ("erase", ALLOW, False, "allow"),
+        ("erase", ALLOW, True, "ask"),
+        ("erase", UNTRUSTED, True, "allow"),
+        ("erase", UNTRUSTED, False, "allow"),
+        ("erase", DENY, False, "deny"),
+        ("fetch", DENY, False, "deny"),
+        ("fetch", ApprovalRules(), True, "allow"),
+        ("send", ALLOW, False, "allow"),
+        ("send", ALLOW, True, "deny"),
+        ("send", UNTRUSTED, True, "deny"),
     ],
 )
 async def test_what_rules_decide(name: str, rules: ApprovalRules, is_tainted: bool, verdict: str) -> None:
@@ -70,11 +74,11 @@ async def test_what_rules_decide(name: str, rules: ApprovalRules, is_tainted: bo
 
 
 async def test_rules_are_about_the_model_alone() -> None:
-    policy = AgentPolicy(ApprovalRules(deny=frozenset({"add_todo"})))
+    policy = AgentPolicy(ApprovalRules(deny=frozenset({"send"})))
     policy.connect(NoDecisions(), FakeSessions())
 
     person = Call(AssistantId("a"), SessionId("s"), actor="person", door="command")
-    assert (await policy.decide(person, tool("add_todo"), {})).verdict == "allow"
+    assert (await policy.decide(person, tool("send"), {})).verdict == "allow"
 
 
 def test_tools_of_other_servers_are_taken_as_they_are_named() -> None:

@@ -37,6 +37,10 @@ def call_step(tool: str, **arguments: Any) -> dict[str, Any]:
     return {"call": tool, "arguments": arguments}
 
 
+TAINT = {"call": "keyword_similarity_search", "arguments": {"query": "tea"}}
+"""Reads what cannot be trusted: from then on the person is asked for what other sessions would notice."""
+
+
 def rows(folder: Path, sql: str) -> list[Any]:
     with closing(sqlite3.connect(f"file:{folder}/madang.db?mode=rw", uri=True)) as database:
         return database.execute(sql).fetchall()

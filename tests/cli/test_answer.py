@@ -10,8 +10,11 @@ from typing import Any
 
 import pytest
 
+from madang import app
 from madang.cli import main
-from tests.cli.talking import Terminal, call_step, madang, open_ids, rows, started, wait_for, write_script
+from madang.services import builtin_services
+from tests.agent.outside import Outside
+from tests.cli.talking import TAINT, Terminal, call_step, madang, open_ids, rows, started, wait_for, write_script
 
 
 @pytest.fixture(autouse=True)
@@ -27,7 +30,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def ask(folder: Path, tmp_path: Path, *steps: dict[str, Any]) -> list[str]:
     """Let a run ask, and return the ids of what is open then."""
-    assert main(["run", "Go", "--session", "s", "--model", write_script(tmp_path, list(steps), ["So: {last}"])]) == 3
+    first = [[TAINT]] if any(step["call"] == "delete_playbook" for step in steps) else []
+    model = write_script(tmp_path, *first, list(steps), ["So: {last}"])
+    assert main(["run", "Go", "--session", "s", "--model", model]) == 3
     return open_ids(folder)
 
 
@@ -178,25 +183,35 @@ def test_a_choice_is_answered_with_a_number_and_can_be_declined(
     assert "cancelled the choice" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(
-    ("option", "outcome", "asked_again"),
-    [("--allow", "Playbook nope not found", True), ("--allow-session", "Playbook nope not found", False)],
-)
-def test_an_approval_is_given_at_a_terminal(
-    folder: Path, tmp_path: Path, option: str, outcome: str, asked_again: bool, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_approval_is_given_at_a_terminal(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     [id] = ask(folder, tmp_path, call_step("delete_playbook", id="nope"))
     with Terminal(folder, "answer", id) as terminal:
         shown = terminal.expect("--deny")
         assert '"id": "nope"' in shown
-        assert "takes away something for good" in shown
-    with Terminal(folder, "answer", id, option) as terminal:
+        assert "changes what other sessions use" in shown
+    with Terminal(folder, "answer", id, "--allow") as terminal:
         terminal.expect("Done")
         assert terminal.end() == 0
 
-    assert outcome in go_on(capsys)
-    model = write_script(tmp_path, ["x"], ["x"], [call_step("delete_playbook", id="nope2")], ["So."], name="again")
-    assert main(["run", "Again", "--session", "s", "--model", model]) == (3 if asked_again else 0)
+    assert "Playbook nope not found" in go_on(capsys)
+
+
+@pytest.mark.parametrize(("option", "code"), [("--allow", 3), ("--allow-session", 0)])
+def test_what_is_allowed_for_the_session_is_not_asked_again(
+    folder: Path, tmp_path: Path, option: str, code: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outside = Outside()
+    monkeypatch.setattr(app, "builtin_services", lambda *given, **named: [*builtin_services(*given, **named), outside])
+    monkeypatch.setattr(app, "_command_actor", lambda: "person")
+    model = write_script(
+        tmp_path, [call_step("erase", name="a")], ["So."], [{**call_step("erase", name="b"), "id": "c2"}], ["So."]
+    )
+    assert main(["run", "Erase it", "--session", "s", "--model", model]) == 3
+    [id] = open_ids(folder)
+
+    assert main(["answer", id, option]) == 0
+    assert main(["run", "--session", "s"]) == 0
+    assert main(["run", "Another", "--session", "s", "--model", model]) == code
 
 
 def test_a_denied_call_is_not_made_and_the_first_decision_counts(

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.talking import (
+    TAINT,
     Hold,
     Terminal,
     call_step,
@@ -93,7 +94,7 @@ def test_a_wrong_answer_is_told_and_the_question_stays(folder: Path, tmp_path: P
 
 
 def test_without_a_terminal_nothing_is_allowed(folder: Path, tmp_path: Path) -> None:
-    model = write_script(tmp_path, [DELETE], ["{last}"])
+    model = write_script(tmp_path, [TAINT], [DELETE], ["{last}"])
 
     result = madang(folder, "chat", "--model", model, stdin="Hi\ny\ns\n\nlater\n")
 
@@ -155,7 +156,7 @@ def test_a_bad_model_is_2(folder: Path) -> None:
 
 
 def test_it_speaks_korean(folder: Path, tmp_path: Path) -> None:
-    model = write_script(tmp_path, [DELETE])
+    model = write_script(tmp_path, [TAINT], [DELETE])
 
     result = madang(folder, "chat", "--model", model, "--locale", "ko", stdin="안녕\n")
 
@@ -167,12 +168,12 @@ def test_at_a_terminal_approvals_are_asked_one_after_another_and_enter_allows_no
     folder: Path, tmp_path: Path
 ) -> None:
     second = {**call_step("delete_playbook", id="two\x1b[2J"), "id": "c2"}
-    model = write_script(tmp_path, [DELETE, second], ["Done."])
+    model = write_script(tmp_path, [TAINT], [DELETE, second], ["Done."])
     with Terminal(folder, "chat", "--model", model) as terminal:
         terminal.expect("> ")
         terminal.type("Delete both\n")
         shown = terminal.expect('"id": "one".*Enter does nothing')
-        assert "takes away something for good" in shown
+        assert "changes what other sessions use" in shown
         terminal.expect("y/n> ")
         terminal.type("\n\n  \nmaybe\n")
         terminal.expect("Enter does nothing")

@@ -17,7 +17,7 @@ from madang.cli import main
 from madang.core.ids import AssistantId, UserId
 from madang.storage.assistants import AssistantRecord, AssistantStore
 from madang.storage.sqlite import SqliteDatabase
-from tests.cli.talking import call_step, live_runs, madang, open_ids, rows, started, wait_for, write_script
+from tests.cli.talking import TAINT, call_step, live_runs, madang, open_ids, rows, started, wait_for, write_script
 from tests.cli.test_models import Served
 from tests.model_server import Exchange, answers, story
 from tests.model_wires import Ask, Say
@@ -336,14 +336,15 @@ def test_a_second_ctrl_c_ends_at_once(folder: Path, tmp_path: Path) -> None:
     assert the_state(folder) == "running"
 
 
-RULED = [call_step("delete_playbook", id="nope")], ["Gone: {last}"]
+RULED = [TAINT], [call_step("delete_playbook", id="nope")], ["Gone: {last}"]
 
 
 @pytest.mark.parametrize(
     ("rules", "code", "part"),
     [
-        ('allow = ["delete_playbook"]', 0, "Playbook nope not found"),
-        ('allow = ["playbook__delete_playbook"]', 0, "Playbook nope not found"),
+        ('allow_untrusted = ["delete_playbook"]', 0, "Playbook nope not found"),
+        ('allow_untrusted = ["playbook__delete_playbook"]', 0, "Playbook nope not found"),
+        ('allow = ["delete_playbook"]', 3, "May this call be made? delete_playbook"),
         ('deny = ["delete_playbook"]', 0, "'delete_playbook' is denied by a rule of the person's."),
         ('allow = ["clear_session"]', 3, "May this call be made? delete_playbook"),
         ("", 3, "May this call be made? delete_playbook"),

@@ -80,6 +80,8 @@ class AgentPolicy:
         decision = decide_by_traits(tool, is_tainted=is_tainted)
         if decision.verdict == "allow" and await self._asks_first(call, tool):
             decision = Decision("ask", say("The assistant is set up to ask before it uses '{tool}'.", tool=tool.name))
+        if decision.verdict == "ask" and tool.name in self._rules.allow_untrusted:
+            return ALLOWED
         # What was allowed before something untrusted was read was not meant for what that may have asked for.
         if decision.verdict == "ask" and not is_tainted and await self._is_allowed(call, tool):
             return ALLOWED

@@ -28,6 +28,8 @@ class ApprovalRules:
 
     allow: frozenset[str] = frozenset()
     deny: frozenset[str] = frozenset()
+    allow_untrusted: frozenset[str] = frozenset()
+    """Allowed also once the session has read something that cannot be trusted."""
 
 
 NO_RULES = ApprovalRules()
@@ -36,6 +38,7 @@ NO_RULES = ApprovalRules()
 class _RulesFile(Document):
     allow: list[str] = Field(default_factory=list, max_length=1000)
     deny: list[str] = Field(default_factory=list, max_length=1000)
+    allow_untrusted: list[str] = Field(default_factory=list, max_length=1000)
 
 
 def parse_rules(data: bytes, path: str, known: Collection[str]) -> ApprovalRules:
@@ -52,8 +55,9 @@ def parse_rules(data: bytes, path: str, known: Collection[str]) -> ApprovalRules
         raise _refused(path, invalid_arguments(error).message) from None
     except ValueError as error:
         raise _refused(path, layout("{reason}", reason=str(error).rstrip("."))) from None
-    rules = ApprovalRules(*(frozenset(_bare(name, path, known) for name in names) for names in (file.allow, file.deny)))
-    if both := sorted(rules.allow & rules.deny):
+    lists = (file.allow, file.deny, file.allow_untrusted)
+    rules = ApprovalRules(*(frozenset(_bare(name, path, known) for name in names) for names in lists))
+    if both := sorted((rules.allow | rules.allow_untrusted) & rules.deny):
         raise _refused(path, say("'{tool}' is both allowed and denied", tool=both[0]))
     return rules
 

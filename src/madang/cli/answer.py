@@ -143,8 +143,8 @@ class _Desk:
         while (run := await runs.get(self._call.user_id, pause.run_id)) is not None:
             if run.state != "waiting":
                 return
-            open_ids = [one.id for one in await self._inbox.list_by_run(run) if one.is_open]
-            if open_ids:
+            open_ids = [one.id for one in await self._inbox.list_awaited(run) if one.is_open]
+            if open_ids and not (await runs.read_news(run)).answered:
                 self._tell(say("The run still waits for: {ids}", ids=", ".join(open_ids)))
                 return
             if time.monotonic() > deadline:

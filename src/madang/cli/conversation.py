@@ -117,9 +117,14 @@ class Conversation:
         now = await self.agent.stores.runs.get(run.user_id, run.id)
         if now is None or now.state not in LIVE_STATES:
             return now or run
-        if now.state == "running" or await self.agent.stores.messages.list_queued(self.call):
+        if now.state == "running" or await self._has_news(now):
             return None
         return now if any(pause.is_open for pause in await self.agent.inbox.list_awaited(now)) else None
+
+    async def _has_news(self, run: Run) -> bool:
+        """Tell whether a run that waits goes on all the same: for a message, or an answer to what it asked before."""
+        news = await self.agent.stores.runs.read_news(run)
+        return bool(news.answered) or any(one.kind == "message" for one in news.queued)
 
     async def open_calls(self, run: Run) -> dict[str, str]:
         """Return the tools of the calls of a run's present turn, by the ids of the calls."""
