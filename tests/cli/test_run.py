@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ag_ui.core import Event as AgUiEvent
+from pydantic import TypeAdapter
 
 from madang.cli import main
 from madang.core.ids import AssistantId, UserId
@@ -22,6 +24,7 @@ from tests.cli.test_models import Served
 from tests.model_server import Exchange, answers, story
 from tests.model_wires import Ask, Say
 
+AG_UI: TypeAdapter[Any] = TypeAdapter(AgUiEvent)
 PNG = bytes.fromhex(
     "89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c4890000000d49444154789c6360606060000000050001a5f645"
     "400000000049454e44ae426082"
@@ -195,6 +198,8 @@ def test_json_is_the_stored_log_line_by_line(folder: Path, tmp_path: Path, capsy
     stored = rows(folder, "SELECT seq, at, kind, payload FROM event ORDER BY seq")
     expected = [{"type": kind, "seq": seq, "at": at, **json.loads(payload)} for seq, at, kind, payload in stored]
     assert [json.loads(line) for line in streams.out.splitlines()] == expected
+    for event in expected:
+        AG_UI.validate_python(event)
     [id] = open_ids(folder)
     assert expected[-1]["outcome"]["interrupts"][0]["id"] == id
     assert f"madang answer {id} " in streams.err
