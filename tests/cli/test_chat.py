@@ -183,7 +183,7 @@ def test_at_a_terminal_approvals_are_asked_one_after_another_and_enter_allows_no
         terminal.expect("y/n> ")
         terminal.type("n\n")
         shown = terminal.expect(r"\[scripted model\] Done\.")
-        assert "denied" in shown
+        assert "The person did not allow this call." in shown
         terminal.type("\x04")
         assert terminal.end() == 0
     assert [one["allow"] for one in answers(folder) if isinstance(one, dict)] == [True, False]

@@ -258,6 +258,8 @@ class _Builder:
             how.add_argument("--deny", action="store_true", help=self._say(say("do not allow the call")))
 
     def _add_conversation(self, parser: Parser) -> None:
+        session = say("which session (default: a new one)")
+        parser._option_string_actions["--session"].help = self._say(session)
         model = say("the language model (default: MADANG_MODEL, then the assistant's own)")
         parser.add_argument("--model", metavar="MODEL", help=self._say(model))
         parser.add_argument(

@@ -132,27 +132,15 @@ class RunPrinter:
 
     def _show_result(self, payload: dict[str, Any] | Any) -> None:
         call = self._calls.pop(payload["toolCallId"], _Call("?"))
-        outcome = payload.get("metadata", {}).get("outcome", "")
         content = str(payload["content"])
         if self.shows_results:
             self.screen.show(block(content, RESULT_MARGIN))
             return
-        first = content.strip().partition("\n")[0].removeprefix(f"[{call.tool}] ").removeprefix("Error: ")
-        line = one_line(first, MAX_RESULT_CHARS)
-        name = "" if outcome == "ok" else f"{self._words(_OUTCOMES.get(outcome, _OUTCOMES['error']))}: "
-        self.screen.note(f"← {call.tool}: {name}{line}")
+        first = content.strip().partition("\n")[0].removeprefix(f"[{call.tool}] ")
+        self.screen.note(f"← {call.tool}: {one_line(first, MAX_RESULT_CHARS)}")
 
     def _note(self, phrase: Phrase) -> None:
         self.screen.note(self._words(phrase))
 
     def _words(self, phrase: Phrase) -> str:
         return phrase.render(self.translate)
-
-
-_OUTCOMES = {
-    "error": say("error"),
-    "denied": say("denied"),
-    "interrupted": say("interrupted"),
-    "cancelled": say("cancelled"),
-    "unanswered": say("not answered"),
-}
