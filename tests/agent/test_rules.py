@@ -10,7 +10,7 @@ import pytest
 from madang.agent.policy import AgentPolicy
 from madang.agent.rules import ApprovalRules, parse_rules
 from madang.core.calls import Call
-from madang.core.ids import AssistantId, SessionId
+from madang.core.ids import AssistantId, SessionId, UserId
 from madang.core.tools import Tool
 from madang.provider.provider import Provider
 from madang.storage.audit import AuditLog
@@ -36,6 +36,11 @@ class FakeSessions:
 class NoDecisions:
     async def is_allowed(self, call: Call, tool: str) -> bool:
         return False
+
+
+class NoAssistants:
+    async def get(self, user_id: UserId, assistant_id: AssistantId) -> None:
+        return None
 
 
 def tool(name: str) -> Tool:
@@ -68,14 +73,14 @@ UNTRUSTED = ApprovalRules(allow_untrusted=frozenset({"erase", "send"}))
 )
 async def test_what_rules_decide(name: str, rules: ApprovalRules, is_tainted: bool, verdict: str) -> None:
     policy = AgentPolicy(rules)
-    policy.connect(NoDecisions(), FakeSessions(is_tainted))
+    policy.connect(NoDecisions(), FakeSessions(is_tainted), NoAssistants(), lambda name: "")
 
     assert (await policy.decide(MODEL, tool(name), {})).verdict == verdict
 
 
 async def test_rules_are_about_the_model_alone() -> None:
     policy = AgentPolicy(ApprovalRules(deny=frozenset({"send"})))
-    policy.connect(NoDecisions(), FakeSessions())
+    policy.connect(NoDecisions(), FakeSessions(), NoAssistants(), lambda name: "")
 
     person = Call(AssistantId("a"), SessionId("s"), actor="person", door="command")
     assert (await policy.decide(person, tool("send"), {})).verdict == "allow"

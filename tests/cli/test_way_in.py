@@ -109,6 +109,7 @@ def test_nothing_of_the_other_commands_is_imported_to_serve() -> None:
 
     assert result.stdout.split() == [
         "madang.cli",
+        "madang.cli.agent_options",
         "madang.cli.language",
         "madang.cli.logs",
         "madang.cli.parser",

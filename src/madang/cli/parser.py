@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NoReturn
 
 from madang import __version__
+from madang.cli.agent_options import AGENT_COMMANDS
 from madang.cli.session_options import add_session_actions
 from madang.cli.terminal import text_width
 from madang.core.calls import Locale
@@ -228,45 +229,10 @@ class _Builder:
             self._add_json(models, say("print JSON"))
 
     def _add_agent(self, commands: Any) -> None:
-        """Add what talks with the agent."""
-        run = self._command(commands, "run", say("give the agent a message, and print its answer"))
-        if run:
-            message = say("what it should do; standard input is added to it")
-            run.add_argument("message", nargs="?", metavar="MESSAGE", help=self._say(message))
-            self._add_conversation(run)
-            playbook = say("have it follow this playbook")
-            run.add_argument("--playbook", metavar="ID", help=self._say(playbook))
-            file = say("give it a file; may be given several times")
-            run.add_argument("--file", metavar="PATH", action="append", help=self._say(file))
-            self._add_json(run, say("print the events of the run, a line of JSON each"))
-        chat = self._command(commands, "chat", say("talk with the agent in a terminal"))
-        if chat:
-            self._add_conversation(chat)
-        answer = self._command(commands, "answer", say("answer what waits for you, or list it"))
-        if answer:
-            answer.add_argument("id", nargs="?", metavar="ID", help=self._say(say("what is answered; without: list")))
-            words = say("a text, or numbers or words of a choice; - reads it from standard input")
-            answer.add_argument("words", nargs="*", metavar="TEXT|N", help=self._say(words))
-            how = answer.add_mutually_exclusive_group()
-            how.add_argument("--decline", action="store_true", help=self._say(say("give no answer")))
-            how.add_argument("--allow", action="store_true", help=self._say(say("allow the call this once")))
-            how.add_argument(
-                "--allow-session",
-                action="store_true",
-                help=self._say(say("allow the tool in this session from now on")),
-            )
-            how.add_argument("--deny", action="store_true", help=self._say(say("do not allow the call")))
-
-    def _add_conversation(self, parser: Parser) -> None:
-        session = say("which session (default: a new one)")
-        parser._option_string_actions["--session"].help = self._say(session)
-        model = say("the language model (default: MADANG_MODEL, then the assistant's own)")
-        parser.add_argument("--model", metavar="MODEL", help=self._say(model))
-        parser.add_argument(
-            "--continue", dest="resume", action="store_true", help=self._say(say("go on with the last session"))
-        )
-        rules = say("a file that says which tools are allowed or denied without asking")
-        parser.add_argument("--rules", metavar="FILE", help=self._say(rules))
+        for name, help, add_options in AGENT_COMMANDS:
+            command = self._command(commands, name, help)
+            if command:
+                add_options(command, self._say)
 
     def _add_setup(self, commands: Any) -> None:
         install = self._command(commands, "install", say("connect a client: put Madang into its configuration"))

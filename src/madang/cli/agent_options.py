@@ -1,0 +1,54 @@
+"""The options of the commands that talk with the agent."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+
+from madang.core.phrases import Phrase, say
+
+Words = Callable[[Phrase], str]
+"""Returns a phrase in the person's language, as argparse takes it."""
+
+
+def _add_run(parser: argparse.ArgumentParser, words: Words) -> None:
+    message = say("what it should do; standard input is added to it")
+    parser.add_argument("message", nargs="?", metavar="MESSAGE", help=words(message))
+    _add_conversation(parser, words)
+    parser.add_argument("--playbook", metavar="ID", help=words(say("have it follow this playbook")))
+    file = say("give it a file; may be given several times")
+    parser.add_argument("--file", metavar="PATH", action="append", help=words(file))
+    parser.add_argument(
+        "--json", action="store_true", help=words(say("print the events of the run, a line of JSON each"))
+    )
+
+
+def _add_answer(parser: argparse.ArgumentParser, words: Words) -> None:
+    parser.add_argument("id", nargs="?", metavar="ID", help=words(say("what is answered; without: list")))
+    text = say("a text, or numbers or words of a choice; - reads it from standard input")
+    parser.add_argument("words", nargs="*", metavar="TEXT|N", help=words(text))
+    how = parser.add_mutually_exclusive_group()
+    for option, help in (
+        ("--decline", say("give no answer")),
+        ("--allow", say("allow the call this once")),
+        ("--allow-session", say("allow the tool in this session from now on")),
+        ("--deny", say("do not allow the call")),
+    ):
+        how.add_argument(option, action="store_true", help=words(help))
+
+
+def _add_conversation(parser: argparse.ArgumentParser, words: Words) -> None:
+    parser._option_string_actions["--session"].help = words(say("which session (default: a new one)"))
+    model = say("the language model (default: MADANG_MODEL, then the assistant's own)")
+    parser.add_argument("--model", metavar="MODEL", help=words(model))
+    last = say("go on with the last session")
+    parser.add_argument("--continue", dest="resume", action="store_true", help=words(last))
+    rules = say("a file that says which tools are allowed or denied without asking")
+    parser.add_argument("--rules", metavar="FILE", help=words(rules))
+
+
+AGENT_COMMANDS: tuple[tuple[str, Phrase, Callable[[argparse.ArgumentParser, Words], None]], ...] = (
+    ("run", say("give the agent a message, and print its answer"), _add_run),
+    ("chat", say("talk with the agent in a terminal"), _add_conversation),
+    ("answer", say("answer what waits for you, or list it"), _add_answer),
+)
