@@ -116,11 +116,10 @@ class RunPrinter:
         if stream is None or not self._is_between_turns:
             return
         lines, newline, rest = stream.text.rpartition("\n")
-        if newline and len(lines) >= len(stream.shown):
-            if new := lines[len(stream.shown) :]:
-                self.screen.show(new)
-            stream.shown = lines + newline
         self.screen.set_partial(rest)
+        if newline and len(lines) >= len(stream.shown):
+            self.screen.show(lines[len(stream.shown) :])
+            stream.shown = lines + newline
 
     def _show_text(self, text: str) -> None:
         stream = self._streams.pop((self.run_id, self._answers + 1), _Stream())
