@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from madang.agent.policy import AgentPolicy
-from madang.agent.rules import ApprovalRules, parse_rules
+from madang.agent.rules import AGENT_TOOLS, ApprovalRules, parse_rules
+from madang.agent.service import AgentService
 from madang.core.calls import Call
 from madang.core.ids import AssistantId, SessionId, UserId
 from madang.core.tools import Tool
@@ -90,3 +91,9 @@ def test_tools_of_other_servers_are_taken_as_they_are_named() -> None:
     rules = parse_rules(b'allow = ["github__delete_issue", "ui__prompt_user"]', "r", {"prompt_user"})
 
     assert rules == ApprovalRules(allow=frozenset({"github__delete_issue", "prompt_user"}))
+
+
+def test_the_tools_of_the_agent_itself_can_be_named() -> None:
+    nothing: Any = None
+
+    assert {tool.name for tool in AgentService(nothing, nothing, nothing, nothing).tools} == AGENT_TOOLS

@@ -20,6 +20,8 @@ from madang.core.suggestions import did_you_mean
 
 MAX_RULES_BYTES = 256 * 1024
 QUALIFIER = "__"
+AGENT_TOOLS = frozenset({"save_as_playbook", "search_messages"})
+"""The tools of the agent's own service, which no list of built-in ones has."""
 
 
 @dataclass(frozen=True, slots=True)

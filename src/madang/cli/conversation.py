@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from types import FrameType
 
-from madang.agent.rules import MAX_RULES_BYTES, NO_RULES, ApprovalRules, parse_rules
+from madang.agent.rules import AGENT_TOOLS, MAX_RULES_BYTES, NO_RULES, ApprovalRules, parse_rules
 from madang.agent_app import Agent, open_agent
 from madang.app import open_madang
 from madang.core.calls import Call
@@ -191,7 +191,7 @@ def _read_rules(name: str | None) -> ApprovalRules:
     except (OSError, RuntimeError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise SetupError(say("The rules {path} cannot be read: {reason}.", path=name, reason=reason)) from None
-    return parse_rules(data, name, prebuilt_schemas())
+    return parse_rules(data, name, {*prebuilt_schemas(), *AGENT_TOOLS})
 
 
 def _may_stop(event: Event) -> bool:

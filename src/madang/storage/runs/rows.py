@@ -24,6 +24,14 @@ _LATE = (
     "AND pause.status IN ('answered', 'cancelled')"
 )
 
+FIND_IN_SESSION = """
+SELECT live.user_id, live.run_no, live.owner FROM session
+JOIN run ON run.user_id = session.user_id AND run.session_no = session.no AND run.state IN ('running', 'waiting')
+JOIN run_live live ON live.user_id = run.user_id AND live.run_no = run.no
+WHERE session.user_id = ?1 AND session.id = ?2
+AND (live.owner <> '' OR live.nudged = 1 OR (live.wake_at IS NOT NULL AND live.wake_at <= ?3))
+"""
+
 
 async def compare_and_set(tx: Transaction, run: Run, changes: str, *values: object) -> None:
     """Change the row of a run that this process still owns. The values of `changes` are ?5 and on.

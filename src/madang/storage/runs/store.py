@@ -28,6 +28,7 @@ from madang.storage.runs.journal_tables import JOURNAL_MIGRATIONS
 from madang.storage.runs.live import check_no_live_run
 from madang.storage.runs.records import LIVE_STATES, SELECT_RUN, Candidate, Run, RunState, parse_run
 from madang.storage.runs.rows import (
+    FIND_IN_SESSION,
     clear,
     compare_and_set,
     find_answered_late,
@@ -64,13 +65,6 @@ FIND_OWNED = "SELECT user_id, run_no, owner FROM run_live WHERE owner <> '' AND 
 FIND_NUDGED = "SELECT user_id, run_no, owner FROM run_live WHERE nudged = 1 AND owner = ''"
 FIND_DUE = "SELECT user_id, run_no, owner FROM run_live WHERE owner = '' AND wake_at IS NOT NULL AND wake_at <= ?1"
 LOOKS = (FIND_OWNED, FIND_NUDGED, FIND_DUE)
-FIND_IN_SESSION = """
-SELECT live.user_id, live.run_no, live.owner FROM session
-JOIN run ON run.user_id = session.user_id AND run.session_no = session.no AND run.state IN ('running', 'waiting')
-JOIN run_live live ON live.user_id = run.user_id AND live.run_no = run.no
-WHERE session.user_id = ?1 AND session.id = ?2
-AND (live.owner <> '' OR live.nudged = 1 OR (live.wake_at IS NOT NULL AND live.wake_at <= ?3))
-"""
 
 
 class RunStore:
