@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from madang.core.phrases import say
+from madang.llm.base import ModelAnswer, ModelDelta, ModelRequest, Streamed
+from madang.llm.errors import Overloaded
 from madang.llm.messages import Part, TextPart
 from tests.agent.bench import ME, bench, eventually, tool_call
 
@@ -74,3 +77,25 @@ async def test_without_a_model_the_person_is_it(tmp_path: Path) -> None:
         assert (await b.ended(run)).state == "finished"
         roles = [message.role for message in await b.stores.messages.read_page(ME)]
         assert roles == ["user", "assistant", "tool", "assistant"]
+
+
+async def test_a_message_that_a_retry_begins_anew_is_streamed_from_its_beginning(tmp_path: Path) -> None:
+    places: list[int] = []
+    async with bench(tmp_path, [TextPart("Hello.")]) as b:
+        failures = [Overloaded(say("Busy."), retry_after_s=0.0)]
+        whole = b.model.stream
+
+        async def stream(request: ModelRequest) -> Streamed:
+            yield ModelDelta("text", "Hel")
+            if failures:
+                raise failures.pop()
+            async for item in whole(request):
+                if isinstance(item, ModelAnswer):
+                    yield item
+
+        b.model.stream = stream  # type: ignore[method-assign]
+        b.runner.listen(lambda run, message_no, at_char, delta: places.append(at_char))
+        run = await b.say("Hi")
+
+    assert run is not None
+    assert (run.state, places) == ("finished", [0, 0])

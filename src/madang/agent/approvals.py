@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 from typing import Literal
 
 from madang.core.calls import Call
@@ -10,6 +11,7 @@ from madang.core.errors import Conflict, Denied
 from madang.core.ids import new_id
 from madang.core.pauses import PauseRecord
 from madang.core.phrases import say
+from madang.storage.clock import format_timestamp, parse_timestamp, timestamp
 from madang.storage.database import Database, Transaction
 from madang.storage.decisions import remember_decision
 from madang.storage.pauses import open_pause, settle_pause
@@ -18,6 +20,9 @@ from madang.storage.runs.records import Run
 
 SERVICE = "agent"
 DECIDE = "decide"
+
+APPROVAL_TIMEOUT = timedelta(days=7)
+"""What nobody decided until then counts as declined."""
 
 Scope = Literal["once", "session", "assistant"]
 
@@ -31,6 +36,7 @@ class Approvals:
     async def ask(self, run: Run, call: RunCall, operation_id: str) -> PauseRecord:
         """Open the pause of a call, once however often this is done."""
         asking = replace(run.call(call.call_id), operation_id=f"{operation_id}:approval")
+        now = timestamp()
 
         async def work(tx: Transaction) -> PauseRecord:
             pause, _ = await open_pause(
@@ -41,7 +47,8 @@ class Approvals:
                 service=SERVICE,
                 tool=call.tool,
                 title=call.tool,
-                expires_at="",
+                opened_at=now,
+                expires_at=format_timestamp(parse_timestamp(now) + APPROVAL_TIMEOUT),
             )
             return pause
 

@@ -38,7 +38,8 @@ from madang.storage.runs.usage import UsageStore
 
 logger = logging.getLogger(__name__)
 
-DeltaListener = Callable[[Run, int, ModelDelta], None]
+DeltaListener = Callable[[Run, int, ModelDelta | None], None]
+"""Takes a delta with its run and the number of its message; None: that message begins anew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +181,7 @@ class RunExecution:
                     self._run = await self._stores.runs.save(
                         self._run, [events.retried(item)], rows=JournalRows(streamed=[stream])
                     )
+                    self._on_delta(self._run, stream, None)
                 else:
                     self._on_delta(self._run, stream, item)
         raise AssertionError("a model's stream ends in an answer or an error")

@@ -163,7 +163,10 @@ class Runner:
         execution = RunExecution(run, self._load_setup, self._stores, self._provider, self._approve, self._hear)
         await execution.go_on()
 
-    def _hear(self, run: Run, message_no: int, delta: ModelDelta) -> None:
+    def _hear(self, run: Run, message_no: int, delta: ModelDelta | None) -> None:
+        if delta is None:
+            self._streams.pop((run.id, message_no), None)
+            return
         if delta.kind != "text" or not delta.text:
             return
         stream = self._streams.get((run.id, message_no))
