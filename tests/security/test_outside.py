@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
 import os
 import re
@@ -21,6 +22,8 @@ import pytest
 from madang.core.results import Reply
 from madang.storage.folders import Folders
 from tests.asking import Asker
+from tests.model_server import ModelServer, story
+from tests.model_wires import Ask, Piece, Say
 from tests.promises import PROMISED, PROMISES, SERVICE_OF
 from tests.security.stdio_client import StdioClient
 
@@ -212,6 +215,28 @@ async def test_every_tool_works_where_there_is_no_network_at_all(tmp_path: Path)
 
     assert client.end() == 0
     assert [tool for tool, worked in outcomes.items() if not worked] == []
+
+
+async def test_a_run_of_the_agent_connects_to_its_models_server_alone(tmp_path: Path) -> None:
+    watch = Watch(tmp_path / "watch")
+    watch.folder.mkdir()
+    turns: list[list[Piece]] = [[Ask("add_content", '{"content": "문서 하나"}')], [Ask("list_content")], [Say("Done.")]]
+    async with ModelServer() as server:
+        server.plays(story(*turns))
+        madang = str(Path(sys.executable).with_name("madang"))
+        process = await asyncio.create_subprocess_exec(
+            *[*watch.wrapper, sys.executable, madang, "run", "Keep this", "--model", f"{server.url}/v1#stub"],
+            env={**os.environ, **watch.environment, "MADANG_DATA_DIR": str(tmp_path / "data")},
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+        )
+        with watch.polling(process.pid):
+            output, _ = await process.communicate()
+
+        assert (process.returncode, output.decode().strip()) == (0, "Done.")
+        assert len(server.requests) == len(turns)
+    assert watch.outside() == {"audit hook": set(), "strace": set(), "/proc": set()}
+    assert "127.0.0.1" in (watch.folder / "hooked.txt").read_text(), "the watcher sees what there is"
 
 
 # Connecting a datagram socket sends nothing.
