@@ -14,9 +14,8 @@ help: ## Show this list
 
 setup: .venv/.dev ## Install everything a developer needs into .venv (PYTHON=... names the interpreter)
 
-# The shell outlives Ctrl-C, or make would call it an error.
-run: .venv/.run ## Start Madang; installs only what it needs to run
-	@trap : INT; code=0; $(BIN)/madang mcp --http || code=$$?; if [ $$code -eq 130 ]; then echo "Stopped."; else exit $$code; fi
+run: ## Start Madang; installs only what it needs to run
+	@PYTHON="$(PYTHON)" MAKE="$(MAKE)" scripts/run
 
 bundle: .venv/.dev ## Pack dist/madang.mcpb, which Claude Desktop installs at a double click
 	@scripts/bundle

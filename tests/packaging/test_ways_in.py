@@ -7,10 +7,15 @@ import json
 import os
 import re
 import shlex
+import shutil
+import signal
 import subprocess
 import sys
+import time
 import tomllib
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
@@ -158,14 +163,82 @@ def test_the_compose_file_gives_madang_a_database_that_it_takes() -> None:
     assert any("docker/create-role.sh" in volume for volume in services["db"]["volumes"])
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="there is no make")
-def test_make_run_says_what_it_does_and_ends_quietly() -> None:
-    """As make would run it, without running it."""
+# As much of the project as `make run` has to do with, with an installation that can be long, and a server that waits.
+MAKEFILE = """
+run:
+	@scripts/run
+
+.venv/.run:
+	@echo "Installing ..."
+	@{install}
+	@mkdir -p .venv/bin && cp serve .venv/bin/madang
+	@chmod +x .venv/bin/madang && touch $@
+"""
+
+
+@pytest.fixture
+def make_environment() -> dict[str, str]:
     # The tests may be run by make itself, which would say so here.
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
-    command = ["make", "--dry-run", "--always-make", "run"]
-    planned = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True).stdout
+    return {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
+
+
+@contextmanager
+def made(folder: Path, install: str, environment: dict[str, str]) -> Iterator[subprocess.Popen[str]]:
+    """Run `make run` in a process group of its own, as a terminal does."""
+    (folder / "scripts").mkdir()
+    shutil.copy(ROOT / "scripts/run", folder / "scripts/run")
+    (folder / "serve").write_text('#!/bin/sh\ntrap "exit 130" INT\necho Serving\nwhile :; do sleep 0.1; done\n')
+    (folder / "Makefile").write_text(MAKEFILE.format(install=install))
+    process = subprocess.Popen(
+        ["make", "run"],
+        cwd=folder,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        yield process
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no make")
+@pytest.mark.parametrize(
+    ("install", "awaited"), [("echo pip complains >&2; sleep 60", "Installing ...\n"), ("true", "Serving\n")]
+)
+def test_make_run_ends_quietly_on_ctrl_c(
+    tmp_path: Path, install: str, awaited: str, make_environment: dict[str, str]
+) -> None:
+    with made(tmp_path, install, make_environment) as process:
+        assert process.stdout is not None
+        while process.stdout.readline() != awaited:
+            pass
+        time.sleep(0.3)  # the line comes before what waits
+        os.killpg(process.pid, signal.SIGINT)
+        rest, _ = process.communicate(timeout=60)
+
+    assert rest.strip().startswith("Stopped.")
+    assert not re.search("Error|Interrupt|Terminated|Traceback|complains", rest)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no make")
+def test_make_run_shows_why_an_installation_failed(tmp_path: Path, make_environment: dict[str, str]) -> None:
+    with made(tmp_path, "echo no such package >&2; exit 1", make_environment) as process:
+        output, _ = process.communicate(timeout=60)
+
+    assert process.returncode != 0
+    assert "no such package" in output
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no make")
+def test_make_run_says_what_it_installs_before_it_does(make_environment: dict[str, str]) -> None:
+    """As make would run it, without running it."""
+    command = ["make", "--dry-run", "--always-make", ".venv/.run"]
+    planned = subprocess.run(command, cwd=ROOT, env=make_environment, capture_output=True, text=True, check=True).stdout
 
     assert "Installing what Madang needs" in planned
     assert planned.index("Installing what Madang needs") < planned.index("--require-hashes")
-    assert 'echo "Stopped."' in planned.splitlines()[-1]
