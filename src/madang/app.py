@@ -27,13 +27,14 @@ from madang.storage.database import Database
 from madang.storage.downloads import Downloads
 from madang.storage.folders import Folders
 from madang.storage.postgresql.address import parse_database_url
-from madang.storage.runs.actions import ActionStore
 from madang.storage.sessions import SessionStore
 from madang.storage.sqlite import SqliteDatabase
 
 if TYPE_CHECKING:
+    from madang.provider.actions import ActionListener
     from madang.provider.sessions import SessionOperations
     from madang.services.workspace.engine.undo import FileUndo
+    from madang.storage.runs.actions import ActionStore
 
 RETENTION_DELAY_S = 1.0
 
@@ -127,7 +128,7 @@ async def open_madang(settings: Settings, base_url: str = "", *, policy: Policy 
         grants=AssistantGrants(assistants, settings.grants),
         sessions=sessions,
         policy=policy,
-        on_action=ActionStore(database).note,
+        on_action=_action_listener(database),
         schemas=prebuilt_schemas(),
     )
     background = Background()
@@ -150,6 +151,22 @@ async def open_madang(settings: Settings, base_url: str = "", *, policy: Policy 
         await provider.close()
         executor.close()
         await database.close()
+
+
+def _action_listener(database: Database) -> ActionListener:
+    store: ActionStore | None = None
+
+    async def note(call: Call, text: str) -> None:
+        nonlocal store
+        if store is None:
+            from madang.storage.runs.actions import (
+                ActionStore,  # on use: a process that starts has its first call to answer
+            )
+
+            store = ActionStore(database)
+        await store.note(call, text)
+
+    return note
 
 
 async def _apply_retention(database: Database, audit: AuditLog, folders: Folders, settings: Settings) -> None:

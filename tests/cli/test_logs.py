@@ -226,10 +226,14 @@ def test_the_log_of_the_http_server_is_ours(tmp_path: Path) -> None:
 # The home of output
 
 SOURCES = Path(madang.__file__).parent
-HOMES = ("cli/terminal.py", "cli/logs.py")
+HOMES = ("cli/terminal.py", "cli/screen.py", "cli/logs.py")
 STREAMS = {
     "cli/__init__.py": {"stdin", "stdout", "stderr"},  # their encoding, and a reader that went away
     "cli/shutdown.py": {"stdout", "stderr"},  # flushed before the process ends at once
+    "cli/answer.py": {"stdin"},
+    "cli/assistants.py": {"stdin"},
+    "cli/attachments.py": {"stdin"},
+    "cli/line_input.py": {"stdin"},
     "cli/models.py": {"stdin"},
     "cli/tools.py": {"stdin"},
     "services/content/engine/parsing/child/process.py": {"stdin", "stdout"},  # pipes to the parent, not a terminal

@@ -251,6 +251,7 @@ MAY = {
     "cli/sessions.py",  # a question to the person, in a process of one command
     "cli/exports.py",  # all data of a person, in a process of one command
     "llm/vendors.py",  # importing a vendor's library, once
+    "storage/retention.py",  # deleting old copies of files, which belongs to no call
     "agent/models.py",  # reading keys from the keyring, once a model
 }
 

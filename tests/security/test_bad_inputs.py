@@ -30,12 +30,15 @@ CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u200b\u2028-\u202e\u2066-\u2069]")
 SENDABLE = re.compile("[!-~]{1,200}")
 BOOKKEEPING = {"audit", "notice", "migration", "sqlite_sequence"}
 
+# Not the virtual ones: Python's own SQLite may be too old to open them. What they are made of is tables.
+TABLES = "SELECT name FROM sqlite_schema WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL TABLE%'"
+
 
 def row_counts(data_dir: Path) -> dict[str, int]:
     with closing(sqlite3.connect(f"file:{data_dir / 'madang.db'}?mode=ro", uri=True)) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
         assert connection.execute("PRAGMA foreign_key_check").fetchall() == []
-        names = [name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
+        names = [name for (name,) in connection.execute(TABLES)]
         return {
             name: connection.execute(f'SELECT count(*) FROM "{name}"').fetchone()[0]
             for name in names

@@ -14,10 +14,10 @@ from madang.cli.conversation import Conversation, interrupts, open_conversation
 from madang.cli.questions import answer_command, command, describe, kind_name, title
 from madang.cli.run_printer import RunPrinter
 from madang.cli.screen import Screen
-from madang.cli.terminal import show_error
+from madang.cli.terminal import show_error, show_json_line
 from madang.core.errors import RequestError, SetupError
 from madang.core.phrases import Phrase, say
-from madang.core.texts import inert_json, one_line
+from madang.core.texts import one_line
 from madang.settings import Settings
 from madang.storage.events import Event
 from madang.storage.runs.records import Run
@@ -83,7 +83,7 @@ class _Session:
 
     def _print_json(self, event: Event) -> None:
         self._screen.clear()
-        print(inert_json(event_document(event)), flush=True)
+        show_json_line(event_document(event))
 
     def _interrupt(self) -> None:
         """Cancel the run at the first Ctrl-C; the second one ends the process, and leaves it to others."""

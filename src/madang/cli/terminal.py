@@ -36,6 +36,11 @@ def show_json(value: Any) -> None:
     print(inert_json(value, indent=2))
 
 
+def show_json_line(value: Any) -> None:
+    """Print JSON of exactly this value on one line of standard output, at once: another program may follow."""
+    print(inert_json(value), flush=True)
+
+
 def show_error(message: str) -> None:
     """Print what is wrong, on one line of standard error."""
     print(f"madang: {one_line(message)}", file=sys.stderr)
