@@ -11,20 +11,18 @@ from typing import Any
 
 from madang.agent_app import Agent, open_agent
 from madang.core.calls import Call
-from madang.core.ids import AssistantId, SessionId
+from madang.core.ids import SessionId
 from madang.core.pauses import PauseRecord
 from madang.core.results import Reply
 from madang.llm.messages import TextPart
 from madang.llm.opening import OpenedModel
 from madang.settings import Settings
 from madang.storage.runs.records import Run
-from tests.agent.bench import eventually
+from tests.agent.bench import ME, eventually
 from tests.agent.outside import Outside, OutsideTools
 from tests.llm.adapters import ADAPTERS, QUICK
 from tests.model_server import ModelServer, story
 from tests.model_wires import Ask, Piece
-
-ME = Call(assistant_id=AssistantId("default"), session_id=SessionId("tea"), door="host", actor="person")
 
 
 def ask(tool: str, /, **arguments: Any) -> Ask:

@@ -15,7 +15,8 @@ from madang.core.results import ToolResult
 from madang.core.service import Service, ServiceMetadata
 from madang.core.tools import tool, tools_of
 from madang.llm.messages import TextPart
-from tests.agent.stage import ME, Stage, ask, open_stage
+from tests.agent.bench import ME
+from tests.agent.stage import Stage, ask, open_stage
 from tests.model_server import Exchange
 from tests.model_wires import Piece, Say, chunk, event
 

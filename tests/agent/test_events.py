@@ -11,7 +11,8 @@ from ag_ui.core import Event
 from pydantic import TypeAdapter
 
 from madang.llm.messages import TextPart
-from tests.agent.stage import ME, Stage, ask, open_stage
+from tests.agent.bench import ME
+from tests.agent.stage import Stage, ask, open_stage
 from tests.model_server import refuses
 from tests.model_wires import Piece, Say, Think
 

@@ -11,7 +11,8 @@ import pytest
 from madang.agent.limits import RunLimits, parse_limits
 from madang.core.errors import SetupError
 from madang.storage.assistants import AssistantRecord
-from tests.agent.stage import ME, Stage, ask, open_stage
+from tests.agent.bench import ME
+from tests.agent.stage import Stage, ask, open_stage
 from tests.model_server import answers
 from tests.model_wires import Ask, Piece, Say
 

@@ -13,8 +13,9 @@ from madang.core.ids import SessionId
 from madang.core.tools import Tool
 from madang.settings import Settings
 from madang.storage.assistants import AssistantRecord
+from tests.agent.bench import ME
 from tests.agent.outside import Outside
-from tests.agent.stage import ME, ask, open_stage
+from tests.agent.stage import ask, open_stage
 from tests.model_wires import Piece, Say
 
 BEYOND_THE_SESSION = {"create_playbook", "update_playbook", "delete_playbook", "import_playbooks"}

@@ -10,7 +10,8 @@ import pytest
 
 from madang.agent.prompt import build_request
 from madang.llm.base import ModelOptions
-from tests.agent.stage import ME, ask, open_stage
+from tests.agent.bench import ME
+from tests.agent.stage import ask, open_stage
 from tests.model_wires import Piece, Say
 
 

@@ -15,7 +15,8 @@ import pytest
 from madang.core.errors import Conflict, Denied
 from madang.core.results import Reply
 from madang.llm.messages import TextPart
-from tests.agent.stage import ME, Stage, ask, open_stage
+from tests.agent.bench import ME
+from tests.agent.stage import Stage, ask, open_stage
 from tests.model_wires import Say
 
 FOREIGN = replace(ME, actor="foreign", door="mcp-stdio", client_id="c1", client_name="editor")
