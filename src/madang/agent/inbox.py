@@ -189,7 +189,8 @@ class Inbox:
     async def _approval(self, at: Call, pause: PauseRecord) -> InboxItem:
         run = await self._runs.get(at.user_id, pause.run_id)
         calls = [] if run is None else await self._calls.list_by_turn(run)
-        arguments = next((one.arguments for one in calls if one.pause_id == pause.id), "")
+        # By the call: its row has the pause a moment later, with the step that ends the turn.
+        arguments = next((one.arguments for one in calls if one.call_id == pause.call_id), "")
         tool = self._provider.find_tool(pause.tool)
         session = await SessionStore(self._database).get(at)
         is_tainted = session is not None and session.is_tainted
