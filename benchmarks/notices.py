@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from functools import partial
-from typing import cast
 
 from benchmarks.harness import Effort, Finding, Goal, Sample, Side, compare, interleave
 from benchmarks.postgresql import start_server
@@ -58,7 +56,7 @@ async def _writes(effort: Effort) -> list[Finding]:
         "told": partial(_write_all, database, effort.calls // 3, tells=True),
         "silent": partial(_write_all, database, effort.calls // 3, tells=False),
     }
-    changes = cast("AsyncGenerator[frozenset[str], None]", database.changes(_topic(0)))
+    changes = database.changes(_topic(0))
     async with aclosing(changes):
         await anext(changes)
         for side in sides.values():

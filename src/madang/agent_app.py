@@ -17,7 +17,7 @@ from madang.agent.models import ModelOpener, OpenModels
 from madang.agent.policy import AgentPolicy
 from madang.agent.rules import NO_RULES, ApprovalRules
 from madang.agent.runner import Runner
-from madang.agent.service import AgentService, PlaybookCreator
+from madang.agent.service import AgentService, AgentTools, PlaybookCreator
 from madang.app import Madang, open_madang
 from madang.core.calls import Call
 from madang.core.errors import Unavailable
@@ -102,11 +102,10 @@ async def open_agent(
             )
 
         search = MessageSearch(database, MessageAnalysis(analysis))
-        madang.provider.register(
-            AgentService(
-                search, stores.calls, _playbook_creator(madang), lambda name: is_effect(madang.provider.find_tool(name))
-            )
+        tools = AgentTools(
+            search, stores.calls, _playbook_creator(madang), lambda name: is_effect(madang.provider.find_tool(name))
         )
+        madang.provider.register(AgentService(tools))
         runner = Runner(stores, DeltaStore(database), madang.provider, load_setup, policy.approve, only_session)
         await madang.assistants.open()
         await runner.open()

@@ -9,7 +9,7 @@ import pytest
 
 from madang.agent.policy import AgentPolicy
 from madang.agent.rules import AGENT_TOOLS, ApprovalRules, parse_rules
-from madang.agent.service import AgentService
+from madang.agent.service import AgentService, AgentTools
 from madang.core.calls import Call
 from madang.core.ids import AssistantId, SessionId, UserId
 from madang.core.tools import Tool
@@ -96,4 +96,4 @@ def test_tools_of_other_servers_are_taken_as_they_are_named() -> None:
 def test_the_tools_of_the_agent_itself_can_be_named() -> None:
     nothing: Any = None
 
-    assert {tool.name for tool in AgentService(nothing, nothing, nothing, nothing).tools} == AGENT_TOOLS
+    assert {tool.name for tool in AgentService(AgentTools(nothing, nothing, nothing, nothing)).tools} == AGENT_TOOLS

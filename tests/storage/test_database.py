@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import cast
 
 import anyio
 import pytest
@@ -28,7 +27,7 @@ class Refused(Exception):
 @asynccontextmanager
 async def watching(database: Database, *topics: str) -> AsyncIterator[AsyncIterator[frozenset[str]]]:
     """Watch `topics`: the first value is taken, so watching has begun."""
-    changes = cast("AsyncGenerator[frozenset[str], None]", database.changes(*topics))
+    changes = database.changes(*topics)
     async with aclosing(changes):
         with anyio.fail_after(WITHIN_S):
             assert await anext(changes) == frozenset()

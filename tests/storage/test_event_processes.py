@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from pathlib import Path
-from typing import cast
 
 import anyio
 import pytest
 
-from madang.storage.events import Event, EventLog, EventPage, NewEvent
+from madang.storage.events import Event, EventLog, NewEvent
 from tests.postgresql import url_in
 from tests.storage.children import ROOT, TIMEOUT_S, Child
 from tests.storage.event_writer import CALL, open_database
@@ -43,7 +42,7 @@ async def writer(place: str, name: str, count: int) -> AsyncIterator[Child]:
 async def follow(log: EventLog, until: Callable[[list[Event]], bool]) -> list[Event]:
     """Watch from the beginning until there is enough."""
     followed: list[Event] = []
-    pages = cast("AsyncGenerator[EventPage, None]", log.watch(CALL, 0, limit=7))
+    pages = log.watch(CALL, 0, limit=7)
     with anyio.fail_after(TIMEOUT_S * 2):
         async with aclosing(pages):
             async for page in pages:

@@ -8,7 +8,6 @@ from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import cast
 
 import anyio
 import pytest
@@ -155,7 +154,7 @@ async def next_page(pages: AsyncIterator[EventPage]) -> EventPage:
 
 
 def watching(log: EventLog, after: int, limit: int = 500) -> aclosing[AsyncGenerator[EventPage, None]]:
-    return aclosing(cast("AsyncGenerator[EventPage, None]", log.watch(ANN, after, limit)))
+    return aclosing(log.watch(ANN, after, limit))
 
 
 async def test_a_watcher_gets_what_is_there_and_then_what_comes(log: EventLog) -> None:

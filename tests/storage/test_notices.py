@@ -6,7 +6,7 @@ import asyncio
 import threading
 from contextlib import aclosing
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import pytest
 from anyio import fail_after
@@ -19,7 +19,7 @@ from madang.storage.subscriptions import MAX_TOPIC_BYTES
 from tests.storage.backends import EMBEDDED, insert, numbers
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
+    pass
 
 USER = UserId("local")
 
@@ -28,7 +28,7 @@ async def test_a_published_change_reaches_the_subscribers_of_its_topic(database:
     notices = Notices(database)
     await notices.open()
 
-    changes = cast("AsyncGenerator[frozenset[str], None]", notices.changes("files/"))
+    changes = notices.changes("files/")
     async with aclosing(changes):
         with fail_after(60):
             assert await anext(changes) == frozenset()
@@ -50,7 +50,7 @@ async def test_a_database_that_is_away_does_not_make_the_change_fail(tmp_path: P
     "topic", ["'; DROP TABLE number; --/", "a\\/", '"$1?1%00/', "한글/😀/", "x" * MAX_TOPIC_BYTES, "\n\t/", "{}/%s/"]
 )
 async def test_a_topic_arrives_as_it_is(database: Database, topic: str) -> None:
-    changes = cast("AsyncGenerator[frozenset[str], None]", database.changes(topic))
+    changes = database.changes(topic)
     async with aclosing(changes):
         with fail_after(60):
             assert await anext(changes) == frozenset()
@@ -74,7 +74,7 @@ async def test_a_unit_with_many_topics_tells_each_once(database: Database) -> No
             for number in range(500):
                 await tx.notify(f"many/{number}/")
 
-    changes = cast("AsyncGenerator[frozenset[str], None]", database.changes("many/"))
+    changes = database.changes("many/")
     async with aclosing(changes):
         with fail_after(60):
             assert await anext(changes) == frozenset()

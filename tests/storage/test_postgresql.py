@@ -7,10 +7,9 @@ import os
 import random
 import subprocess
 import sys
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncIterator
 from contextlib import aclosing
 from pathlib import Path
-from typing import cast
 
 import anyio
 import asyncpg
@@ -360,7 +359,7 @@ async def test_changes_of_other_processes_are_told(
     other = database_in(tmp_path)
     await other.prepare(playbook.MIGRATIONS)
     topic = playbook.playbook_topic(ANN)
-    changes = cast("AsyncGenerator[frozenset[str], None]", other.changes(topic, "quiet"))
+    changes = other.changes(topic, "quiet")
     async with aclosing(changes):
         assert await anext(changes) == frozenset()
         for _ in range(3):
@@ -374,7 +373,7 @@ async def test_after_the_listening_connection_was_lost_everybody_is_told_to_look
     database: PostgresDatabase, store: PlaybookStore
 ) -> None:
     topic = playbook.playbook_topic(ANN)
-    changes = cast("AsyncGenerator[frozenset[str], None]", database.changes(topic, "quiet"))
+    changes = database.changes(topic, "quiet")
     async with aclosing(changes):
         assert await anext(changes) == frozenset()
         server().sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'madang'")

@@ -8,10 +8,10 @@ from __future__ import annotations
 import asyncio
 import signal
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import aclosing, suppress
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import anyio
 import pytest
@@ -56,7 +56,7 @@ async def changes(database: PostgresDatabase, slow_url: str) -> AsyncIterator[As
     """What another process hears."""
     other = PostgresDatabase(parse_database_url(slow_url))
     await other.prepare(NUMBERS)
-    changes = cast("AsyncGenerator[frozenset[str], None]", other.changes("number/"))
+    changes = other.changes("number/")
     async with aclosing(changes):
         assert await anext(changes) == frozenset()
         yield changes

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
-from typing import cast
 
 import pytest
 from hypothesis import given
@@ -24,7 +22,7 @@ PATHS = st.lists(st.sampled_from(["a", "b", "ab", "a/b", "", " ", "%", "한글"]
 
 async def received(subscription: Subscription) -> frozenset[str]:
     """Return what has been published to `subscription`, which may be nothing."""
-    changes = cast("AsyncGenerator[frozenset[str], None]", subscription.changes())
+    changes = subscription.changes()
     assert await anext(changes) == frozenset()
     try:
         async with asyncio.timeout(0):

@@ -116,14 +116,8 @@ class AgentService(Service):
         version="1",
     )
 
-    def __init__(
-        self,
-        search: MessageSearch,
-        calls: CallStore,
-        create_playbook: PlaybookCreator,
-        is_effect: Callable[[str], bool],
-    ) -> None:
-        self.tools = tools_of(AgentTools(search, calls, create_playbook, is_effect))
+    def __init__(self, tools: AgentTools) -> None:
+        self.tools = tools_of(tools)
 
 
 def _found(query: str, hits: Sequence[MessageHit]) -> ToolResult[FoundMessages]:

@@ -148,7 +148,7 @@ class Chat:
     # What happens
 
     async def _follow(self) -> None:
-        async with aclosing(self._talk.agent.events.watch(self._call, self._seen)) as pages:  # type: ignore[type-var]
+        async with aclosing(self._talk.agent.events.watch(self._call, self._seen)) as pages:
             async for page in pages:
                 for event in page.events:
                     if event.kind == "RUN_STARTED" and event.run_id != self._printer.run_id:
@@ -160,7 +160,7 @@ class Chat:
                 await self.refresh()
 
     async def _watch_pauses(self) -> None:
-        async with aclosing(self._talk.agent.stores.pauses.changes(self._call.user_id)) as changes:  # type: ignore[type-var]
+        async with aclosing(self._talk.agent.stores.pauses.changes(self._call.user_id)) as changes:
             async for _ in changes:
                 await self.refresh()
 

@@ -100,7 +100,7 @@ class Conversation:
         Raises:
             RequestError: the session was deleted.
         """
-        async with aclosing(self.agent.events.watch(self.call, after)) as pages:  # type: ignore[type-var]
+        async with aclosing(self.agent.events.watch(self.call, after)) as pages:
             async for page in pages:
                 if page.is_beyond:
                     break

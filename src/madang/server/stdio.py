@@ -293,7 +293,9 @@ def _decode_strings(line: bytes, extract: Extract, places: Mapping[str, Place]) 
         message = _parse(line)
     if isinstance(message, JSONRPCRequest) and message.params is not None:
         return [value_at(message.params, place) for place in places.values()]
-    assert isinstance(message, _Refused) and message.answer is not None  # noqa: PT018 - the rest of it is a request
+    # The rest of the line is a request, so what is wrong with it has an answer.
+    assert isinstance(message, _Refused)
+    assert message.answer is not None
     raise MalformedMessage(message.answer.error)
 
 

@@ -8,7 +8,7 @@ but the database. Stores are written once, in plain SQL with numbered parameters
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeVar
 
@@ -156,7 +156,7 @@ class Database(Protocol):
     def new_liveness(self) -> Liveness:
         """Return the means by which processes that share this database learn of each other's death."""
 
-    def changes(self, *topics: str) -> AsyncIterator[frozenset[str]]:
+    def changes(self, *topics: str) -> AsyncGenerator[frozenset[str], None]:
         """Yield the topics of each change at or below these, also those other processes made, within a second.
 
         The first value is empty and comes as soon as the subscription has begun: a consumer that reads the state after

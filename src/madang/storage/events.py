@@ -7,7 +7,7 @@ nothing with a lower number can appear after a higher one was read. Kinds and pa
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -193,7 +193,7 @@ class EventLog:
         _, page = await self._read(call, after, limit)
         return page
 
-    async def watch(self, call: Call, after: int = 0, limit: int = MAX_EVENTS_READ) -> AsyncIterator[EventPage]:
+    async def watch(self, call: Call, after: int = 0, limit: int = MAX_EVENTS_READ) -> AsyncGenerator[EventPage, None]:
         """Yield events after a number, then those that are added, by whatever process, in pages.
 
         A page is read when the consumer comes for it, so a slow one holds one page. A page without events comes only to

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -43,7 +43,7 @@ class Subscriptions:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._wake = asyncio.Event()
 
-    async def changes(self, topics: tuple[str, ...]) -> AsyncIterator[frozenset[str]]:
+    async def changes(self, topics: tuple[str, ...]) -> AsyncGenerator[frozenset[str], None]:
         """Yield an empty set once the subscription has begun, then what changed at or below `topics`, until `close`."""
         last_seq = await self._newest()
         subscription = Subscription(topics)
@@ -142,7 +142,7 @@ class Notices:
         if self._sender is None:
             self._sender = asyncio.create_task(self._send_later())
 
-    async def changes(self, *topics: str) -> AsyncIterator[frozenset[str]]:
+    async def changes(self, *topics: str) -> AsyncGenerator[frozenset[str], None]:
         """Yield an empty set once the subscription has begun, then what changed at or below `topics`."""
         await self._prepare()
         async for changed in self._database.changes(*topics):

@@ -8,7 +8,7 @@ expired is computed at each look: a clock that was wrong ends nothing for good.
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, Literal
 
@@ -275,7 +275,7 @@ class PauseStore:
         now = timestamp()
         return [parse_pause(row, now) for row in rows]
 
-    def changes(self, user_id: UserId) -> AsyncIterator[frozenset[str]]:
+    def changes(self, user_id: UserId) -> AsyncGenerator[frozenset[str], None]:
         """Yield whenever one of the user's pauses is opened or settled; that one expires is nobody's deed."""
         return self._database.changes(topic("pause", user_id))
 

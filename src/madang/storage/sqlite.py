@@ -11,7 +11,7 @@ import os
 import queue
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
@@ -118,7 +118,7 @@ class SqliteDatabase:
     def new_liveness(self) -> Liveness:
         return SingleProcess() if self._path is None else FileLiveness(self._path.parent / OWNERS_FOLDER)
 
-    def changes(self, *topics: str) -> AsyncIterator[frozenset[str]]:
+    def changes(self, *topics: str) -> AsyncGenerator[frozenset[str], None]:
         return self._subscriptions.changes(topics)
 
     async def close(self) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, Iterator
 from dataclasses import dataclass, field
 from urllib.parse import quote
 
@@ -55,7 +55,7 @@ class Subscription:
         self._is_closed = True
         self._wake.set()
 
-    async def changes(self) -> AsyncIterator[frozenset[str]]:
+    async def changes(self) -> AsyncGenerator[frozenset[str], None]:
         """Yield an empty set at once, then what changed since the last time, until it is closed."""
         yield frozenset()
         while True:

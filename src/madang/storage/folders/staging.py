@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import NamedTuple, Protocol
 
 from madang.core.errors import Unavailable
@@ -31,19 +31,17 @@ class Draft(NamedTuple):
 class Staging(Protocol):
     """What a folder that is written to needs: a place for drafts on its own disk, and a lock over all processes."""
 
-    @contextmanager
-    def draft(self) -> Iterator[Draft]:
+    def draft(self) -> AbstractContextManager[Draft]:
         """Give a new file that is gone afterwards, unless it was renamed."""
-        raise NotImplementedError
+        ...
 
-    @contextmanager
-    def locked(self) -> Iterator[None]:
+    def locked(self) -> AbstractContextManager[None]:
         """Hold the lock of the folder's writers.
 
         Raises:
             WorkspaceBusy: another writer has held it too long.
         """
-        raise NotImplementedError
+        ...
 
 
 class SessionStaging:

@@ -8,7 +8,7 @@ on a snapshot, and one that conflicts with another is retried, alone.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -143,7 +143,7 @@ class PostgresDatabase:
     def new_liveness(self) -> Liveness:
         return ServerLiveness(self, self._connect)
 
-    def changes(self, *topics: str) -> AsyncIterator[frozenset[str]]:
+    def changes(self, *topics: str) -> AsyncGenerator[frozenset[str], None]:
         return self._listener.changes(topics)
 
     async def close(self) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import suppress
 from typing import Any
 
@@ -35,7 +35,7 @@ class Listener:
         """Let subscriptions begin."""
         self._is_open = True
 
-    async def changes(self, topics: tuple[str, ...]) -> AsyncIterator[frozenset[str]]:
+    async def changes(self, topics: tuple[str, ...]) -> AsyncGenerator[frozenset[str], None]:
         """Yield an empty set once the subscription has begun, then what changed at or below `topics`, until the end.
 
         Raises:

@@ -10,7 +10,14 @@ from madang.core.ids import AssistantId, SessionId, UserId
 from madang.storage.database import Database, Row, Transaction
 from madang.storage.runs.journal import MESSAGE_COLUMNS, Message, parse_message, parse_parts
 from madang.storage.runs.segments import Segment, find_segments
-from madang.storage.runs.word_rows import NumberedMessage, match_expression, rewrite_words, session_mark, user_mark
+from madang.storage.runs.word_rows import (
+    MessageWords,
+    NumberedMessage,
+    match_expression,
+    rewrite_words,
+    session_mark,
+    user_mark,
+)
 from madang.storage.runs.words import MessageAnalysis, searchable_text
 from madang.storage.search.queries import Query
 from madang.storage.search.tokens import normalized
@@ -96,11 +103,12 @@ class MessageSearch:
         for no, session_no, parts in rows[:REANALYZED_PER_SEARCH]:
             words = await self._analysis.words(call, parse_parts(parts))
             if words.analysis:
-                place = NumberedMessage(call.user_id, no, session_no)
-                await self._database.write(
-                    lambda tx, place=place, words=words: rewrite_words(tx, self._database.dialect, place, words),  # type: ignore[misc]
-                    user_id=call.user_id,
-                )
+                await self._rewrite(NumberedMessage(call.user_id, no, session_no), words)
+
+    async def _rewrite(self, place: NumberedMessage, words: MessageWords) -> None:
+        await self._database.write(
+            lambda tx: rewrite_words(tx, self._database.dialect, place, words), user_id=place.user_id
+        )
 
 
 async def _find_embedded(
