@@ -237,6 +237,9 @@ class Door:
         self.admitted.append(has_token)
         return self.has_room
 
+    def abort(self) -> None:
+        raise AssertionError
+
 
 async def test_a_connection_learns_which_of_its_requests_were_let_in() -> None:
     route = PolicyRoute("/", PlainTextResponse("x"), policy=STATIC)
@@ -247,6 +250,22 @@ async def test_a_connection_learns_which_of_its_requests_were_let_in() -> None:
     assert (await exchange(route, headers={"host": "evil.test"}, door=door))[0] == 421
     assert door.admitted == [True, False]
     assert (await exchange(route, door=Door(has_room=False)))[0] == 503
+
+
+async def test_a_route_takes_its_own_token_and_no_other() -> None:
+    mine, theirs = {"authorization": f"Bearer {TOKEN}"}, {"authorization": f"Bearer {'b' * 32}"}
+    for access, statuses in [(replace(ACCESS, browser_token="b" * 32), (401, 200)), (ACCESS, (401, 401))]:
+        route = PolicyRoute(
+            "/", PlainTextResponse("x"), policy=replace(JSON_API, methods=frozenset({"GET"}), token="browser")
+        )
+        gate = Gate(route.handle, access, [route])
+        async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app=gate), base_url=URL) as client:
+            assert (
+                (await client.get("/", headers=mine)).status_code,
+                (await client.get("/", headers=theirs)).status_code,
+            ) == statuses
+            # No token is none, also where there is no token to compare it with.
+            assert (await client.get("/", headers={"authorization": "Bearer "})).status_code == 401
 
 
 async def test_a_failure_of_a_route_is_not_taken_for_a_refusal() -> None:

@@ -32,6 +32,9 @@ _NOT_STORED = {"cache-control": "no-store"}
 
 RouteKind = Literal["api", "mcp", "download", "upload", "static", "frame", "stream"]
 
+TokenKind = Literal["client", "browser"]
+"""Whose token: that of MCP clients, or that of our own tabs. Neither opens what is the other's."""
+
 
 @dataclass(frozen=True, slots=True)
 class AccessPolicy:
@@ -43,6 +46,8 @@ class AccessPolicy:
     token: str
     hosts: frozenset[str]
     origins: frozenset[str]
+    browser_token: str = ""
+    """The token of our own tabs, for the routes of the web host. Empty: there is none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +58,7 @@ class RoutePolicy:
     methods: frozenset[str] = frozenset({"GET"})
 
     needs_token: bool = True
+    token: TokenKind = "client"
 
     person_page: str = ""
     """Where a person is sent who opens the route in a browser, which has no token."""
@@ -139,6 +145,9 @@ class GatedConnection(Protocol):
     def admit(self, *, has_token: bool) -> bool:
         """Tell that the gate lets a request in; return whether there is room for it."""
 
+    def abort(self) -> None:
+        """End the connection at once, whatever was not read of it."""
+
 
 class Gate:
     """Refuses requests that do not come from a client that has the token, or that their route does not take.
@@ -218,7 +227,9 @@ class Gate:
             return None
         if WELL_KNOWN in scope["path"]:
             return Refusal(404, "There is no login here: a client needs the bearer token that the server printed.")
-        if not self._has_token(headers):
+        if not self._has_token(headers, policy):
+            if policy is not None and policy.token == "browser":
+                return Refusal(401, "This tab has no valid token. Open the chat from the terminal again: madang web")
             return Refusal(401, "A bearer token is required: the one that the server printed when it started.")
         if policy is None:
             return Refusal(404, "There is nothing at this path.")
@@ -226,16 +237,20 @@ class Gate:
             return Refusal(405, f"This path takes {', '.join(sorted(policy.methods))}.")
         return None
 
-    def _has_token(self, headers: Headers) -> bool:
+    def _has_token(self, headers: Headers, policy: RoutePolicy | None) -> bool:
+        """Tell whether a request has the token of its route. Where there is no route, either opens nothing."""
         scheme, _, token = headers.get("authorization", "").partition(" ")
-        return scheme.lower() == "bearer" and hmac.compare_digest(token.encode(), self._access.token.encode())
+        tokens = {"client": self._access.token, "browser": self._access.browser_token}
+        expected = list(tokens.values()) if policy is None else [tokens[policy.token]]
+        matches = [bool(one) and hmac.compare_digest(token.encode(), one.encode()) for one in expected]
+        return scheme.lower() == "bearer" and any(matches)
 
     async def _serve(
         self, scope: Scope, receive: Receive, send: Send, headers: Headers, policy: RoutePolicy
     ) -> Refusal | None:
         """Serve a request that has access; return why not, where nothing was sent yet."""
         connection: GatedConnection | None = scope.get("state", {}).get(CONNECTION_KEY)
-        if connection is not None and not connection.admit(has_token=self._has_token(headers)):
+        if connection is not None and not connection.admit(has_token=self._has_token(headers, policy)):
             return Refusal(503, "Too many requests are being served. Try again later.")
         if (refusal := _check_body_headers(scope["method"], headers, policy)) is not None:
             return refusal

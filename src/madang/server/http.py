@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.applications import Starlette
@@ -24,11 +25,18 @@ def http_app(
     access: AccessPolicy,
     downloads: Downloads | None = None,
     routes: Sequence[PolicyRoute | PolicyMount] = (),
+    mcp_hosts: frozenset[str] | None = None,
 ) -> ASGIApp:
-    """Return the ASGI app that serves MCP at /mcp, downloads if there are any, and further routes, behind one gate."""
+    """Return the ASGI app that serves MCP at /mcp, downloads if there are any, and further routes, behind one gate.
+
+    `mcp_hosts` are the names under which MCP is served, if not all.
+    """
     security = TransportSecuritySettings(allowed_hosts=sorted(access.hosts), allowed_origins=sorted(access.origins))
     sessions = HttpSessions(server, security, MAX_BODY_BYTES)
-    served: list[PolicyRoute | PolicyMount] = [PolicyRoute("/mcp", sessions, policy=MCP), *routes]
+    served: list[PolicyRoute | PolicyMount] = [
+        PolicyRoute("/mcp", sessions, policy=replace(MCP, hosts=mcp_hosts)),
+        *routes,
+    ]
     if downloads is not None:
         served.append(DownloadRoute(downloads))
     app = Starlette(routes=served, lifespan=lambda _: sessions.run())

@@ -158,6 +158,10 @@ class BoundedProtocol(H11Protocol):
         self._was_admitted = self._was_admitted or is_admitted
         return is_admitted
 
+    def abort(self) -> None:
+        """End the connection at once, whatever was not read of it."""
+        self.transport.abort()
+
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self._limit.add(self)
