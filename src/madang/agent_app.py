@@ -61,17 +61,18 @@ async def open_agent(
     *,
     only_session: Call | None = None,
     rules: ApprovalRules = NO_RULES,
+    base_url: str = "",
 ) -> AsyncIterator[Agent]:
     """Open Madang with an agent on it. Runs of other processes that can go on are taken over from now on.
 
     With `only_session` only those of the call's session, and only after `Agent.watch`: a process that ends with its own
-    run must not begin others, which may need a key or a rule that it does not have.
+    run must not begin others, which may need a key or a rule that it does not have. `base_url` is as for `open_madang`.
 
     Raises:
         SetupError: the data folder cannot be used, or the settings name an unknown service.
     """
     policy = AgentPolicy(rules)
-    async with open_madang(settings, policy=policy) as madang:
+    async with open_madang(settings, base_url, policy=policy) as madang:
         database = madang.database
         decisions = DecisionStore(database)
         await decisions.open()

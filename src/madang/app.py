@@ -8,14 +8,16 @@ from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from madang.core.background import Background
 from madang.core.calls import Actor, Call, Door, PageMode
 from madang.core.errors import SetupError, ToolError
 from madang.core.executor import Executor
 from madang.core.phrases import say
+from madang.core.results import Reply
 from madang.core.service import ServiceMetadata
+from madang.provider.actions import ActionListener, CallListeners, PageListener
 from madang.provider.grants import AssistantGrants
 from madang.provider.policy import Policy
 from madang.provider.provider import Provider
@@ -31,10 +33,10 @@ from madang.storage.sessions import SessionStore
 from madang.storage.sqlite import SqliteDatabase
 
 if TYPE_CHECKING:
-    from madang.provider.actions import ActionListener
     from madang.provider.sessions import SessionOperations
     from madang.services.workspace.engine.undo import FileUndo
     from madang.storage.runs.actions import ActionStore
+    from madang.storage.views import ViewStore
 
 RETENTION_DELAY_S = 1.0
 
@@ -128,7 +130,7 @@ async def open_madang(settings: Settings, base_url: str = "", *, policy: Policy 
         grants=AssistantGrants(assistants, settings.grants),
         sessions=sessions,
         policy=policy,
-        on_action=_action_listener(database),
+        listeners=CallListeners(_action_listener(database), _page_listener(database)),
         schemas=prebuilt_schemas(),
     )
     background = Background()
@@ -151,6 +153,21 @@ async def open_madang(settings: Settings, base_url: str = "", *, policy: Policy 
         await provider.close()
         executor.close()
         await database.close()
+
+
+def _page_listener(database: Database) -> PageListener:
+    """Return what keeps pages of our own chat; its store is loaded with the first one."""
+    store: ViewStore | None = None
+
+    async def keep(call: Call, arguments: Mapping[str, Any], reply: Reply) -> None:
+        nonlocal store
+        if store is None:
+            from madang.storage.views import ViewStore
+
+            store = ViewStore(database)
+        await store.keep(call, arguments, reply)
+
+    return keep
 
 
 def _action_listener(database: Database) -> ActionListener:

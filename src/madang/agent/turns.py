@@ -27,6 +27,7 @@ from madang.storage.events import NewEvent
 from madang.storage.pauses import PauseStore
 from madang.storage.runs.calls import CallStore
 from madang.storage.runs.journal import CallChange, CallOutcome, JournalRows, NewMessage, RunCall
+from madang.storage.runs.message_calls import operation_id
 from madang.storage.runs.records import Run
 from madang.storage.runs.store import RunStore
 
@@ -265,7 +266,7 @@ class Turn:
         )
 
     def _operation(self, call: RunCall) -> str:
-        return f"{self.run.id}:{call.turn}:{call.number}"
+        return operation_id(self.run.id, call.turn, call.number)
 
     def _made(self, call: RunCall) -> Call:
         return self._call(self.run, call.call_id, self._operation(call))

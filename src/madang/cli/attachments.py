@@ -15,19 +15,10 @@ from madang.core.phrases import Phrase, layout, say
 from madang.core.results import Reply
 from madang.llm.messages import ImagePart, Part, TextPart
 from madang.storage.files.encodings import decode, detect_encoding, has_controls, replace_surrogates
-from madang.storage.files.kinds import file_kind
+from madang.storage.files.kinds import MAX_IMAGE_BYTES, file_kind, image_type
 
 MAX_INPUT_BYTES = 1024 * 1024
 MAX_FILE_BYTES = 25 * 1024 * 1024
-MAX_IMAGE_BYTES = 4 * 1024 * 1024
-"""Of all images of a message: a message is stored whole, in base64."""
-
-IMAGE_TYPES = {
-    "PNG image": "image/png",
-    "JPEG image": "image/jpeg",
-    "GIF image": "image/gif",
-    "WebP image": "image/webp",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +79,7 @@ def _read(name: str) -> Attachment:
         raise RequestError(say("The file {path} cannot be read: {reason}.", path=name, reason=reason)) from None
     if len(data) > MAX_FILE_BYTES:
         raise RequestError(say("The file {path} is larger than {max} MB.", path=name, max=MAX_FILE_BYTES // 1024**2))
-    kind = file_kind(data)
-    return Attachment(path.name, data, IMAGE_TYPES.get(kind.name, "") if kind else "")
+    return Attachment(path.name, data, image_type(data))
 
 
 async def compose(talk: Conversation, text: str, attachments: list[Attachment], playbook: str = "") -> list[Part]:

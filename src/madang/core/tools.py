@@ -68,6 +68,8 @@ class Traits:
     """The page that it shows, if any."""
     refills: tuple[str, ...] = ()
     """Pages that it draws anew, only where they are open."""
+    buttons_on: tuple[str, ...] = ()
+    """Pages with a button that calls it. Tools for the person need not say so."""
     answers_pause: bool = False
     """It wakes a paused agent."""
     answered_by: str = ""
@@ -92,6 +94,7 @@ def tool(
     untrusted: bool = False,
     page: str = "",
     refills: tuple[str, ...] = (),
+    buttons_on: tuple[str, ...] = (),
     answers_pause: bool = False,
     answered_by: str = "",
     joins_contexts: bool = False,
@@ -110,6 +113,7 @@ def tool(
         untrusted=untrusted,
         page=page,
         refills=refills,
+        buttons_on=buttons_on,
         answers_pause=answers_pause,
         answered_by=answered_by,
         joins_contexts=joins_contexts,

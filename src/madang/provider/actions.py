@@ -1,9 +1,11 @@
-"""Telling of what is changed in a session by anybody but a run of the agent, so that the run's model can be told."""
+"""Telling of calls that are done: of changes beside a run, so that its model can be told, and of pages, to be kept."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
 
 from madang.core.calls import Call
 from madang.core.results import Reply
@@ -12,17 +14,41 @@ from madang.core.tools import Tool
 ActionListener = Callable[[Call, str], Awaitable[object]]
 """Takes a call that changed something, and the text of its reply."""
 
+PageListener = Callable[[Call, Mapping[str, Any], Reply], Awaitable[object]]
+"""Takes a call that showed a page, its arguments and its reply."""
+
 logger = logging.getLogger(__name__)
 
 
-async def tell_action(listener: ActionListener, call: Call, tool: Tool, reply: Reply) -> None:
-    """Tell of a call that is done, if it changed something. What opens or settles a pause is told by its outcome."""
-    if call.run_id or call.session_id is None or tool.effect == "read":
-        return
-    if reply.is_error or reply.settles or reply.pause_id:
-        return
+@dataclass(frozen=True, slots=True)
+class CallListeners:
+    """Who hears of calls. A call does not fail because a listener does."""
+
+    on_action: ActionListener | None = None
+    """Of what was changed by anybody but a run of the agent. What opens or settles a pause is told by its outcome."""
+    on_page: PageListener | None = None
+    """Of pages in our own chat: those of runs, and of what the person calls there."""
+
+    async def tell(self, call: Call, tool: Tool, arguments: Mapping[str, Any], reply: Reply) -> None:
+        """Tell of a call that is done."""
+        if self.on_page is not None and reply.page is not None and call.door in ("agent", "host"):
+            await _tell(self.on_page(call, arguments, reply), "A page could not be kept for the session")
+        if self.on_action is not None and _is_action(call, tool, reply):
+            await _tell(self.on_action(call, reply.text), "An action could not be noted for the session's run")
+
+
+NO_LISTENERS = CallListeners()
+
+
+async def _tell(telling: Awaitable[object], failure: str) -> None:
     try:
-        await listener(call, reply.text)
+        await telling
     except Exception:
         # The call is done, and the state that it led to is told anyway.
-        logger.warning("An action could not be noted for the session's run", exc_info=True)
+        logger.warning(failure, exc_info=True)
+
+
+def _is_action(call: Call, tool: Tool, reply: Reply) -> bool:
+    if call.run_id or call.session_id is None or tool.effect == "read":
+        return False
+    return not (reply.is_error or reply.settles or reply.pause_id)

@@ -27,7 +27,7 @@ from madang.core.service import ActiveSession, Service, ServiceContext, ServiceM
 from madang.core.suggestions import did_you_mean
 from madang.core.texts import one_line
 from madang.core.tools import DEFAULT_TIME_LIMIT_S, Tool, ToolSchemas
-from madang.provider.actions import ActionListener, tell_action
+from madang.provider.actions import NO_LISTENERS, CallListeners
 from madang.provider.contexts import Contexts
 from madang.provider.grants import FixedGrants, Grants, is_granted
 from madang.provider.hooks import HOOK_LIMIT_S, bounded
@@ -64,21 +64,21 @@ class Provider:
         policy: Policy | None = None,
         schemas: Mapping[str, ToolSchemas] | None = None,
         executor: Executor | None = None,
-        on_action: ActionListener | None = None,
+        listeners: CallListeners = NO_LISTENERS,
         time_limit_s: float = DEFAULT_TIME_LIMIT_S,
         hook_limit_s: float = HOOK_LIMIT_S,
     ) -> None:
         """`sessions` has a row for each session in which something was changed.
 
         `schemas` are prebuilt, by the name of the tool; a tool without an entry builds its own on first use.
-        `on_action` hears of what was changed by anybody but a run of the agent.
+        `listeners` hear of calls that are done.
         """
         self._audit = audit
         self._grants = grants or FixedGrants({})
         self._sessions = sessions
         self._policy = policy or AllowAll()
         self._executor = executor or Executor()
-        self._on_action = on_action
+        self._listeners = listeners
         self._time_limit_s = time_limit_s
         self._hook_limit_s = hook_limit_s
         self._registry = Registry(schemas or {})
@@ -182,8 +182,7 @@ class Provider:
         finally:
             elapsed_ms = (time.perf_counter() - started_s) * 1000
             self._record(call, tool.name, tool.effect, arguments, outcome, size_bytes, elapsed_ms, decision)
-        if self._on_action is not None:
-            await tell_action(self._on_action, call, tool, answer)
+        await self._listeners.tell(call, tool, arguments, answer)
         return answer
 
     async def decide(self, call: Call, tool: Tool, arguments: Mapping[str, Any]) -> Decision:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -165,6 +165,19 @@ def skill_entry(resource: Resource, text: str) -> dict[str, Any]:
         "frontmatter": dict(resource.frontmatter),
         "resources": [{"uri": resource.uri, "digest": digest, "size": len(data)}],
     }
+
+
+def page_tools(tools: Sequence[Tool]) -> dict[str, Tool | None]:
+    """Return the names of all pages, each with the tool that refills it when a host replays it empty.
+
+    That tool is read-only: one declared to refill the page, else one for the person, else the one that shows it.
+    """
+    names: dict[str, Tool | None] = {tool.page: None for tool in tools if tool.page}
+    readers = [tool for tool in tools if tool.effect == "read"]
+    names.update({tool.page: tool for tool in readers if tool.page and tool.audience == "model"})
+    names.update({tool.page: tool for tool in readers if tool.page and tool.audience == "person"})
+    names.update({page: tool for tool in readers for page in tool.refills})
+    return names
 
 
 def page_resource(name: str) -> dict[str, Any]:

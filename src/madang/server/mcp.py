@@ -171,7 +171,13 @@ class McpServer:
         page = await self._resources(call, params)
         listed = [mapping.listed_resource(resource) for resource in page.resources]
         if not params.cursor:
-            listed = [*(mapping.page_resource(name) for name in await self._page_names(call)), *listed]
+            listed = [
+                *(
+                    mapping.page_resource(name)
+                    for name in mapping.page_tools(await self._provider.available_tools(call))
+                ),
+                *listed,
+            ]
         return mapping.cacheable({"resources": listed}, page.after, ttl_ms=0)
 
     async def _list_templates(self, context: RequestContext, _: types.PaginatedRequestParams) -> dict[str, Any]:
@@ -180,7 +186,7 @@ class McpServer:
 
     async def _read_resource(self, context: RequestContext, params: types.ReadResourceRequestParams) -> dict[str, Any]:
         call = self._call_of(context)
-        for name, tool in (await self._page_names(call)).items():
+        for name, tool in mapping.page_tools(await self._provider.available_tools(call)).items():
             if params.uri == mapping.page_uri(name):
                 refresh_tool, refresh_args = (tool.name, mapping.arguments_of(tool)) if tool else ("", "")
                 html = page_document(call, refresh_tool=refresh_tool, refresh_args=refresh_args)
@@ -228,19 +234,6 @@ class McpServer:
         if resource is None or (is_skill and not resource.frontmatter):
             raise MCPError(code=types.INVALID_PARAMS, message="Resource not found", data={"uri": uri[:200]})
         return resource
-
-    async def _page_names(self, call: Call) -> dict[str, Tool | None]:
-        """Return the names of all pages, each with the tool that refills it when a host replays it empty.
-
-        That tool is read-only: one declared to refill the page, else one for the person, else the one that shows it.
-        """
-        tools = await self._provider.available_tools(call)
-        names: dict[str, Tool | None] = {tool.page: None for tool in tools if tool.page}
-        readers = [tool for tool in tools if tool.effect == "read"]
-        names.update({tool.page: tool for tool in readers if tool.page and tool.audience == "model"})
-        names.update({tool.page: tool for tool in readers if tool.page and tool.audience == "person"})
-        names.update({page: tool for tool in readers for page in tool.refills})
-        return names
 
     def _delivery(self, context: RequestContext) -> Delivery:
         return self._settled or delivery(context.session, self._ui)

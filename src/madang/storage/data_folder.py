@@ -1,7 +1,7 @@
 """A whole data folder: backed up to one file while it is in use, restored in another place, deleted.
 
 A backup is a ZIP archive with a snapshot of the database, the files of all sessions and `config.toml`. Search indexes
-are not in it: they are made of the database. Neither is the token, which is no data.
+are not in it: they are made of the database. Neither are the tokens, which are no data.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ WORKSPACES = "workspaces"
 TEMPORARY = "temporary"
 """The folder of a workspace with what is in use at this moment: locks and drafts."""
 OWN_FOLDERS = (WORKSPACES, "index", "owners")
-OWN_FILES = (CONFIG, "token")
+OWN_FILES = (CONFIG, "token", "browser-token", "web.lock", "web.port", "open.html")
 COPY_BYTES = 1024**2
 BUSY_MS = 10_000
 

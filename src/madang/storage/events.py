@@ -193,8 +193,10 @@ class EventLog:
         _, page = await self._read(call, after, limit)
         return page
 
-    async def watch(self, call: Call, after: int = 0, limit: int = MAX_EVENTS_READ) -> AsyncGenerator[EventPage, None]:
-        """Yield events after a number, then those that are added, by whatever process, in pages.
+    async def watch(
+        self, call: Call, after: int = 0, limit: int = MAX_EVENTS_READ, max_chars: int = MAX_PAGE_CHARS
+    ) -> AsyncGenerator[EventPage, None]:
+        """Yield events after a number, then those that are added, by whatever process, in pages up to `max_chars`.
 
         A page is read when the consumer comes for it, so a slow one holds one page. A page without events comes only to
         tell that `after` is beyond the end; what follows then begins at the start of the log.
@@ -203,7 +205,7 @@ class EventLog:
         async for _ in self._database.changes(_topic(call)):
             has_more = True
             while has_more:
-                number, page = await self._read(call, after, limit)
+                number, page = await self._read(call, after, limit, max_chars)
                 if session_no and number != session_no and not page.is_beyond:
                     page = EventPage((), after, page.first_seq, page.last_seq, is_beyond=True)
                 session_no = number
@@ -253,7 +255,7 @@ class EventLog:
 
         return await self._database.write(work, user_id=user_id)
 
-    async def _read(self, call: Call, after: int, limit: int) -> tuple[int, EventPage]:
+    async def _read(self, call: Call, after: int, limit: int, max_chars: int = MAX_PAGE_CHARS) -> tuple[int, EventPage]:
         after = max(after, 0)
 
         async def work(tx: Transaction) -> tuple[int, EventPage]:
@@ -271,7 +273,7 @@ class EventLog:
             first_seq = (first and first[0]) or last_seq + 1
             if after > last_seq:
                 return session_no, EventPage((), after, first_seq, last_seq, is_beyond=True)
-            rows = await tx.all(_AFTER, *stream, after, max(1, min(limit, MAX_EVENTS_READ)), MAX_PAGE_CHARS)
+            rows = await tx.all(_AFTER, *stream, after, max(1, min(limit, MAX_EVENTS_READ)), max_chars)
             return session_no, EventPage(tuple(_event(row) for row in rows), after, first_seq, last_seq)
 
         return await self._database.read(work, user_id=call.user_id)

@@ -12,6 +12,7 @@ _STATES = """
         """
 
 _ARCHIVED = "ALTER TABLE session ADD archived {number} NOT NULL DEFAULT 0"
+_PINNED = "ALTER TABLE session ADD pinned {number} NOT NULL DEFAULT 0"
 
 SESSION_MIGRATIONS = MigrationSet(
     "sessions",
@@ -29,6 +30,7 @@ SESSION_MIGRATIONS = MigrationSet(
         """,
         _STATES,
         _ARCHIVED.format(number="INTEGER"),
+        _PINNED.format(number="INTEGER"),
     ),
     postgresql=(
         f"""
@@ -46,5 +48,6 @@ SESSION_MIGRATIONS = MigrationSet(
         """,
         _STATES,
         _ARCHIVED.format(number="SMALLINT"),
+        _PINNED.format(number="SMALLINT"),
     ),
 )

@@ -30,7 +30,8 @@ SessionState = Literal["ready", "filling", "deleting"]
 """`filling`: a copy or an import is under way, or was when its process died; `deleting` likewise."""
 
 _COLUMNS = (
-    "id, assistant_id, title, locale, parent_id, parent_seq, tainted, last_seq, created_at, last_at, state, archived"
+    "id, assistant_id, title, locale, parent_id, parent_seq, tainted, last_seq, created_at, last_at, state, archived, "
+    "pinned"
 )
 _BY_ID = f"SELECT {_COLUMNS} FROM session WHERE user_id = ?1 AND id = ?2"
 
@@ -57,6 +58,8 @@ class SessionRecord:
     state: SessionState = "ready"
     is_archived: bool = False
     """Left out of lists until it is used or taken back."""
+    is_pinned: bool = False
+    """Stands before the others in a list."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,6 +220,10 @@ class SessionStore:
         """Take the call's session out of lists, or back into them."""
         return await self._set(call, "archived", int(archived))
 
+    async def set_pinned(self, call: Call, pinned: bool) -> SessionRecord:
+        """Have the call's session stand before others, or no longer."""
+        return await self._set(call, "pinned", int(pinned))
+
     async def set_locale(self, call: Call, locale: Locale | None) -> SessionRecord:
         """Choose the language of the call's session, or none."""
         return await self._set(call, "locale", locale or "")
@@ -285,9 +292,8 @@ async def find_session(tx: Transaction, call: Call) -> SessionRecord:
 
 
 def _record(row: Row) -> SessionRecord:
-    id, assistant_id, title, locale, parent_id, parent_seq, tainted, last_seq, created_at, last_at, state, archived = (
-        row
-    )
+    id, assistant_id, title, locale, parent_id, parent_seq, tainted, *rest = row
+    last_seq, created_at, last_at, state, archived, pinned = rest
     return SessionRecord(
         id,
         assistant_id,
@@ -301,6 +307,7 @@ def _record(row: Row) -> SessionRecord:
         last_at,
         state,
         bool(archived),
+        bool(pinned),
     )
 
 

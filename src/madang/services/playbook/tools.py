@@ -129,7 +129,7 @@ class PlaybookTools:
             raise playbooks.no_such_step(playbook, from_step)
         return playbooks.playbook_read(playbook, from_step)
 
-    @tool(effect="write", answers_pause=True)
+    @tool(effect="write", answers_pause=True, buttons_on=(listings.PLAYBOOKS_PAGE,))
     async def select_playbook(
         self, call: Call, id: PlaybookId, pause_id: PauseId = ""
     ) -> ToolResult[playbooks.PlaybookSelected]:
@@ -144,7 +144,13 @@ class PlaybookTools:
         as a whole. expectedVersion avoids races."""
         return playbooks.playbook_updated(await self._store.update(call, id, playbook, expected_version))
 
-    @tool(effect="destroy", idempotent=True, reach="assistant", restorable=True)
+    @tool(
+        effect="destroy",
+        idempotent=True,
+        reach="assistant",
+        restorable=True,
+        buttons_on=(listings.PLAYBOOKS_PAGE,),
+    )
     async def delete_playbook(self, call: Call, id: PlaybookId) -> ToolResult[playbooks.PlaybookDeleted]:
         """Delete a playbook. Its past runs stay listed."""
         return playbooks.playbook_deleted(await self._store.delete(call, id))

@@ -20,6 +20,16 @@ class FileKind:
     name: str
 
 
+IMAGE_TYPES = {
+    "PNG image": "image/png",
+    "JPEG image": "image/jpeg",
+    "GIF image": "image/gif",
+    "WebP image": "image/webp",
+}
+"""The MIME types of images that models take, by the name of their kind."""
+MAX_IMAGE_BYTES = 4 * 1024 * 1024
+"""Of all images of a message: a message is stored whole, in base64."""
+
 _PDF = FileKind("pdf", "PDF document")
 _PDF_EDGE_BYTES = 1024
 _SIGNATURES: tuple[tuple[bytes, FileKind], ...] = (
@@ -53,6 +63,12 @@ _SIGNATURES: tuple[tuple[bytes, FileKind], ...] = (
     (rb"SQLite format 3\0", FileKind("database", "SQLite database")),
 )
 _PATTERNS = tuple((re.compile(pattern, re.DOTALL), kind) for pattern, kind in _SIGNATURES)
+
+
+def image_type(data: bytes) -> str:
+    """Return the MIME type of an image that models take; empty for any other file."""
+    kind = file_kind(data)
+    return IMAGE_TYPES.get(kind.name, "") if kind is not None else ""
 
 
 def file_kind(data: bytes) -> FileKind | None:

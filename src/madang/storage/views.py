@@ -1,0 +1,173 @@
+"""Views: pages that were shown in our own chat, with the input and the result that they were made of.
+
+A view is drawn again from its row after a reload or a restart. What it may do is decided from the row alone: the frame
+that shows it has no say in it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from madang.core.calls import Call
+from madang.core.ids import SessionId, UserId
+from madang.core.results import Link, Reply
+from madang.storage.clock import POSTGRESQL_NOW, SQLITE_NOW
+from madang.storage.database import Database, MigrationSet, Row, Transaction, private_rows
+from madang.storage.sessions import SessionStore, ensure_session
+
+MAX_VIEW_BYTES = 2 * 1024 * 1024
+"""Of input and result together. A larger page is shown in no chat: its text says what there is."""
+MAX_VIEWS_FOUND = 500
+
+
+def _table(time: str, now: str, number: str) -> str:
+    return f"""
+        CREATE TABLE page_view (
+          user_id TEXT NOT NULL, id TEXT NOT NULL, session_no {number} NOT NULL, assistant_id TEXT NOT NULL,
+          run_id TEXT NOT NULL, call_id TEXT NOT NULL, service TEXT NOT NULL, tool TEXT NOT NULL, page TEXT NOT NULL,
+          pause_id TEXT NOT NULL, arguments TEXT NOT NULL, result TEXT NOT NULL,
+          created_at {time} NOT NULL DEFAULT {now},
+          PRIMARY KEY (user_id, id),
+          FOREIGN KEY (user_id, session_no) REFERENCES session (user_id, no) ON DELETE CASCADE
+        );
+        CREATE INDEX page_view_by_session ON page_view (user_id, session_no);
+        """
+
+
+VIEW_MIGRATIONS = MigrationSet(
+    "views",
+    sqlite=(_table("TEXT", f"({SQLITE_NOW})", "INTEGER"),),
+    postgresql=(_table("TIMESTAMPTZ", POSTGRESQL_NOW, "BIGINT") + private_rows("page_view"),),
+)
+
+_COLUMNS = (
+    "v.id, s.id, v.assistant_id, v.run_id, v.call_id, v.service, v.tool, v.page, v.pause_id, v.arguments, v.result, "
+    "v.created_at"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A page that was shown, and what it was made of."""
+
+    id: str
+    session_id: SessionId
+    assistant_id: str
+    run_id: str
+    """Empty if the person made the call."""
+    call_id: str
+    service: str
+    tool: str
+    page: str
+    pause_id: str
+    """What the page settles, if its call has opened a pause."""
+    arguments: Mapping[str, Any]
+    text: str
+    data: dict[str, Any]
+    fragment: str
+    links: tuple[Link, ...]
+    created_at: str
+
+
+def view_id(operation_id: str) -> str:
+    """Return the id of the view of a call: the same however often the call is repeated after a crash.
+
+    It is no capability; and an operation of a run, or of the person, cannot be guessed.
+    """
+    return hashlib.sha256(operation_id.encode()).hexdigest()[:40]
+
+
+class ViewStore:
+    """Views in the database. They go with their session."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._is_open = False
+
+    async def open(self) -> None:
+        if not self._is_open:
+            await SessionStore(self._database).open()
+            await self._database.prepare(VIEW_MIGRATIONS)
+            self._is_open = True
+
+    async def keep(self, call: Call, arguments: Mapping[str, Any], reply: Reply) -> None:
+        """Keep the page of a call, if the call has an operation by which it is found again."""
+        page = reply.page
+        if page is None or not call.operation_id or call.session_id is None:
+            return
+        links = [asdict(link) for link in reply.links]
+        result = json.dumps({"text": reply.text, "data": reply.data, "fragment": page.fragment, "links": links})
+        dumped = json.dumps(dict(arguments))
+        if len(result) + len(dumped) > MAX_VIEW_BYTES:
+            return
+        await self.open()
+
+        async def work(tx: Transaction) -> None:
+            await tx.run(
+                "INSERT INTO page_view (user_id, id, session_no, assistant_id, run_id, call_id, service, tool, page, "
+                "pause_id, arguments, result) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12) "
+                "ON CONFLICT (user_id, id) DO UPDATE SET arguments = excluded.arguments, result = excluded.result, "
+                "pause_id = excluded.pause_id",
+                call.user_id,
+                view_id(call.operation_id),
+                await ensure_session(tx, call),
+                call.assistant_id or "",
+                call.run_id,
+                call.call_id,
+                reply.service,
+                reply.tool,
+                page.name,
+                reply.pause_id,
+                dumped,
+                result,
+            )
+
+        await self._database.write(work, user_id=call.user_id)
+
+    async def get(self, user_id: UserId, id: str) -> View | None:
+        """Return a view of the user's; None if there is none, or it is another user's."""
+        rows = await self._database.find(
+            f"SELECT {_COLUMNS} FROM page_view v JOIN session s ON s.user_id = v.user_id AND s.no = v.session_no "
+            "WHERE v.user_id = ?1 AND v.id = ?2",
+            user_id,
+            id,
+            user_id=user_id,
+        )
+        return _view(rows[0]) if rows else None
+
+    async def find_pages(self, user_id: UserId, ids: Sequence[str]) -> dict[str, str]:
+        """Return which of these views there are, each with the name of its page."""
+        ids = list(ids)[:MAX_VIEWS_FOUND]
+        if not ids:
+            return {}
+        marks = ", ".join(f"?{number}" for number in range(2, len(ids) + 2))
+        rows = await self._database.find(
+            f"SELECT id, page FROM page_view WHERE user_id = ?1 AND id IN ({marks})", user_id, *ids, user_id=user_id
+        )
+        return dict(rows)
+
+
+def _view(row: Row) -> View:
+    id, session_id, assistant_id, run_id, call_id, service, tool, page, pause_id, arguments, result, created_at = row
+    parsed = json.loads(result)
+    return View(
+        id,
+        session_id,
+        assistant_id,
+        run_id,
+        call_id,
+        service,
+        tool,
+        page,
+        pause_id,
+        json.loads(arguments),
+        parsed["text"],
+        parsed["data"],
+        parsed["fragment"],
+        tuple(Link(**link) for link in parsed["links"]),
+        created_at,
+    )
