@@ -104,6 +104,11 @@ class Settings:
         """Where `madang token` keeps the token of the HTTP server."""
         return self.data_dir / "token"
 
+    @property
+    def browser_token_path(self) -> Path:
+        """Where the web host keeps the token of its tabs."""
+        return self.data_dir / "browser-token"
+
 
 def read_settings(
     environment: Mapping[str, str],

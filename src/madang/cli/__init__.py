@@ -26,6 +26,7 @@ COMMANDS = {
     "tools": "tools:listing",
     "run": "run:run",
     "chat": "chat:run",
+    "web": "web:run",
     "answer": "answer:run",
     "doctor": "doctor:check",
     "sessions": "sessions:run",

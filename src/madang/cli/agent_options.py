@@ -47,8 +47,17 @@ def _add_conversation(parser: argparse.ArgumentParser, words: Words) -> None:
     parser.add_argument("--rules", metavar="FILE", help=words(rules))
 
 
+def _add_web(parser: argparse.ArgumentParser, words: Words) -> None:
+    port = say("the port (default: 8321, or a free one if another program has it)")
+    parser.add_argument("--port", type=int, metavar="PORT", help=words(port))
+    parser.add_argument("--no-open", action="store_true", help=words(say("print the address, and open no browser")))
+    model = say("the language model (default: MADANG_MODEL, then the assistant's own)")
+    parser.add_argument("--model", metavar="MODEL", help=words(model))
+
+
 AGENT_COMMANDS: tuple[tuple[str, Phrase, Callable[[argparse.ArgumentParser, Words], None]], ...] = (
     ("run", say("give the agent a message, and print its answer"), _add_run),
     ("chat", say("talk with the agent in a terminal"), _add_conversation),
+    ("web", say("open the chat in the browser"), _add_web),
     ("answer", say("answer what waits for you, or list it"), _add_answer),
 )

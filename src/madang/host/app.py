@@ -1,0 +1,113 @@
+"""The routes of the host behind the one gate, with MCP beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.types import ASGIApp
+
+from madang.host.api import API_HEADERS, Operation
+from madang.host.inbox import InboxApi
+from madang.host.launch import LaunchCodes, launch_operations
+from madang.host.live import LiveReaders
+from madang.host.messages import MessageApi
+from madang.host.openapi import openapi_document
+from madang.host.parts import HostParts
+from madang.host.sessions import SessionApi
+from madang.host.static_files import StaticFiles
+from madang.host.stream import EventStreams
+from madang.host.tools import ToolApi
+from madang.host.uploads import Uploads
+from madang.host.views import ViewApi
+from madang.server.gate import EVENT_STREAM, JSON_API, AccessPolicy, PolicyMount, PolicyRoute
+from madang.server.http import http_app
+from madang.server.sdk import SdkServer
+from madang.storage.downloads import Downloads
+
+HOST_NAME = "127.0.0.1"
+CONTENT_NAME = "localhost"
+
+
+@dataclass(frozen=True, slots=True)
+class HostAddress:
+    """The two names of the host, which differ by site, on one port."""
+
+    port: int
+
+    @property
+    def host(self) -> str:
+        return f"{HOST_NAME}:{self.port}"
+
+    @property
+    def content_host(self) -> str:
+        return f"{CONTENT_NAME}:{self.port}"
+
+    @property
+    def origin(self) -> str:
+        return f"http://{self.host}"
+
+    @property
+    def content_origin(self) -> str:
+        return f"http://{self.content_host}"
+
+    def access(self, client_token: str, browser_token: str) -> AccessPolicy:
+        """Return who may come in. The content origin is none of the origins: nothing there may ask for anything."""
+        hosts = frozenset({self.host, self.content_host})
+        return AccessPolicy(client_token, hosts, frozenset({self.origin}), browser_token)
+
+
+def host_operations(parts: HostParts, codes: LaunchCodes, browser_token: str) -> list[Operation]:
+    """Return every operation of the JSON API."""
+    return [
+        *launch_operations(codes, browser_token),
+        *SessionApi(parts).operations(),
+        *MessageApi(parts).operations(),
+        *InboxApi(parts).operations(),
+        *ToolApi(parts).operations(),
+        *ViewApi(parts).operations(),
+    ]
+
+
+def host_app(
+    parts: HostParts,
+    address: HostAddress,
+    access: AccessPolicy,
+    codes: LaunchCodes,
+    readers: LiveReaders,
+    mcp: SdkServer,
+    downloads: Downloads | None = None,
+    files: StaticFiles | None = None,
+) -> ASGIApp:
+    """Return the application: the chat, its API and its streams, pages, and MCP, behind one gate."""
+    operations = host_operations(parts, codes, access.browser_token)
+    host = address.host
+    stream = replace(EVENT_STREAM, hosts=frozenset({host}), token="browser")
+    files = files or StaticFiles(address.origin, address.content_origin)
+    routes: Sequence[PolicyRoute | PolicyMount] = [
+        PolicyRoute("/api/sessions/{id}/events", EventStreams(parts, readers), policy=stream),
+        Uploads(parts).route(host),
+        _openapi_route(operations, host),
+        *(operation.route(parts, host) for operation in operations),
+        *files.routes(host, address.content_host),
+    ]
+    return http_app(mcp, access, downloads, routes, mcp_hosts=frozenset({host}))
+
+
+def _openapi_route(operations: Sequence[Operation], host: str) -> PolicyRoute:
+    document = openapi_document(operations)
+
+    async def answer(request: Request) -> Response:
+        return JSONResponse(document, headers=API_HEADERS)
+
+    policy = replace(
+        JSON_API,
+        methods=frozenset({"GET"}),
+        hosts=frozenset({host}),
+        token="browser",
+        content_types=frozenset(),
+        max_body_bytes=0,
+    )
+    return PolicyRoute("/api/openapi.json", answer, policy=policy)

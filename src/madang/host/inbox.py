@@ -1,0 +1,158 @@
+"""The inbox over the API: all that waits for the person, of whatever session and client, and settling it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+from madang.agent.inbox import InboxItem
+from madang.core.calls import Call
+from madang.core.errors import Conflict, Expired, InvalidArguments, NotFound
+from madang.core.ids import SessionId, new_id
+from madang.core.pauses import PauseRecord
+from madang.core.phrases import say
+from madang.host.api import ApiRequest, Operation, checked
+from madang.host.parts import HostParts
+from madang.host.wire import (
+    ChoiceAnswer,
+    InboxAnswer,
+    InboxItemAnswer,
+    ManualCall,
+    SettleAnswer,
+    SettleBody,
+)
+from madang.llm.messages import CallPart, Part, TextPart
+from madang.rendering.catalogue import translator
+
+MAX_ITEMS = 100
+QUESTIONS = ("text", "select", "multiselect", "choice", "wait")
+
+
+class InboxApi:
+    """The operations on what waits for the person."""
+
+    def __init__(self, parts: HostParts) -> None:
+        self._parts = parts
+
+    def operations(self) -> list[Operation]:
+        return [
+            Operation("GET", "/api/inbox", self.list_items, InboxAnswer),
+            Operation("GET", "/api/inbox/{id}", self.get, InboxItemAnswer),
+            Operation("POST", "/api/inbox/{id}", self.settle, SettleAnswer, SettleBody),
+        ]
+
+    async def list_items(self, request: ApiRequest) -> InboxAnswer:
+        """Return what is open, newest first."""
+        call = self._parts.call_of(request.request)
+        pauses = await self._parts.inbox.list_open(call.user_id, MAX_ITEMS)
+        return InboxAnswer(items=[await self._read(call, pause) for pause in pauses])
+
+    async def get(self, request: ApiRequest) -> InboxItemAnswer:
+        """Return one thing that is open."""
+        call = self._parts.call_of(request.request)
+        return await self._read(call, await self._open_pause(call, request.path("id")))
+
+    async def settle(self, request: ApiRequest) -> SettleAnswer:
+        """Answer a question, decide over a call, or take the turn of the model. The first answer counts."""
+        body: SettleBody = request.body
+        call = self._parts.call_of(request.request)
+        pause = await self._parts.inbox.get(call, request.path("id"))
+        if pause is None:
+            raise _unknown()
+        call, _ = await self._located(call, pause)
+        # Also of one that is settled: the same answer again is told as what it was, another one as too late.
+        item = await self._parts.inbox.read(call, pause)
+        text = await self._settle(call, item, body)
+        now = await self._parts.inbox.get(call, pause.id)
+        return SettleAnswer(id=pause.id, status=now.status if now is not None else pause.status, text=text)
+
+    async def _settle(self, call: Call, item: InboxItem, body: SettleBody) -> str:
+        inbox = self._parts.inbox
+        match _wish(body):
+            case "answer" if item.type in QUESTIONS:
+                assert body.answer is not None
+                return checked(await inbox.answer(call, item, body.answer)).text
+            case "decline":
+                reply = await inbox.decline(call, item)
+                return "" if reply is None else checked(reply).text
+            case "allow" if item.type == "approval":
+                self._check_open(item.pause)
+                await inbox.decide(call, item, allow=bool(body.allow), scope=body.scope)
+                return ""
+            case "act" if item.type == "model":
+                self._check_open(item.pause)
+                await inbox.act(call, item, _turn(body))
+                return ""
+        raise InvalidArguments(say("This is not how it can be settled: it is a '{type}'.", type=item.type))
+
+    async def _read(self, call: Call, pause: PauseRecord) -> InboxItemAnswer:
+        at, title = await self._located(call, pause)
+        item = await self._parts.inbox.read(at, pause)
+        return InboxItemAnswer(
+            id=item.id,
+            kind=pause.kind,
+            type=item.type,
+            title=pause.title,
+            text=item.text,
+            choices=[ChoiceAnswer(value=one.value, label=one.label) for one in item.choices],
+            left_out=item.left_out,
+            hint=item.hint,
+            reason=item.reason.render(translator(at.locale)) if item.reason is not None else "",
+            session_id=pause.session_id,
+            session_title=title,
+            run_id=pause.run_id,
+            call_id=pause.call_id,
+            tool=pause.tool,
+            opened_at=pause.opened_at,
+            expires_at=pause.expires_at,
+            asker=pause.asker.partition(":")[2].partition(" ")[2] or pause.asker.partition(":")[0],
+        )
+
+    async def _located(self, call: Call, pause: PauseRecord) -> tuple[Call, str]:
+        """Return the call in the session of a pause, in its language, and the session's title."""
+        session = await self._parts.sessions.get(replace(call, session_id=SessionId(pause.session_id)))
+        return (call, "") if session is None else (self._parts.in_session(call, session), session.title)
+
+    async def _open_pause(self, call: Call, id: str) -> PauseRecord:
+        pause = await self._parts.inbox.get(call, id)
+        if pause is None or not pause.is_open:
+            raise _unknown()
+        return pause
+
+    def _check_open(self, pause: PauseRecord) -> None:
+        if pause.status in ("expired", "withdrawn"):
+            raise Expired(say("This is over: nobody waits for it any more."))
+        if not pause.is_open:
+            raise Conflict(say("This was decided already, or is over."), hint=say("Look at what is open now."))
+
+
+def _wish(body: SettleBody) -> str:
+    """Return which of the ways to settle a body has.
+
+    Raises:
+        InvalidArguments: it has none, or several.
+    """
+    wishes = [
+        name
+        for name, is_given in (
+            ("answer", body.answer is not None),
+            ("decline", body.decline is True),
+            ("allow", body.allow is not None),
+            ("act", body.say is not None or body.calls is not None),
+        )
+        if is_given
+    ]
+    if len(wishes) != 1:
+        raise InvalidArguments(say("Exactly one of answer, decline, allow, and say or calls is to be given."))
+    return wishes[0]
+
+
+def _turn(body: SettleBody) -> list[Part]:
+    parts: list[Part] = [TextPart(body.say)] if body.say else []
+    calls: list[ManualCall] = body.calls or []
+    parts += [CallPart(f"manual-{new_id()}", one.tool, json.dumps(one.arguments, ensure_ascii=False)) for one in calls]
+    return parts
+
+
+def _unknown() -> NotFound:
+    return NotFound(say("There is no such question."), hint=say("Look at what is open now."))

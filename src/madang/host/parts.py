@@ -1,0 +1,86 @@
+"""What the host is made of: the parts of an open agent, handed over by the composition root."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from starlette.requests import Request
+
+from madang.agent.execution import RunStores
+from madang.agent.inbox import Inbox
+from madang.agent.runner import Runner
+from madang.core.calls import LOCALES, Call, Locale
+from madang.core.errors import NotFound
+from madang.core.executor import Executor
+from madang.core.ids import AssistantId, SessionId, is_name
+from madang.core.phrases import say
+from madang.provider.provider import Provider
+from madang.provider.sessions import SessionOperations
+from madang.storage.assistants import AssistantStore
+from madang.storage.audit import AuditLog
+from madang.storage.database import Database
+from madang.storage.events import EventLog
+from madang.storage.image_uploads import ImageUploads
+from madang.storage.runs.message_search import MessageSearch
+from madang.storage.sessions import SessionRecord, SessionStore
+from madang.storage.views import ViewStore
+
+
+@dataclass(frozen=True)
+class HostParts:
+    """All that routes need. `call` is whose host it is: user, default assistant and language, without a session."""
+
+    call: Call
+    database: Database
+    provider: Provider
+    executor: Executor
+    sessions: SessionStore
+    operations: SessionOperations
+    assistants: AssistantStore
+    audit: AuditLog
+    runner: Runner
+    stores: RunStores
+    events: EventLog
+    search: MessageSearch
+    inbox: Inbox
+    views: ViewStore
+    images: ImageUploads
+    model: str
+    models: Mapping[str, str]
+    """The models that can be chosen, by name, with how they are called."""
+    data_dir: str
+    host_origin: str
+    content_origin: str
+
+    def call_of(self, request: Request) -> Call:
+        """Return the call of a request outside of sessions, in the language that the browser asks for."""
+        return replace(self.call, locale=accepted_locale(request, self.call.locale))
+
+    async def session_of(self, request: Request, id: str) -> tuple[Call, SessionRecord]:
+        """Return the call of a request in a session, and the session: with its assistant and its language.
+
+        Raises:
+            NotFound: the user has no such session; another user's is none.
+        """
+        call = replace(self.call_of(request), session_id=SessionId(id))
+        session = await self.sessions.get(call) if is_name(id) else None
+        if session is None or session.state == "filling":
+            raise NotFound(say("There is no such session."))
+        return self.in_session(call, session), session
+
+    def in_session(self, call: Call, session: SessionRecord) -> Call:
+        """Return a call as it is in a session."""
+        return replace(
+            call,
+            session_id=session.id,
+            assistant_id=AssistantId(session.assistant_id) if session.assistant_id else call.assistant_id,
+            locale=session.locale or call.locale,
+        )
+
+
+def accepted_locale(request: Request, default: Locale) -> Locale:
+    """Return the language that a request asks for, if it is one of ours."""
+    languages = request.headers.get("accept-language", "").split(",")
+    first = languages[0].strip()[:2].lower()
+    return next((locale for locale in LOCALES if locale == first), default)

@@ -1,0 +1,169 @@
+"""Sessions over the API: listing, searching, changing, forking and deleting them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+from madang import __version__
+from madang.core.calls import LOCALES, Call
+from madang.core.errors import NotFound
+from madang.core.ids import AssistantId, SessionId, new_id
+from madang.core.phrases import say
+from madang.host.api import ApiRequest, Operation
+from madang.host.parts import HostParts
+from madang.host.wire import (
+    AssistantAnswer,
+    Done,
+    ForkBody,
+    MeAnswer,
+    ModelChoice,
+    NewSessionBody,
+    RunAnswer,
+    SessionAnswer,
+    SessionHit,
+    SessionPatch,
+    SessionsAnswer,
+    SessionsQuery,
+)
+from madang.storage.runs.message_search import MAX_HITS
+from madang.storage.runs.records import Run
+from madang.storage.sessions import SessionRecord
+
+MAX_COUNTED_PAUSES = 500
+
+
+class SessionApi:
+    """The operations on sessions."""
+
+    def __init__(self, parts: HostParts) -> None:
+        self._parts = parts
+
+    def operations(self) -> list[Operation]:
+        one = "/api/sessions/{id}"
+        return [
+            Operation("GET", "/api/me", self.me, MeAnswer),
+            Operation("GET", "/api/sessions", self.list_sessions, SessionsAnswer, query=SessionsQuery),
+            Operation("POST", "/api/sessions", self.create, SessionAnswer, NewSessionBody, status=201),
+            Operation("GET", one, self.get, SessionAnswer),
+            Operation("PATCH", one, self.change, SessionAnswer, SessionPatch),
+            Operation("DELETE", one, self.delete, Done),
+            Operation("POST", f"{one}/fork", self.fork, SessionAnswer, ForkBody, status=201),
+        ]
+
+    async def me(self, request: ApiRequest) -> MeAnswer:
+        """Return what a tab needs to know before it draws anything."""
+        parts = self._parts
+        assistants = await parts.assistants.list_all(parts.call.user_id)
+        listed = [AssistantAnswer(id=one.id, name=one.name, model=one.model) for one in assistants]
+        own = parts.call.assistant_id or ""
+        if own not in [one.id for one in listed]:
+            listed.insert(0, AssistantAnswer(id=own, name="", model=""))
+        return MeAnswer(
+            version=__version__,
+            locale=parts.call.locale,
+            locales=list(LOCALES),
+            model=parts.model,
+            models=[ModelChoice(name=name, label=label) for name, label in parts.models.items()],
+            assistants=listed,
+            data_dir=parts.data_dir,
+            content_origin=parts.content_origin,
+        )
+
+    async def list_sessions(self, request: ApiRequest) -> SessionsAnswer:
+        """List sessions, newest first; with a query, those whose title or messages have its words."""
+        query: SessionsQuery = request.query
+        call = self._parts.call_of(request.request)
+        page = await self._parts.sessions.list_page(
+            call.user_id, query.after, query.limit, archived=bool(query.archived)
+        )
+        sessions, hits = page.items, []
+        if words := query.query.strip():
+            found = await self._parts.search.search(call, words, limit=MAX_HITS)
+            hits = [
+                SessionHit(session_id=hit.session_id, message_id=hit.message.id, excerpt=hit.excerpt) for hit in found
+            ]
+            by_message = {hit.session_id for hit in hits}
+            sessions = [
+                session
+                for session in sessions
+                if words.casefold() in session.title.casefold() or session.id in by_message
+            ]
+        return SessionsAnswer(sessions=await self._answers(call, sessions), next=page.next, hits=hits)
+
+    async def create(self, request: ApiRequest) -> SessionAnswer:
+        """Begin a session."""
+        body: NewSessionBody = request.body
+        call = self._parts.call_of(request.request)
+        if body.assistant_id and body.assistant_id != call.assistant_id:
+            if await self._parts.assistants.get(call.user_id, AssistantId(body.assistant_id)) is None:
+                raise NotFound(say("There is no such assistant."))
+            call = replace(call, assistant_id=AssistantId(body.assistant_id))
+        call = replace(call, session_id=SessionId(new_id()))
+        session = await self._parts.sessions.create(call, title=body.title)
+        if body.locale is not None:
+            session = await self._parts.sessions.set_locale(call, body.locale)
+        return await self._answer(call, session)
+
+    async def get(self, request: ApiRequest) -> SessionAnswer:
+        """Return one session."""
+        return await self._answer(*await self._parts.session_of(request.request, request.path("id")))
+
+    async def change(self, request: ApiRequest) -> SessionAnswer:
+        """Change what is given of a session: title, language, whether it is pinned or archived."""
+        body: SessionPatch = request.body
+        call, session = await self._parts.session_of(request.request, request.path("id"))
+        sessions = self._parts.sessions
+        if body.title is not None:
+            session = await sessions.rename(call, body.title)
+        if body.is_archived is not None:
+            session = await sessions.set_archived(call, body.is_archived)
+        if body.is_pinned is not None:
+            session = await sessions.set_pinned(call, body.is_pinned)
+        if body.locale is not None:
+            session = await sessions.set_locale(call, body.locale)
+        return await self._answer(call, session)
+
+    async def delete(self, request: ApiRequest) -> Done:
+        """Delete a session with all that is kept of it. A run that is not over is stopped first."""
+        call, _ = await self._parts.session_of(request.request, request.path("id"))
+        run = await self._parts.stores.runs.get_live(call)
+        if run is not None:
+            await self._parts.runner.cancel(call.user_id, run.id)
+        await self._parts.operations.forget(call)
+        return Done()
+
+    async def fork(self, request: ApiRequest) -> SessionAnswer:
+        """Branch off a new session after a message, or before one of the person's."""
+        body: ForkBody = request.body
+        call, _ = await self._parts.session_of(request.request, request.path("id"))
+        target = SessionId(new_id())
+        fork = await self._parts.operations.fork(call, target, body.message_id, before=body.before)
+        return await self._answer(replace(call, session_id=target), fork)
+
+    async def _answer(self, call: Call, session: SessionRecord) -> SessionAnswer:
+        [answer] = await self._answers(call, [session])
+        return answer
+
+    async def _answers(self, call: Call, sessions: list[SessionRecord]) -> list[SessionAnswer]:
+        runs = {run.session_id: run for run in await self._parts.stores.runs.list_live(call.user_id)}
+        pauses = await self._parts.inbox.list_open(call.user_id, MAX_COUNTED_PAUSES)
+        counts = Counter(pause.session_id for pause in pauses)
+        return [_session(one, runs.get(one.id), counts[one.id]) for one in sessions]
+
+
+def _session(session: SessionRecord, run: Run | None, open_pauses: int) -> SessionAnswer:
+    return SessionAnswer(
+        id=session.id,
+        title=session.title,
+        assistant_id=session.assistant_id,
+        locale=session.locale,
+        parent_id=session.parent_id,
+        created_at=session.created_at,
+        last_at=session.last_at,
+        last_seq=session.last_seq,
+        is_pinned=session.is_pinned,
+        is_archived=session.is_archived,
+        run=RunAnswer(id=run.id, state=run.state) if run is not None else None,
+        open_pauses=open_pauses,
+    )

@@ -1,0 +1,142 @@
+"""The event stream of a session: its log from a number on, and what is live beside it.
+
+Stored events have an id, by which a reader that comes again goes on; what has none is not stored and may be missed:
+the words of a message before it is whole, the state of the services, the inbox.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Coroutine
+from contextlib import aclosing
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from madang.agent.event_documents import event_document
+from madang.core.calls import Call
+from madang.host.api import API_HEADERS, answer_safely, parse_query
+from madang.host.live import LiveReaders
+from madang.host.parts import HostParts
+from madang.host.reader import ReaderQueue, frame
+from madang.host.wire import EventsQuery
+from madang.server.gate import CONNECTION_KEY, GatedConnection
+
+HEARTBEAT_S = 15.0
+SEND_TIMEOUT_S = 30.0
+END_TIMEOUT_S = 5.0
+PAGE_EVENTS = 100
+PAGE_CHARS = 256 * 1024
+
+logger = logging.getLogger(__name__)
+
+
+class EventStreams:
+    """GET /api/sessions/{id}/events: an ASGI application, because it has to know when a client does not read."""
+
+    def __init__(self, parts: HostParts, readers: LiveReaders, heartbeat_s: float = HEARTBEAT_S) -> None:
+        self._parts = parts
+        self._readers = readers
+        self._heartbeat_s = heartbeat_s
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope, receive)
+        begun: list[tuple[Call, int]] = []
+
+        async def begin() -> Response:
+            query = parse_query(EventsQuery, request)
+            assert isinstance(query, EventsQuery)
+            call, _ = await self._parts.session_of(request, request.path_params["id"])
+            begun.append((call, query.after))
+            return Response()
+
+        refusal = await answer_safely(self._parts, request, begin)
+        if not begun:
+            await refusal(scope, receive, send)
+            return
+        await self._stream(*begun[0], scope, receive, send)
+
+    async def _stream(self, call: Call, after: int, scope: Scope, receive: Receive, send: Send) -> None:
+        queue = ReaderQueue()
+        with self._readers.reading(call, queue):
+            jobs: list[Coroutine[Any, Any, None]] = [
+                self._write(queue, scope, send),
+                _disconnected(receive),
+                _endless(self._tell_log(call, after, queue)),
+                _endless(self._tell_state(call, queue)),
+            ]
+            tasks = [asyncio.create_task(job) for job in jobs]
+            try:
+                done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                for task in tasks:
+                    task.cancel()
+                await asyncio.gather(*tasks, return_exceptions=True)
+            for task in done:
+                if not task.cancelled() and (error := task.exception()) is not None:
+                    logger.error("The stream of a session ended", exc_info=error)
+                    _abort(scope)
+
+    async def _tell_log(self, call: Call, after: int, queue: ReaderQueue) -> None:
+        await self._tell_written(call, queue)
+        pages = self._parts.events.watch(call, after, PAGE_EVENTS, PAGE_CHARS)
+        async with aclosing(pages) as read:  # type: ignore[type-var]
+            async for page in read:
+                if page.is_beyond or page.has_gap:
+                    queue.cut("beyond" if page.is_beyond else "gap")
+                    return
+                for event in page.events:
+                    await queue.put(frame(event_document(event), event.seq))
+                    if event.kind in ("RUN_FINISHED", "RUN_ERROR"):
+                        self._readers.forget(event.run_id)
+
+    async def _tell_written(self, call: Call, queue: ReaderQueue) -> None:
+        """Tell a reader that comes in the middle of a message what there is of it."""
+        run = await self._parts.stores.runs.get_live(call)
+        written = self._readers.written(run) if run is not None else None
+        if written is not None:
+            queue.push_text(written)
+
+    async def _tell_state(self, call: Call, queue: ReaderQueue) -> None:
+        services: dict[str, Any] = {}
+        async with aclosing(self._parts.provider.watch_contexts(call)) as contexts:
+            async for changed in contexts:
+                for name, context in changed.items():
+                    services[name] = context.structured_state.model_dump(mode="json", by_alias=True)
+                queue.push(frame({"type": "STATE_SNAPSHOT", "snapshot": {"services": services}}))
+
+    async def _write(self, queue: ReaderQueue, scope: Scope, send: Send) -> None:
+        headers = {**API_HEADERS, "content-type": "text/event-stream", "x-accel-buffering": "no"}
+        raw = [(name.encode(), value.encode()) for name, value in headers.items()]
+        try:
+            async with asyncio.timeout(SEND_TIMEOUT_S):
+                await send({"type": "http.response.start", "status": 200, "headers": raw})
+                await send({"type": "http.response.body", "body": b": \n\n", "more_body": True})
+            while chunk := await queue.take(self._heartbeat_s):
+                async with asyncio.timeout(SEND_TIMEOUT_S):
+                    await send({"type": "http.response.body", "body": chunk, "more_body": True})
+            async with asyncio.timeout(END_TIMEOUT_S):
+                await send({"type": "http.response.body", "body": queue.end or b"", "more_body": False})
+        except TimeoutError:
+            # It takes what is there too slowly to be told anything.
+            _abort(scope)
+
+
+async def _disconnected(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+async def _endless(job: Coroutine[Any, Any, None]) -> None:
+    """Do a job and never end: that there is nothing more to tell does not end a stream."""
+    await job
+    await asyncio.Event().wait()
+
+
+def _abort(scope: Scope) -> None:
+    connection: GatedConnection | None = scope.get("state", {}).get(CONNECTION_KEY)
+    if connection is not None:
+        connection.abort()

@@ -1,0 +1,101 @@
+"""Views over the API: a page that was shown, from what is stored of it, and the calls that it makes.
+
+What a view may call is decided here, from its row: the tools of the service that made it which are for people,
+refill its page or have a button there, in its own session; and it settles no pause but its own. The frame has no say
+in it (T24, T27).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from madang.core.calls import Call
+from madang.core.errors import Denied, NotFound
+from madang.core.ids import SessionId
+from madang.core.phrases import say
+from madang.core.results import Reply, ShownPage
+from madang.core.tools import Tool
+from madang.host.api import ApiRequest, Operation
+from madang.host.parts import HostParts
+from madang.host.wire import ViewAnswer, ViewCallAnswer, ViewCallBody, ViewPause
+from madang.rendering.replies import page_document
+from madang.server.mapping import arguments_of, call_result, page_tools, page_uri
+from madang.storage.audit import AuditEntry
+from madang.storage.views import View
+
+PAUSE_ARGUMENTS = ("messageId", "waitId", "pauseId")
+"""In which a tool is told what it settles."""
+MAX_AUDITED_NAME_CHARS = 100
+
+
+class ViewApi:
+    """The operations on views."""
+
+    def __init__(self, parts: HostParts) -> None:
+        self._parts = parts
+
+    def operations(self) -> list[Operation]:
+        return [
+            Operation("GET", "/api/views/{id}", self.get, ViewAnswer),
+            Operation("POST", "/api/views/{id}/tools", self.call, ViewCallAnswer, ViewCallBody),
+        ]
+
+    async def get(self, request: ApiRequest) -> ViewAnswer:
+        """Return a page as it is shown: its template, what it was made of, and how its question stands."""
+        view, call = await self._find(request)
+        pause = await self._parts.inbox.get(call, view.pause_id) if view.pause_id else None
+        return ViewAnswer(
+            id=view.id,
+            uri=page_uri(view.page),
+            html=await self._template(call, view),
+            tool=view.tool,
+            session_id=view.session_id,
+            tool_input=dict(view.arguments),
+            tool_result=_result(view),
+            pause=None
+            if pause is None
+            else ViewPause(id=pause.id, status=pause.status, settled_by=pause.settled_by, settled_at=pause.settled_at),
+        )
+
+    async def call(self, request: ApiRequest) -> ViewCallAnswer:
+        """Make a call that the page asks for, if it was given it."""
+        body: ViewCallBody = request.body
+        view, call = await self._find(request)
+        tool = self._parts.provider.find_tool(body.name)
+        if tool is None or not self._is_granted(view, tool, body.arguments):
+            name = body.name[:MAX_AUDITED_NAME_CHARS]
+            effect = tool.effect if tool is not None else ""
+            self._parts.audit.record(AuditEntry(call, name, effect, body.arguments, Denied.code, 0, 0.0, "deny"))
+            raise Denied(say("This page may not call '{tool}'.", tool=name))
+        reply = await self._parts.provider.execute_tool(call, tool.name, body.arguments)
+        return ViewCallAnswer(result=call_result(reply))
+
+    async def _find(self, request: ApiRequest) -> tuple[View, Call]:
+        call = self._parts.call_of(request.request)
+        view = await self._parts.views.get(call.user_id, request.path("id"))
+        session = None
+        if view is not None:
+            session = await self._parts.sessions.get(replace(call, session_id=SessionId(view.session_id)))
+        if view is None or session is None:
+            raise NotFound(say("There is no such page."))
+        return view, replace(self._parts.in_session(call, session), pages="linked")
+
+    def _is_granted(self, view: View, tool: Tool, arguments: dict[str, Any]) -> bool:
+        if self._parts.provider.find_service_name(tool.name) != view.service:
+            return False
+        is_reader = tool.effect == "read" and view.page in (tool.page, *tool.refills)
+        if tool.audience != "person" and not is_reader and view.page not in tool.buttons_on:
+            return False
+        settled = [arguments[name] for name in PAUSE_ARGUMENTS if arguments.get(name)]
+        return not tool.answers_pause or all(id == view.pause_id for id in settled)
+
+    async def _template(self, call: Call, view: View) -> str:
+        tool = page_tools(await self._parts.provider.available_tools(call)).get(view.page)
+        refresh_tool, refresh_args = (tool.name, arguments_of(tool)) if tool else ("", "")
+        return page_document(call, refresh_tool=refresh_tool, refresh_args=refresh_args)
+
+
+def _result(view: View) -> dict[str, Any]:
+    page = ShownPage(view.page, view.fragment)
+    return call_result(Reply(view.tool, view.service, view.text, view.data, page, links=view.links))

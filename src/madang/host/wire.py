@@ -1,0 +1,337 @@
+"""Every shape that crosses between browser and host: TypeScript types and the OpenAPI document come from here."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from madang.core.calls import Locale
+from madang.core.documents import Document
+from madang.core.limits import MAX_NAME_CHARS
+from madang.core.pauses import PauseStatus, SettledBy
+from madang.core.results import PauseKind
+from madang.storage.runs.journal import CallOutcome, CallState, Role
+from madang.storage.runs.records import RunState
+from madang.storage.sessions import MAX_TITLE_CHARS
+
+MAX_ID_CHARS = 200
+MAX_MESSAGE_CHARS = 1_000_000
+MAX_QUERY_CHARS = 500
+MAX_ATTACHMENTS = 20
+MAX_PAGE_MESSAGES = 200
+MAX_ANSWERS = 100
+MAX_MANUAL_CALLS = 20
+MAX_MODEL_CHARS = 500
+
+
+class ErrorAnswer(Document):
+    """Why a request was not served."""
+
+    code: str
+    message: str
+    hint: str = ""
+
+
+class Done(Document):
+    """Nothing but that it is done."""
+
+
+class NoBody(Document):
+    """A body that says nothing: `{}`."""
+
+
+class LaunchBody(Document):
+    code: str = Field(max_length=MAX_ID_CHARS)
+
+
+class LaunchAnswer(Document):
+    token: str
+
+
+class LaunchCodeAnswer(Document):
+    """A new launch code, for a program of the same person that has the browser token."""
+
+    code: str
+
+
+class ModelChoice(Document):
+    name: str
+    label: str
+
+
+class AssistantAnswer(Document):
+    id: str
+    name: str
+    model: str
+
+
+class MeAnswer(Document):
+    version: str
+    locale: Locale
+    locales: list[Locale]
+    model: str
+    """The model of new runs; empty: the person is the model."""
+    models: list[ModelChoice]
+    assistants: list[AssistantAnswer]
+    data_dir: str
+    content_origin: str
+
+
+class RunAnswer(Document):
+    id: str
+    state: RunState
+
+
+class SessionAnswer(Document):
+    id: str
+    title: str
+    assistant_id: str
+    locale: Locale | None
+    parent_id: str
+    created_at: str
+    last_at: str
+    last_seq: int
+    is_pinned: bool
+    is_archived: bool
+    run: RunAnswer | None
+    """The run that is not over."""
+    open_pauses: int
+
+
+class SessionsQuery(Document):
+    query: str = Field(default="", max_length=MAX_QUERY_CHARS)
+    archived: int = Field(default=0, ge=0, le=1)
+    after: str = Field(default="", max_length=MAX_QUERY_CHARS)
+    limit: int = Field(default=200, ge=1, le=200)
+
+
+class SessionHit(Document):
+    """A message that has the words of a query."""
+
+    session_id: str
+    message_id: str
+    excerpt: str
+
+
+class SessionsAnswer(Document):
+    sessions: list[SessionAnswer]
+    next: str
+    """Where the next page begins; empty after the last one."""
+    hits: list[SessionHit]
+
+
+class NewSessionBody(Document):
+    assistant_id: str = Field(default="", max_length=MAX_NAME_CHARS)
+    locale: Locale | None = None
+    title: str = Field(default="", max_length=MAX_TITLE_CHARS)
+
+
+class SessionPatch(Document):
+    """What is given is changed."""
+
+    title: str | None = Field(default=None, max_length=MAX_TITLE_CHARS)
+    is_archived: bool | None = None
+    is_pinned: bool | None = None
+    locale: Locale | None = None
+
+
+class ForkBody(Document):
+    message_id: str = Field(max_length=MAX_ID_CHARS)
+    before: bool = False
+    """Before a message of the person's, to write it anew; else after the message."""
+
+
+class MessagesQuery(Document):
+    before: int = Field(default=0, ge=0)
+    limit: int = Field(default=60, ge=1, le=MAX_PAGE_MESSAGES)
+
+
+class MessageAnswer(Document):
+    id: str
+    seq: int
+    role: Role
+    parts: list[dict[str, Any]]
+    """`text`, `thinking`, `call`, `image`, `result`; what is unknown is skipped."""
+    created_at: str
+
+
+class ViewReference(Document):
+    id: str
+    uri: str
+
+
+class CallAnswer(Document):
+    tool: str
+    arguments: str
+    """As the model wrote them, which need not be JSON."""
+    state: CallState
+    outcome: CallOutcome
+    text: str
+    data: dict[str, Any] | None
+    took_ms: int | None
+    view: ViewReference | None
+    pause_id: str
+
+
+class QueuedAnswer(Document):
+    id: str
+    text: str
+    created_at: str
+
+
+class MessagesAnswer(Document):
+    messages: list[MessageAnswer]
+    calls: dict[str, CallAnswer]
+    """By `messageId/callId`: models use the same id of a call again in a later turn."""
+    queued: list[QueuedAnswer]
+    last_seq: int
+    """Of the session's log when this was read: a stream goes on after it."""
+    has_more: bool
+
+
+class Attachment(Document):
+    content_id: str = Field(max_length=MAX_ID_CHARS)
+    name: str = Field(max_length=MAX_ID_CHARS)
+
+
+class MessageBody(Document):
+    text: str = Field(max_length=MAX_MESSAGE_CHARS)
+    attachments: list[Attachment] = Field(default_factory=list, max_length=MAX_ATTACHMENTS)
+    model: str = Field(default="", max_length=MAX_MODEL_CHARS)
+
+
+class PostAnswer(Document):
+    """The run that was started, or the message that waits for the run that is not over."""
+
+    run_id: str
+    queued_id: str
+
+
+class StopAnswer(Document):
+    stopped: bool
+
+
+class EventsQuery(Document):
+    after: int = Field(default=0, ge=0)
+
+
+class ChoiceAnswer(Document):
+    value: str
+    label: str
+
+
+class InboxItemAnswer(Document):
+    id: str
+    kind: PauseKind
+    type: Literal["text", "select", "multiselect", "choice", "wait", "approval", "model"]
+    title: str
+    text: str
+    """The question; of an approval, the arguments of the call as the model wrote them."""
+    choices: list[ChoiceAnswer]
+    left_out: int
+    hint: str
+    reason: str
+    session_id: str
+    session_title: str
+    run_id: str
+    call_id: str
+    tool: str
+    opened_at: str
+    expires_at: str
+    asker: str
+
+
+class InboxAnswer(Document):
+    items: list[InboxItemAnswer]
+
+
+class ManualCall(Document):
+    tool: str = Field(max_length=MAX_ID_CHARS)
+    arguments: dict[str, Any] = Field(default_factory=dict)
+
+
+class SettleBody(Document):
+    """Exactly one of these; `scope` goes with `allow`, `text` may go with `calls`."""
+
+    answer: str | list[str] | None = None
+    decline: bool | None = None
+    allow: bool | None = None
+    scope: Literal["once", "session", "assistant"] = "once"
+    say: str | None = Field(default=None, max_length=MAX_MESSAGE_CHARS)
+    """In the place of the model: a text, which ends the run unless there are calls."""
+    calls: list[ManualCall] | None = Field(default=None, max_length=MAX_MANUAL_CALLS)
+
+
+class SettleAnswer(Document):
+    id: str
+    status: PauseStatus
+    text: str
+
+
+class UploadQuery(Document):
+    name: str = Field(max_length=MAX_ID_CHARS)
+
+
+class UploadAnswer(Document):
+    content_id: str
+    name: str
+    size: int
+
+
+class ToolAnswer(Document):
+    name: str
+    title: str
+    description: str
+    service: str
+    effect: Literal["read", "write", "destroy"]
+    audience: Literal["model", "person"]
+    shows_page: bool
+    input_schema: dict[str, Any]
+
+
+class ToolsAnswer(Document):
+    tools: list[ToolAnswer]
+
+
+class ToolCallBody(Document):
+    arguments: dict[str, Any] = Field(default_factory=dict)
+
+
+class ToolCallAnswer(Document):
+    text: str
+    """What an agent would read."""
+    data: dict[str, Any]
+    is_error: bool
+    took_ms: int
+    view: ViewReference | None
+    pause_id: str
+
+
+class ViewPause(Document):
+    id: str
+    status: PauseStatus
+    settled_by: SettledBy
+    settled_at: str
+
+
+class ViewAnswer(Document):
+    id: str
+    uri: str
+    html: str
+    tool: str
+    session_id: str
+    tool_input: dict[str, Any]
+    tool_result: dict[str, Any]
+    """As MCP has it."""
+    pause: ViewPause | None
+
+
+class ViewCallBody(Document):
+    name: str = Field(max_length=MAX_ID_CHARS)
+    arguments: dict[str, Any] = Field(default_factory=dict)
+
+
+class ViewCallAnswer(Document):
+    result: dict[str, Any]
+    """As MCP has it."""

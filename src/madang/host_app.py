@@ -1,0 +1,111 @@
+"""Puts the web host together: an open agent, its routes behind the gate, and MCP in the same process."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+
+from starlette.types import ASGIApp
+
+from madang.agent.models import ModelOpener
+from madang.agent.rules import NO_RULES, ApprovalRules
+from madang.agent_app import Agent, open_agent
+from madang.host.app import HostAddress, host_app
+from madang.host.launch import LaunchCodes
+from madang.host.live import LiveReaders
+from madang.host.parts import HostParts
+from madang.host.static_files import StaticFiles
+from madang.server.mcp import McpServer
+from madang.settings import Settings
+from madang.storage.image_uploads import ImageUploads
+from madang.storage.views import ViewStore
+
+
+@dataclass(frozen=True)
+class WebHost:
+    """An open host, which is to be served at its address."""
+
+    app: ASGIApp
+    address: HostAddress
+    agent: Agent
+    readers: LiveReaders
+    codes: LaunchCodes
+
+    def launch_url(self) -> str:
+        """Return an address that lets one tab in, once, within a minute."""
+        return f"{self.address.origin}/#launch={self.codes.make()}"
+
+
+@asynccontextmanager
+async def open_web_host(
+    settings: Settings,
+    open_model: ModelOpener,
+    port: int,
+    *,
+    client_token: str,
+    browser_token: str,
+    rules: ApprovalRules = NO_RULES,
+    files: StaticFiles | None = None,
+) -> AsyncIterator[WebHost]:
+    """Open everything that the host needs. Runs of other processes that can go on are taken over from now on.
+
+    Raises:
+        SetupError: the data folder cannot be used, or the settings name an unknown service.
+    """
+    address = HostAddress(port)
+    # Downloads are on the content's name: what is in a file must not be at the chat's origin, whatever a browser does.
+    async with open_agent(settings, open_model, rules=rules, base_url=address.content_origin) as agent:
+        parts = await _host_parts(settings, agent, address)
+        readers = LiveReaders(
+            settings.user, agent.runner, agent.madang.provider, agent.stores.pauses, agent.madang.sessions
+        )
+        mcp = McpServer(
+            agent.madang.provider,
+            agent.madang.call("mcp-http"),
+            settings.page_override,
+            always_elicit=settings.ask == "elicit",
+        )
+        codes = LaunchCodes()
+        access = address.access(client_token, browser_token)
+        app = host_app(parts, address, access, codes, readers, mcp.server, agent.madang.downloads, files)
+        agent.madang.background.start(readers.watch_inbox(), "inbox")
+        agent.madang.background.start(readers.watch_sessions(), "sessions")
+        try:
+            yield WebHost(app, address, agent, readers, codes)
+        finally:
+            await readers.close()
+
+
+async def _host_parts(settings: Settings, agent: Agent, address: HostAddress) -> HostParts:
+    madang = agent.madang
+    views = ViewStore(madang.database)
+    await views.open()
+    images = ImageUploads(madang.database)
+    await images.open()
+    await agent.inbox.open()
+    models = {name: config.model or name for name, config in settings.models.items()}
+    if settings.model:
+        models.setdefault(settings.model, settings.model)
+    return HostParts(
+        call=replace(madang.call("host", pages="linked"), session_id=None),
+        database=madang.database,
+        provider=madang.provider,
+        executor=madang.executor,
+        sessions=madang.sessions,
+        operations=madang.session_operations,
+        assistants=madang.assistants,
+        audit=madang.audit,
+        runner=agent.runner,
+        stores=agent.stores,
+        events=agent.events,
+        search=agent.search,
+        inbox=agent.inbox,
+        views=views,
+        images=images,
+        model=settings.model,
+        models=models,
+        data_dir=str(settings.data_dir),
+        host_origin=address.origin,
+        content_origin=address.content_origin,
+    )
