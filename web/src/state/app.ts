@@ -1,0 +1,244 @@
+/** What the whole application shares, and the only places that change it. */
+
+import {
+  ApiError,
+  createSession,
+  deleteSession,
+  forgetToken,
+  getMe,
+  getSession,
+  hasToken,
+  listInbox,
+  listSessions,
+  settle,
+  takeLaunchCode,
+  Unreachable,
+  updateSession,
+} from "../wire/api.ts"
+import type { InboxItem, Locale, Me, Session, Settlement } from "../wire/types.ts"
+import { TalkFeed } from "./feed.ts"
+import type { Talk } from "./fold.ts"
+import { parseRoute, routeTo, type Route } from "./route.ts"
+import { speaker } from "../texts.ts"
+import { Store } from "./store.ts"
+
+const START_RETRY_MS = 1_000
+const REFRESH_AFTER_MS = 150
+/** Where no stream is open nothing tells of changes. */
+const POLL_MS = 10_000
+const NOTICE_MS = 6_000
+const LOCALE_KEY = "madang.locale"
+const THEME_KEY = "madang.theme"
+
+export type Theme = "system" | "light" | "dark"
+
+export interface Notice {
+  id: number
+  text: string
+  isError: boolean
+  undo?: () => void
+}
+
+export interface AppState {
+  status: "starting" | "unreachable" | "no_token" | "launch_failed" | "ready"
+  me: Me | null
+  route: Route
+  sessions: readonly Session[]
+  inbox: readonly InboxItem[]
+  feed: TalkFeed | null
+  locale: Locale
+  theme: Theme
+  notices: readonly Notice[]
+  isPaletteOpen: boolean
+}
+
+export const app = new Store<AppState>({
+  status: "starting",
+  me: null,
+  route: parseRoute(location.hash),
+  sessions: [],
+  inbox: [],
+  feed: null,
+  locale: readLocale() ?? (navigator.language.startsWith("ko") ? "ko" : "en"),
+  theme: readTheme(),
+  notices: [],
+  isPaletteOpen: false,
+})
+
+/** Start: trade the launch code, then read what the first screen needs; try again until the server answers. */
+export async function start(): Promise<void> {
+  try {
+    await takeLaunchCode()
+  } catch (error) {
+    if (!hasToken()) return app.update({ status: error instanceof ApiError ? "launch_failed" : "unreachable" })
+  }
+  if (!hasToken()) return app.update({ status: "no_token" })
+  for (;;) {
+    try {
+      const [me, sessions, inbox] = await Promise.all([getMe(), listSessions(), listInbox()])
+      app.update({
+        status: "ready",
+        me,
+        sessions,
+        inbox,
+        locale: readLocale() ?? me.locale,
+        route: parseRoute(location.hash),
+      })
+      break
+    } catch (error) {
+      if (error instanceof ApiError && error.status === 401) return loseToken()
+      app.update({ status: "unreachable" })
+      await new Promise((resolve) => setTimeout(resolve, START_RETRY_MS))
+    }
+  }
+  followRoute()
+  window.addEventListener("hashchange", followRoute)
+  document.addEventListener("visibilitychange", () => document.visibilityState === "visible" && refresh())
+  setInterval(() => {
+    if (app.get().feed === null && document.visibilityState === "visible") void refresh()
+  }, POLL_MS)
+}
+
+export function go(route: Route): void {
+  location.hash = routeTo(route)
+}
+
+function followRoute(): void {
+  const route = parseRoute(location.hash)
+  app.update({ route })
+  if (route.screen === "chat" && route.sessionId !== "") openFeed(route.sessionId)
+}
+
+/** One stream is open at a time. It stays open on other screens, for it also tells of the inbox. */
+function openFeed(sessionId: string): void {
+  const { feed } = app.get()
+  if (feed?.sessionId === sessionId && feed.store.get().status !== "gone") return
+  feed?.close()
+  const readRun = async () => (await getSession(sessionId)).run
+  app.update({ feed: new TalkFeed(sessionId, readRun, afterFold) })
+}
+
+function afterFold(before: Talk, after: Talk): void {
+  if (after.changes !== before.changes || after.run.state !== before.run.state) refreshSoon()
+}
+
+let refreshTimer: ReturnType<typeof setTimeout> | undefined
+
+export function refreshSoon(): void {
+  clearTimeout(refreshTimer)
+  refreshTimer = setTimeout(() => void refresh(), REFRESH_AFTER_MS)
+}
+
+export async function refresh(): Promise<void> {
+  try {
+    const [sessions, inbox] = await Promise.all([listSessions(), listInbox()])
+    app.update({ sessions, inbox })
+  } catch (error) {
+    if (error instanceof ApiError && error.status === 401) loseToken()
+  }
+}
+
+function loseToken(): void {
+  forgetToken()
+  app.get().feed?.close()
+  app.update({ status: "no_token", feed: null })
+}
+
+/* Sessions */
+
+export async function newSession(): Promise<Session> {
+  const session = await createSession({ locale: app.get().locale })
+  app.update({ sessions: [session, ...app.get().sessions] })
+  return session
+}
+
+export async function changeSession(id: string, values: Parameters<typeof updateSession>[1]): Promise<void> {
+  await updateSession(id, values)
+  await refresh()
+}
+
+export async function archiveSession(session: Session, text: string): Promise<void> {
+  await changeSession(session.id, { isArchived: true })
+  leave(session.id)
+  notify(text, { undo: () => void changeSession(session.id, { isArchived: false }) })
+}
+
+export async function removeSession(id: string): Promise<void> {
+  await deleteSession(id)
+  leave(id)
+  await refresh()
+}
+
+function leave(sessionId: string): void {
+  const { feed, route } = app.get()
+  if (feed?.sessionId === sessionId) {
+    feed.close()
+    app.update({ feed: null })
+  }
+  if (route.screen === "chat" && route.sessionId === sessionId) go({ screen: "chat", sessionId: "" })
+}
+
+/* Inbox */
+
+/** Settle a pause. A refusal, because it was settled elsewhere meanwhile, is told, and the inbox is read again. */
+export async function settleItem(item: InboxItem, settlement: Settlement): Promise<boolean> {
+  try {
+    await settle(item.id, settlement)
+    app.update({ inbox: app.get().inbox.filter(({ id }) => id !== item.id) })
+    return true
+  } catch (error) {
+    report(error)
+    return false
+  } finally {
+    refreshSoon()
+  }
+}
+
+/* Notices */
+
+let noticeCount = 0
+
+export function notify(text: string, options: { isError?: boolean; undo?: () => void } = {}): void {
+  const notice: Notice = {
+    id: ++noticeCount,
+    text,
+    isError: options.isError ?? false,
+    ...(options.undo && { undo: options.undo }),
+  }
+  app.update({ notices: [...app.get().notices, notice] })
+  setTimeout(() => dismiss(notice.id), NOTICE_MS)
+}
+
+export function dismiss(id: number): void {
+  app.update({ notices: app.get().notices.filter((notice) => notice.id !== id) })
+}
+
+/** Tell the person of an error of the server's in its own words: it has spoken in their language. */
+export function report(error: unknown): void {
+  if (error instanceof ApiError && error.status === 401) return loseToken()
+  if (error instanceof ApiError) notify([error.message, error.hint].filter(Boolean).join(" "), { isError: true })
+  else if (error instanceof Unreachable) notify(speaker(app.get().locale)("unreachable"), { isError: true })
+  else throw error
+}
+
+/* Choices of this browser */
+
+export function setLocale(locale: Locale): void {
+  localStorage.setItem(LOCALE_KEY, locale)
+  app.update({ locale })
+}
+
+export function setTheme(theme: Theme): void {
+  localStorage.setItem(THEME_KEY, theme)
+  app.update({ theme })
+}
+
+function readLocale(): Locale | null {
+  const value = localStorage.getItem(LOCALE_KEY)
+  return value === "ko" || value === "en" ? value : null
+}
+
+function readTheme(): Theme {
+  const value = localStorage.getItem(THEME_KEY)
+  return value === "light" || value === "dark" ? value : "system"
+}

@@ -1,0 +1,127 @@
+/** The talk of one session, kept up with the server: its newest page, then its events, folded once per frame. */
+
+import { ApiError, getMessages } from "../wire/api.ts"
+import { follow, type Following } from "../wire/stream.ts"
+import type { RunEvent, RunSummary } from "../wire/types.ts"
+import { addDetails, addOlder, EMPTY_TALK, fold, oldestSeq, openTalk, type Talk } from "./fold.ts"
+import { Store } from "./store.ts"
+
+const PAGE_SIZE = 60
+const RETRY_MS = 1_000
+/** A tab that is not seen gets no animation frames. */
+const HIDDEN_FOLD_MS = 250
+
+export interface Feed {
+  sessionId: string
+  status: "loading" | "ready" | "gone"
+  talk: Talk
+  isConnected: boolean
+}
+
+/** Whether a call may have got a page, data or a pause. */
+const hasDetails = (event: RunEvent) =>
+  event.type === "TOOL_CALL_RESULT" || (event.type === "CUSTOM" && event.name === "madang/pause")
+
+export class TalkFeed {
+  readonly store: Store<Feed>
+  readonly #onChange: (before: Talk, after: Talk) => void
+  #following: Following | null = null
+  #pending: RunEvent[] = []
+  #isScheduled = false
+  #isClosed = false
+  #isLoadingOlder = false
+
+  /** `onChange` is told of every fold, for what lies outside of the talk: the inbox, the list of sessions. */
+  constructor(
+    readonly sessionId: string,
+    private readonly readRun: () => Promise<RunSummary | null>,
+    onChange: (before: Talk, after: Talk) => void,
+  ) {
+    this.store = new Store<Feed>({ sessionId, status: "loading", talk: EMPTY_TALK, isConnected: true })
+    this.#onChange = onChange
+    void this.#open()
+  }
+
+  close(): void {
+    this.#isClosed = true
+    this.#following?.close()
+  }
+
+  retryNow(): void {
+    this.#following?.retryNow()
+  }
+
+  async loadOlder(): Promise<void> {
+    const { talk } = this.store.get()
+    if (!talk.hasOlder || this.#isLoadingOlder) return
+    this.#isLoadingOlder = true
+    try {
+      const page = await getMessages(this.sessionId, oldestSeq(talk), PAGE_SIZE)
+      this.store.update({ talk: addOlder(this.store.get().talk, page) })
+    } finally {
+      this.#isLoadingOlder = false
+    }
+  }
+
+  async #open(): Promise<void> {
+    while (!this.#isClosed) {
+      try {
+        const page = await getMessages(this.sessionId, undefined, PAGE_SIZE)
+        // After the page, never before: whatever changed the run meanwhile comes as an event after the page's.
+        const run = await this.readRun()
+        if (this.#isClosed) return
+        this.store.update({ status: "ready", isConnected: true, talk: openTalk(page, run) })
+        this.#follow(page.lastSeq)
+        return
+      } catch (error) {
+        if (error instanceof ApiError && error.status < 500) return this.store.update({ status: "gone" })
+        this.store.update({ isConnected: false })
+        await new Promise((resolve) => setTimeout(resolve, RETRY_MS))
+      }
+    }
+  }
+
+  #follow(after: number): void {
+    this.#following = follow(this.sessionId, after, {
+      onEvent: (event) => {
+        this.#pending.push(event)
+        this.#schedule()
+      },
+      onConnection: (isConnected) => this.store.update({ isConnected }),
+      onReset: () => {
+        this.#following?.close()
+        void this.#open()
+      },
+      onRefused: () => this.store.update({ status: "gone" }),
+    })
+  }
+
+  #schedule(): void {
+    if (this.#isScheduled) return
+    this.#isScheduled = true
+    if (document.visibilityState === "visible") requestAnimationFrame(() => this.#foldPending())
+    else setTimeout(() => this.#foldPending(), HIDDEN_FOLD_MS)
+  }
+
+  #foldPending(): void {
+    this.#isScheduled = false
+    const events = this.#pending
+    this.#pending = []
+    if (this.#isClosed) return
+    const before = this.store.get().talk
+    const after = events.reduce(fold, before)
+    if (after === before) return
+    this.store.update({ talk: after })
+    this.#onChange(before, after)
+    if (events.some(hasDetails)) void this.#loadDetails()
+  }
+
+  async #loadDetails(): Promise<void> {
+    try {
+      const page = await getMessages(this.sessionId, undefined, PAGE_SIZE)
+      if (!this.#isClosed) this.store.update({ talk: addDetails(this.store.get().talk, page) })
+    } catch {
+      // They are read again with the next call, or at the next opening.
+    }
+  }
+}

@@ -1,0 +1,22 @@
+import assert from "node:assert/strict"
+import { test } from "node:test"
+
+import type { InboxItem } from "../wire/types.ts"
+import { sortInbox } from "./inbox.ts"
+
+const item = (id: string, values: Partial<InboxItem>) =>
+  ({ id, type: "text", openedAt: "2026-11-16T06:00:00Z", expiresAt: "", ...values }) as InboxItem
+
+test("approvals come first, then what runs out first, then what was asked first", () => {
+  const items = [
+    item("for ever, later", { openedAt: "2026-11-16T07:00:00Z" }),
+    item("for ever, earlier", {}),
+    item("tomorrow", { expiresAt: "2026-11-17T06:00:00Z" }),
+    item("in an hour", { expiresAt: "2026-11-16T07:00:00.000Z", type: "wait" }),
+    item("approval", { type: "approval", openedAt: "2026-11-16T08:00:00Z" }),
+  ]
+  assert.deepEqual(
+    sortInbox(items).map(({ id }) => id),
+    ["approval", "in an hour", "tomorrow", "for ever, earlier", "for ever, later"],
+  )
+})

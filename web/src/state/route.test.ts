@@ -1,0 +1,23 @@
+import assert from "node:assert/strict"
+import { test } from "node:test"
+
+import { parseRoute, routeTo, type Route } from "./route.ts"
+
+test("every place has an address that leads back to it", () => {
+  const routes: Route[] = [
+    { screen: "chat", sessionId: "" },
+    { screen: "chat", sessionId: "세션/1 #?" },
+    { screen: "inbox", itemId: "" },
+    { screen: "inbox", itemId: "p1" },
+    { screen: "sessions" },
+    { screen: "manual", tool: "prompt_user" },
+    { screen: "settings" },
+  ]
+  for (const route of routes) assert.deepEqual(parseRoute(routeTo(route)), route)
+})
+
+test("what is no address leads to the start", () => {
+  for (const hash of ["", "#", "#/", "#/nowhere", "#/s/%E0%A4%A"]) {
+    assert.deepEqual(parseRoute(hash), { screen: "chat", sessionId: "" })
+  }
+})

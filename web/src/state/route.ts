@@ -1,0 +1,50 @@
+/** Where the person is, kept in the fragment: it never reaches the server, and survives a reload. */
+
+export type Route =
+  | { screen: "chat"; sessionId: string }
+  | { screen: "inbox"; itemId: string }
+  | { screen: "sessions" }
+  | { screen: "manual"; tool: string }
+  | { screen: "settings" }
+
+export function parseRoute(hash: string): Route {
+  const [screen = "", rest = ""] = hash
+    .replace(/^#?\/?/, "")
+    .split("/", 2)
+    .map(decode)
+  switch (screen) {
+    case "s":
+      return { screen: "chat", sessionId: rest }
+    case "inbox":
+      return { screen: "inbox", itemId: rest }
+    case "sessions":
+      return { screen: "sessions" }
+    case "manual":
+      return { screen: "manual", tool: rest }
+    case "settings":
+      return { screen: "settings" }
+    default:
+      return { screen: "chat", sessionId: "" }
+  }
+}
+
+export function routeTo(route: Route): string {
+  switch (route.screen) {
+    case "chat":
+      return route.sessionId === "" ? "#/" : `#/s/${encodeURIComponent(route.sessionId)}`
+    case "inbox":
+      return route.itemId === "" ? "#/inbox" : `#/inbox/${encodeURIComponent(route.itemId)}`
+    case "manual":
+      return route.tool === "" ? "#/manual" : `#/manual/${encodeURIComponent(route.tool)}`
+    default:
+      return `#/${route.screen}`
+  }
+}
+
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return ""
+  }
+}

@@ -1,0 +1,33 @@
+/** A value with subscribers: what React's `useSyncExternalStore` reads. */
+
+import { useSyncExternalStore } from "react"
+
+export class Store<T> {
+  #value: T
+  readonly #listeners = new Set<() => void>()
+
+  constructor(value: T) {
+    this.#value = value
+  }
+
+  get = (): T => this.#value
+
+  set(value: T): void {
+    if (Object.is(value, this.#value)) return
+    this.#value = value
+    for (const listener of this.#listeners) listener()
+  }
+
+  update(change: Partial<T>): void {
+    this.set({ ...this.#value, ...change })
+  }
+
+  subscribe = (listener: () => void): (() => void) => {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+}
+
+export function useStore<T>(store: Store<T>): T {
+  return useSyncExternalStore(store.subscribe, store.get)
+}

@@ -1,0 +1,146 @@
+/** The only module that talks to the network. It keeps the token of this tab, and makes errors of refusals. */
+
+import type {
+  ApiErrorBody,
+  InboxItem,
+  Locale,
+  McpResult,
+  Me,
+  MessagesPage,
+  Session,
+  SessionsPage,
+  Settlement,
+  Tool,
+  ToolOutcome,
+  Upload,
+  View,
+} from "./types.ts"
+
+const TOKEN_KEY = "madang.token"
+/** Uploads and streams have none. */
+const TIMEOUT_MS = 30_000
+
+export class ApiError extends Error {
+  readonly status: number
+  readonly code: string
+  readonly hint: string
+
+  constructor(status: number, body: Partial<ApiErrorBody>) {
+    super(body.message ?? `HTTP ${status}`)
+    this.status = status
+    this.code = body.code ?? ""
+    this.hint = body.hint ?? ""
+  }
+}
+
+/** The server was not reached: it may be back in a moment. */
+export class Unreachable extends Error {}
+
+export function hasToken(): boolean {
+  return sessionStorage.getItem(TOKEN_KEY) !== null
+}
+
+export function forgetToken(): void {
+  sessionStorage.removeItem(TOKEN_KEY)
+}
+
+/** Trade the launch code of the printed address for this tab's token, and take the code out of the history. */
+export async function takeLaunchCode(): Promise<void> {
+  const code = new URLSearchParams(location.hash.slice(1)).get("launch")
+  if (code === null) return
+  history.replaceState(null, "", location.pathname)
+  const { token } = await post<{ token: string }>("/api/launch", { code })
+  sessionStorage.setItem(TOKEN_KEY, token)
+}
+
+export async function request(method: string, path: string, init: RequestInit = {}): Promise<Response> {
+  const headers = new Headers(init.headers)
+  const token = sessionStorage.getItem(TOKEN_KEY)
+  if (token !== null) headers.set("Authorization", `Bearer ${token}`)
+  // The language of refusals; those within a session speak its own.
+  headers.set("Accept-Language", document.documentElement.lang)
+  let response: Response
+  try {
+    response = await fetch(path, {
+      ...init,
+      method,
+      headers,
+      credentials: "omit",
+      cache: "no-store",
+      redirect: "error",
+    })
+  } catch (error) {
+    if (error instanceof DOMException && error.name === "AbortError") throw error // the caller gave it up
+    throw new Unreachable()
+  }
+  if (response.ok) return response
+  const body: unknown = await response.json().catch(() => ({}))
+  throw new ApiError(response.status, typeof body === "object" && body !== null ? body : {})
+}
+
+async function json<T>(method: string, path: string, body?: unknown): Promise<T> {
+  const init: RequestInit = { signal: AbortSignal.timeout(TIMEOUT_MS) }
+  if (body !== undefined) {
+    init.body = JSON.stringify(body)
+    init.headers = { "Content-Type": "application/json" }
+  }
+  const response = await request(method, path, init)
+  const text = await response.text()
+  return (text === "" ? undefined : JSON.parse(text)) as T
+}
+
+const get = <T>(path: string) => json<T>("GET", path)
+const post = <T>(path: string, body: unknown = {}) => json<T>("POST", path, body)
+const at = encodeURIComponent
+const session = (id: string) => `/api/sessions/${at(id)}`
+
+export const getMe = () => get<Me>("/api/me")
+
+export const findSessions = (query: string, isArchived: boolean, after = "") =>
+  get<SessionsPage>(`/api/sessions?query=${at(query)}&archived=${isArchived ? 1 : 0}&after=${at(after)}`)
+export const listSessions = async () => (await findSessions("", false)).sessions
+export const getSession = (id: string) => get<Session>(session(id))
+export const createSession = (values: { assistantId?: string; locale?: Locale } = {}) =>
+  post<Session>("/api/sessions", values)
+export const updateSession = (
+  id: string,
+  values: Partial<Pick<Session, "title" | "isArchived" | "isPinned">> & { locale?: Locale },
+) => json<Session>("PATCH", session(id), values)
+export const deleteSession = (id: string) => json<void>("DELETE", session(id))
+/** A new session with the history up to a message; `before`: without that message. */
+export const forkSession = (id: string, messageId: string, before: boolean) =>
+  post<Session>(`${session(id)}/fork`, { messageId, before })
+
+export const getMessages = (id: string, before?: number, limit = 60) =>
+  get<MessagesPage>(`${session(id)}/messages?limit=${limit}${before === undefined ? "" : `&before=${before}`}`)
+export const sendMessage = (
+  id: string,
+  values: { text: string; attachments?: { contentId: string; name: string }[]; model?: string },
+) => post<{ runId: string; queuedId: string }>(`${session(id)}/messages`, values)
+export const withdrawMessage = (id: string, queuedId: string) =>
+  json<void>("DELETE", `${session(id)}/messages/${at(queuedId)}`)
+export const stopRun = (id: string) => post<void>(`${session(id)}/stop`)
+
+export const listInbox = async () => (await get<{ items: InboxItem[] }>("/api/inbox")).items
+export const settle = (id: string, settlement: Settlement) => post<unknown>(`/api/inbox/${at(id)}`, settlement)
+
+export async function upload(id: string, file: File, signal: AbortSignal): Promise<Upload> {
+  const headers = { "Content-Type": "application/octet-stream" }
+  const response = await request("POST", `${session(id)}/uploads?name=${at(file.name)}`, {
+    body: file,
+    headers,
+    signal,
+  })
+  return (await response.json()) as Upload
+}
+
+export const listTools = async (id: string) => (await get<{ tools: Tool[] }>(`${session(id)}/tools`)).tools
+export const callTool = (id: string, name: string, args: Record<string, unknown>) =>
+  post<ToolOutcome>(`${session(id)}/tools/${at(name)}`, { arguments: args })
+
+export const getView = (id: string) => get<View>(`/api/views/${at(id)}`)
+/** A page's own call. Which tools it may call is the server's to say. */
+export async function callFromView(id: string, name: string, args: unknown): Promise<McpResult> {
+  const answer = await post<{ result: McpResult }>(`/api/views/${at(id)}/tools`, { name, arguments: args ?? {} })
+  return answer.result
+}
