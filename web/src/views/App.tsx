@@ -1,0 +1,166 @@
+/** The frame of the application: which screen is shown, keys that work everywhere, notices. */
+
+import { lazy, Suspense, useEffect } from "react"
+import { I18nProvider } from "react-aria-components"
+
+import { app, dismiss, go, report } from "../state/app.ts"
+import { useStore } from "../state/store.ts"
+import { speaker } from "../texts.ts"
+import { stopRun } from "../wire/api.ts"
+import type { Locale } from "../wire/types.ts"
+import { Chat } from "./Chat.tsx"
+import { Icon, Mark } from "./icons.tsx"
+import { LocaleContext, useSay } from "./language.tsx"
+import { BottomTabs, Sidebar, stepSession } from "./Sidebar.tsx"
+
+const Inbox = lazy(() => import("./Inbox.tsx"))
+const Sessions = lazy(() => import("./Sessions.tsx"))
+const Manual = lazy(() => import("./Manual.tsx"))
+const Settings = lazy(() => import("./Settings.tsx"))
+const Palette = lazy(() => import("./Palette.tsx"))
+
+export function App() {
+  const state = useStore(app)
+  const { route, sessions, theme, inbox } = state
+  const session = route.screen === "chat" ? sessions.find(({ id }) => id === route.sessionId) : undefined
+  const locale: Locale = session?.locale ?? state.locale
+
+  useEffect(() => {
+    document.documentElement.lang = locale
+    const name = speaker(locale)("madang")
+    document.title = `${inbox.length > 0 ? `(${inbox.length}) ` : ""}${session?.title ? `${session.title} · ` : ""}${name}`
+  }, [locale, inbox.length, session?.title])
+  useEffect(() => {
+    if (theme === "system") delete document.documentElement.dataset.theme
+    else document.documentElement.dataset.theme = theme
+  }, [theme])
+  useEffect(() => {
+    document.addEventListener("keydown", onKey)
+    return () => document.removeEventListener("keydown", onKey)
+  }, [])
+
+  return (
+    <I18nProvider locale={locale === "ko" ? "ko-KR" : "en-US"}>
+      <LocaleContext value={locale}>
+        {state.status === "ready" ? (
+          <div className="app">
+            <Sidebar />
+            <main className="stage">
+              <Suspense>
+                <Screen />
+              </Suspense>
+            </main>
+            <BottomTabs />
+          </div>
+        ) : (
+          <NotReady />
+        )}
+        <Notices />
+        {state.isPaletteOpen && (
+          <Suspense>
+            <Palette />
+          </Suspense>
+        )}
+      </LocaleContext>
+    </I18nProvider>
+  )
+}
+
+function Screen() {
+  const { route } = useStore(app)
+  switch (route.screen) {
+    case "chat":
+      return <Chat sessionId={route.sessionId} />
+    case "inbox":
+      return <Inbox itemId={route.itemId} />
+    case "sessions":
+      return <Sessions />
+    case "manual":
+      return <Manual toolName={route.tool} />
+    case "settings":
+      return <Settings />
+  }
+}
+
+function NotReady() {
+  const say = useSay()
+  const { status } = useStore(app)
+  if (status === "starting")
+    return (
+      <p className="vh" role="status">
+        {say("loading")}
+      </p>
+    )
+  return (
+    <main className="welcome" role="alert">
+      <div className="yard">
+        <Mark />
+      </div>
+      <h1>{say(status === "unreachable" ? "unreachable" : status === "launch_failed" ? "launchFailed" : "noToken")}</h1>
+      <p>{say("noTokenHint")}</p>
+    </main>
+  )
+}
+
+function Notices() {
+  const say = useSay()
+  const { notices } = useStore(app)
+  return (
+    <div className="notices" role="status">
+      {notices.map((notice) => (
+        <div key={notice.id} className={`note raised ${notice.isError ? "bad" : ""}`}>
+          <span className="grow">{notice.text}</span>
+          {notice.undo && (
+            <button
+              type="button"
+              className="btn quiet"
+              onClick={() => {
+                notice.undo?.()
+                dismiss(notice.id)
+              }}
+            >
+              {say("undo")}
+            </button>
+          )}
+          <button type="button" className="ib" aria-label={say("close")} onClick={() => dismiss(notice.id)}>
+            <Icon name="cross" small />
+          </button>
+        </div>
+      ))}
+    </div>
+  )
+}
+
+let isAfterG = false
+
+/** ⌘K palette, ⌥↑↓ sessions, `g i` inbox, Esc stops; `/` belongs to the composer where it has the focus. */
+function onKey(event: KeyboardEvent): void {
+  if (event.isComposing || event.defaultPrevented || app.get().status !== "ready") return
+  const isCommand = event.metaKey || event.ctrlKey
+  const isTyping = (event.target as HTMLElement).closest?.("input, textarea, select, [contenteditable]") !== null
+  const wasAfterG = isAfterG
+  isAfterG = false
+  if (isCommand && event.key.toLowerCase() === "k") {
+    event.preventDefault()
+    app.update({ isPaletteOpen: true })
+  } else if (event.altKey && (event.key === "ArrowUp" || event.key === "ArrowDown")) {
+    event.preventDefault()
+    stepSession(event.key === "ArrowDown" ? 1 : -1)
+  } else if (event.key === "Escape") {
+    stopWhatRuns()
+  } else if (!isTyping && !isCommand && event.key === "/") {
+    event.preventDefault()
+    app.update({ isPaletteOpen: true })
+  } else if (!isTyping && !isCommand && event.key === "g") {
+    isAfterG = true
+  } else if (!isTyping && wasAfterG && event.key === "i") {
+    go({ screen: "inbox", itemId: "" })
+  }
+}
+
+function stopWhatRuns(): void {
+  const { route, feed, isPaletteOpen } = app.get()
+  if (isPaletteOpen || route.screen !== "chat" || feed?.sessionId !== route.sessionId) return
+  if (document.querySelector("[role=dialog], [role=alertdialog], [role=menu]")) return
+  if (feed.store.get().talk.run.state === "running") void stopRun(feed.sessionId).catch(report)
+}

@@ -1,0 +1,261 @@
+/** One session: its head, its talk, and the dock with the composer or, in its place, the gate. */
+
+import { useMemo, useRef, useState } from "react"
+
+import { app, go, newSession, refreshSoon, report, settleItem } from "../state/app.ts"
+import { writeDraft } from "../state/drafts.ts"
+import type { Feed, TalkFeed } from "../state/feed.ts"
+import type { MessageItem } from "../state/fold.ts"
+import { sortInbox } from "../state/inbox.ts"
+import { Store, useStore } from "../state/store.ts"
+import { forkSession, sendMessage, stopRun, withdrawMessage } from "../wire/api.ts"
+import type { InboxItem, Session } from "../wire/types.ts"
+import { Composer, type Sent } from "./Composer.tsx"
+import { Gate } from "./Gate.tsx"
+import { Icon, Mark } from "./icons.tsx"
+import { useSay } from "./language.tsx"
+import { SessionMenu } from "./SessionMenu.tsx"
+import { Talk, type TalkActions } from "./Talk.tsx"
+
+const NO_FEED = new Store<Feed | null>(null)
+
+export function Chat({ sessionId }: { sessionId: string }) {
+  const { feed, sessions } = useStore(app)
+  const current = feed?.sessionId === sessionId ? feed : null
+  const state = useStore<Feed | null>(current?.store ?? NO_FEED)
+  const session = sessions.find(({ id }) => id === sessionId)
+  return (
+    <>
+      <ChatHead session={session} state={state} />
+      {state !== null && !state.isConnected && <ConnectionBar feed={current!} />}
+      {current !== null && state !== null && state.status === "ready" ? (
+        <OpenTalk feed={current} state={state} session={session} />
+      ) : (
+        <BeforeTalk state={state} sessionId={sessionId} />
+      )}
+      <Dock key={sessionId} sessionId={sessionId} state={state} />
+    </>
+  )
+}
+
+function ChatHead({ session, state }: { session: Session | undefined; state: Feed | null }) {
+  const say = useSay()
+  const run = state?.talk.run.state
+  return (
+    <header className="top">
+      <button
+        type="button"
+        className="ib only-phone"
+        aria-label={say("back")}
+        onClick={() => go({ screen: "sessions" })}
+      >
+        <Icon name="back" />
+      </button>
+      <h1 className="cut">{session === undefined ? "" : session.title || say("untitled")}</h1>
+      {run === "running" && (
+        <span className="chip on">
+          <span className="dot run" />
+          {say("running")}
+        </span>
+      )}
+      {run === "waiting" && (
+        <span className="chip wait">
+          <span className="dot" />
+          {say("yourTurn")}
+        </span>
+      )}
+      <span className="grow" />
+      {session && <SessionMenu session={session} />}
+    </header>
+  )
+}
+
+function ConnectionBar({ feed }: { feed: TalkFeed }) {
+  const say = useSay()
+  return (
+    <div className="note wait flat" role="status">
+      <Icon name="plug" small />
+      <span className="grow">
+        {say("connectionLost")} · {say("nothingLost")}
+      </span>
+      <button type="button" className="btn quiet" onClick={() => feed.retryNow()}>
+        {say("now")}
+      </button>
+    </div>
+  )
+}
+
+function BeforeTalk({ state, sessionId }: { state: Feed | null; sessionId: string }) {
+  const say = useSay()
+  if (sessionId === "") {
+    return (
+      <div className="scroll">
+        <Welcome />
+      </div>
+    )
+  }
+  if (state?.status === "gone") return <div className="scroll empty">{say("sessionGone")}</div>
+  return (
+    <div className="scroll">
+      <div className="column skeleton" role="status" aria-label={say("loading")}>
+        <div className="sk own" />
+        <div className="sk line" />
+        <div className="sk line" />
+        <div className="sk block" />
+      </div>
+    </div>
+  )
+}
+
+function Welcome() {
+  const say = useSay()
+  const { me } = useStore(app)
+  return (
+    <div className="welcome">
+      <div className="yard">
+        <Mark />
+      </div>
+      <h1>{say("welcome")}</h1>
+      <p>{say(me?.model || me?.models.length ? "welcomeWithModel" : "welcomeWithoutModel")}</p>
+    </div>
+  )
+}
+
+function OpenTalk({ feed, state, session }: { feed: TalkFeed; state: Feed; session: Session | undefined }) {
+  const { inbox, me } = useStore(app)
+  const questions = useMemo(() => inbox.filter((item) => item.sessionId === feed.sessionId), [inbox, feed])
+  const say = useSay()
+  const assistant = me?.assistants.find(({ id }) => id === session?.assistantId)?.name || say("madang")
+  const actions = useMemo<TalkActions>(() => actionsOf(feed.sessionId), [feed])
+  return (
+    <Talk feed={feed} talk={state.talk} questions={questions} assistant={assistant} actions={actions}>
+      {state.talk.items.length === 0 && state.talk.run.state === "idle" && <Welcome />}
+    </Talk>
+  )
+}
+
+/** Branches are sessions of their own: what was said stays where it is. */
+function actionsOf(sessionId: string): TalkActions {
+  const branch = async (item: MessageItem, before: boolean, draft: string) => {
+    const forked = await forkSession(sessionId, item.id, before)
+    if (draft !== "") writeDraft(forked.id, draft)
+    refreshSoon()
+    go({ screen: "chat", sessionId: forked.id })
+    return forked.id
+  }
+  return {
+    fork: (item) => void branch(item, false, "").catch(report),
+    edit: (item) => void branch(item, true, item.text).catch(report),
+    sendAgain: (item) =>
+      void branch(item, true, "")
+        .then((id) => sendMessage(id, { text: item.text }))
+        .catch(report),
+  }
+}
+
+/** What stands below the talk. No frame is ever drawn here. */
+function Dock({ sessionId, state }: { sessionId: string; state: Feed | null }) {
+  const say = useSay()
+  const { inbox, me } = useStore(app)
+  const [later, setLater] = useState<ReadonlySet<string>>(new Set())
+  const here = sortInbox(inbox.filter((item) => item.sessionId === sessionId && sessionId !== ""))
+  const approvals = here.filter(({ type }) => type === "approval")
+  const pending = approvals.filter(({ id }) => !later.has(id))
+  const questions = here.filter(({ type }) => type !== "approval")
+  const [approval] = pending
+  const talk = state?.talk
+  const isRunning = talk?.run.state === "running"
+
+  // A file needs a session before the first message does; going there would drop what is being written.
+  const made = useRef("")
+  const makeSession = async () => {
+    if (made.current === "") made.current = (await newSession()).id
+    return made.current
+  }
+  const onSend = async ({ text, attachments, model }: Sent) => {
+    const id = sessionId || (await makeSession())
+    await sendMessage(id, { text, attachments, ...(model !== "" && { model }) })
+    writeDraft(sessionId, "")
+    if (sessionId === "") go({ screen: "chat", sessionId: id })
+    refreshSoon()
+  }
+  const textQuestion = questions.find(({ type }) => type === "text")
+  const onAnswer = async (text: string) => {
+    if (textQuestion) await settleItem(textQuestion, { answer: text })
+  }
+  return (
+    <div className="dock">
+      {approval === undefined && approvals.length > 0 && (
+        <Jump
+          text={say("approvalsLater", { count: approvals.length })}
+          button={say("show")}
+          onPress={() => setLater(new Set())}
+        />
+      )}
+      {questions.length > 0 && (
+        <Jump
+          text={say("questionsWait", { count: questions.length })}
+          button={say("goToQuestion")}
+          onPress={() => goToQuestion(questions.at(-1)!, talk?.calls)}
+        />
+      )}
+      {talk?.queued.map(({ id, text }) => (
+        <div key={id} className="note queued">
+          <span className="chip line">{say("queued")}</span>
+          <span className="grow cut">{text}</span>
+          <button type="button" className="btn quiet" onClick={() => void withdrawMessage(sessionId, id).catch(report)}>
+            {say("withdraw")}
+          </button>
+        </div>
+      ))}
+      {approval ? (
+        <Gate
+          item={approval}
+          number={approvals.length - pending.length + 1}
+          count={approvals.length}
+          onLater={() => setLater(new Set([...later, approval.id]))}
+        />
+      ) : (
+        <Composer
+          sessionId={sessionId}
+          makeSession={makeSession}
+          models={me?.models ?? []}
+          model={me?.model ?? ""}
+          isRunning={isRunning}
+          question={textQuestion}
+          onSend={onSend}
+          onAnswer={onAnswer}
+          onStop={() => void stopRun(sessionId).catch(report)}
+          onUseTool={() => app.update({ isPaletteOpen: true })}
+          meter={
+            talk?.inputTokens ? (
+              <span className="hint num hide-phone">
+                {say("contextUsed", { tokens: talk.inputTokens.toLocaleString() })}
+              </span>
+            ) : null
+          }
+        />
+      )}
+    </div>
+  )
+}
+
+function Jump({ text, button, onPress }: { text: string; button: string; onPress: () => void }) {
+  return (
+    <div className="jump">
+      <span className="dot wait" />
+      <span className="grow cut">{text}</span>
+      <button type="button" className="btn" onClick={onPress}>
+        {button}
+      </button>
+    </div>
+  )
+}
+
+/** Where it is asked in the talk; where it is not mounted, in the inbox. */
+function goToQuestion(item: InboxItem, calls: Feed["talk"]["calls"] | undefined): void {
+  const call = Object.values(calls ?? {}).find(({ pauseId }) => pauseId === item.id)
+  const element = document.getElementById(`pause-${item.id}`) ?? (call && document.getElementById(`call-${call.id}`))
+  if (element) element.scrollIntoView({ block: "center" })
+  else go({ screen: "inbox", itemId: item.id })
+}

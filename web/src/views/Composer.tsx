@@ -1,0 +1,251 @@
+/** Where the person writes: a draft that survives, files by button, drop and paste, queued messages, stop. */
+
+import { useEffect, useLayoutEffect, useRef, useState, type ReactNode } from "react"
+
+import { report } from "../state/app.ts"
+import { readDraft, writeDraft } from "../state/drafts.ts"
+import { upload } from "../wire/api.ts"
+import type { InboxItem, Model, Upload } from "../wire/types.ts"
+import { Icon } from "./icons.tsx"
+import { useSay } from "./language.tsx"
+
+const MAX_HEIGHT_PX = 240
+
+export interface Sent {
+  text: string
+  attachments: { contentId: string; name: string }[]
+  model: string
+}
+
+interface Props {
+  /** Empty before the session exists: it is made with the first message or file. */
+  sessionId: string
+  makeSession: () => Promise<string>
+  models: Model[]
+  model: string
+  isRunning: boolean
+  /** A text question that what is written could answer. */
+  question: InboxItem | undefined
+  onSend: (sent: Sent) => Promise<void>
+  onAnswer: (text: string) => Promise<void>
+  onStop: () => void
+  onUseTool: () => void
+  meter: ReactNode
+}
+
+interface Attachment {
+  key: number
+  name: string
+  content: Upload | null
+  abort: AbortController
+}
+
+let attachmentCount = 0
+
+export function Composer(props: Props) {
+  const { sessionId, makeSession, models, model, isRunning, question, onSend, onAnswer, onStop, onUseTool, meter } =
+    props
+  const say = useSay()
+  const field = useRef<HTMLTextAreaElement>(null)
+  const picker = useRef<HTMLInputElement>(null)
+  const [text, setText] = useState(() => readDraft(sessionId))
+  const [attachments, setAttachments] = useState<Attachment[]>([])
+  const [isSending, setSending] = useState(false)
+  const [isOver, setOver] = useState(false)
+  const [chosen, setChosen] = useState(model)
+  const isManual = models.length === 0 && model === ""
+
+  // Where there are keys, one can type at once; on a phone this would open the keyboard.
+  useEffect(() => {
+    if (matchMedia("(hover: hover)").matches) field.current?.focus()
+  }, [])
+  useEffect(() => writeDraft(sessionId, text), [sessionId, text])
+  useLayoutEffect(() => {
+    const element = field.current
+    if (!element) return
+    element.style.height = "auto"
+    element.style.height = `${Math.min(element.scrollHeight, MAX_HEIGHT_PX)}px`
+  }, [text])
+
+  const isUploading = attachments.some(({ content }) => content === null)
+  const canSend = !isSending && !isUploading && (text.trim() !== "" || attachments.length > 0)
+
+  const send = async (how: (text: string) => Promise<void>) => {
+    setSending(true)
+    try {
+      await how(text)
+      setText("")
+      setAttachments([])
+    } catch (error) {
+      report(error) // what was typed stays
+    } finally {
+      setSending(false)
+      field.current?.focus()
+    }
+  }
+  const sendMessage = () =>
+    send((written) =>
+      onSend({
+        text: written,
+        attachments: attachments.flatMap(({ content }) =>
+          content ? [{ contentId: content.contentId, name: content.name }] : [],
+        ),
+        model: chosen === model ? "" : chosen,
+      }),
+    )
+
+  const add = async (files: Iterable<File>) => {
+    const list = [...files]
+    if (list.length === 0) return
+    const id = sessionId || (await makeSession())
+    for (const file of list) {
+      const attachment: Attachment = {
+        key: ++attachmentCount,
+        name: file.name,
+        content: null,
+        abort: new AbortController(),
+      }
+      setAttachments((now) => [...now, attachment])
+      upload(id, file, attachment.abort.signal).then(
+        (content) =>
+          setAttachments((now) => now.map((one) => (one.key === attachment.key ? { ...one, content } : one))),
+        (error: unknown) => {
+          setAttachments((now) => now.filter(({ key }) => key !== attachment.key))
+          if (!attachment.abort.signal.aborted) report(error)
+        },
+      )
+    }
+  }
+  const remove = (attachment: Attachment) => {
+    attachment.abort.abort()
+    setAttachments((now) => now.filter(({ key }) => key !== attachment.key))
+  }
+
+  return (
+    <form
+      className={`composer ${isOver ? "over" : ""}`}
+      onSubmit={(event) => {
+        event.preventDefault()
+        if (canSend) void sendMessage()
+      }}
+      onDragOver={(event) => {
+        if (!event.dataTransfer.types.includes("Files")) return
+        event.preventDefault()
+        setOver(true)
+      }}
+      onDragLeave={() => setOver(false)}
+      onDrop={(event) => {
+        event.preventDefault()
+        setOver(false)
+        void add(event.dataTransfer.files).catch(report)
+      }}
+    >
+      {attachments.length > 0 && (
+        <ul className="attached">
+          {attachments.map((attachment) => (
+            <li key={attachment.key} className="chip line">
+              {attachment.content === null && (
+                <span className="spin" role="img" aria-label={say("uploading", { name: attachment.name })} />
+              )}
+              <span className="cut">{attachment.name}</span>
+              <button
+                type="button"
+                className="ib"
+                aria-label={say("removeFile", { name: attachment.name })}
+                onClick={() => remove(attachment)}
+              >
+                <Icon name="cross" small />
+              </button>
+            </li>
+          ))}
+        </ul>
+      )}
+      <textarea
+        ref={field}
+        rows={1}
+        aria-label={say("message")}
+        placeholder={say(
+          isOver ? "dropHere" : isRunning ? "placeholderRunning" : isManual ? "placeholderManual" : "placeholder",
+        )}
+        value={text}
+        onChange={(event) => setText(event.target.value)}
+        onKeyDown={(event) => {
+          // A Korean syllable that is being composed is finished by Enter; 229 is what some browsers still send for it.
+          if (event.nativeEvent.isComposing || event.keyCode === 229) return
+          if (event.key === "/" && text === "") {
+            event.preventDefault()
+            onUseTool()
+          } else if (event.key === "Enter" && !event.shiftKey && !event.altKey) {
+            event.preventDefault()
+            event.currentTarget.form?.requestSubmit()
+          }
+        }}
+        onPaste={(event) => {
+          if (event.clipboardData.files.length === 0) return
+          event.preventDefault()
+          void add(event.clipboardData.files).catch(report)
+        }}
+      />
+      <div className="tools">
+        <input
+          ref={picker}
+          type="file"
+          multiple
+          hidden
+          onChange={(event) => {
+            void add(event.target.files ?? []).catch(report)
+            event.target.value = ""
+          }}
+        />
+        <button
+          type="button"
+          className="ib"
+          aria-label={say("attach")}
+          title={say("attach")}
+          onClick={() => picker.current?.click()}
+        >
+          <Icon name="attach" />
+        </button>
+        <button type="button" className="ib" aria-label={say("useTool")} title={say("useTool")} onClick={onUseTool}>
+          <Icon name="tools" />
+        </button>
+        <span className="grow" />
+        {meter}
+        {question && text.trim() !== "" && (
+          <button type="button" className="btn" disabled={isSending} onClick={() => void send(onAnswer)}>
+            {say("sendAsAnswer")}
+          </button>
+        )}
+        {isManual ? (
+          <span className="chip line">{say("noModel")}</span>
+        ) : (
+          models.length > 1 && (
+            <select
+              className="btn quiet pick"
+              aria-label={say("model")}
+              value={chosen}
+              onChange={(event) => setChosen(event.target.value)}
+            >
+              {models.map(({ name, label }) => (
+                <option key={name} value={name}>
+                  {label}
+                </option>
+              ))}
+            </select>
+          )
+        )}
+        {isRunning && !canSend ? (
+          <button type="button" className="ib stop" aria-label={say("stop")} title={say("stop")} onClick={onStop}>
+            <svg className="i" viewBox="0 0 16 16" aria-hidden="true">
+              <rect x="4.5" y="4.5" width="7" height="7" rx="1.5" fill="currentColor" />
+            </svg>
+          </button>
+        ) : (
+          <button type="submit" className="ib main" aria-label={say("send")} title={say("send")} disabled={!canSend}>
+            <Icon name="send" />
+          </button>
+        )}
+      </div>
+    </form>
+  )
+}
