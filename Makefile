@@ -7,7 +7,7 @@ COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 \
 	--generate-hashes --no-emit-index-url --no-header $(if $(UPGRADE),--upgrade)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run bundle test fast format check bench hosts lock clean
+.PHONY: help setup run web bundle test fast format check bench hosts lock clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -17,6 +17,9 @@ setup: .venv/.dev ## Install everything a developer needs into .venv (PYTHON=...
 run: ## Start Madang; installs only what it needs to run
 	@PYTHON="$(PYTHON)" MAKE="$(MAKE)" scripts/run
 
+web: $(BIN)/pip ## Build the front end of the web chat, if it has changed
+	@$(BIN)/python scripts/web
+
 bundle: .venv/.dev ## Pack dist/madang.mcpb, which Claude Desktop installs at a double click
 	@scripts/bundle
 
@@ -24,6 +27,7 @@ test: .venv/.dev ## Run the checks and all tests on the built wheel, as CI does
 	@scripts/system-packages
 	@scripts/node-packages
 	@scripts/check
+	@$(BIN)/python scripts/web test
 	@scripts/test
 
 fast: .venv/.dev ## Run the tests of a minute and a half, against src/
@@ -49,10 +53,12 @@ lock: $(BIN)/pip ## Write requirements/ anew from pyproject.toml (UPGRADE=1 take
 	$(COMPILE) pyproject.toml --all-extras --group dev --constraint requirements/run.txt --output-file requirements/dev.txt
 	$(COMPILE) pyproject.toml --extra postgresql --constraint requirements/dev.txt --output-file requirements/server.txt
 	$(COMPILE) --group build --constraint requirements/dev.txt --output-file requirements/build.txt
+	$(COMPILE) --group web --output-file requirements/web.txt
+	cd web && npm $(if $(UPGRADE),update,install) --package-lock-only
 	cd requirements/node && npm $(if $(UPGRADE),update,install) --package-lock-only
 
 clean: ## Remove .venv and everything made by tools
-	rm -rf .venv .node .hosts .artefacts .coverage .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build dist
+	rm -rf .venv .node web/node_modules src/madang/host/static .hosts .artefacts .coverage .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build dist
 	find benchmarks hosts scripts src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(BIN)/pip:
