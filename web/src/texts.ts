@@ -291,3 +291,18 @@ const DEEDS: Record<string, readonly [en: string, ko: string]> = {
 export function deedOf(tool: string, locale: Locale): string {
   return DEEDS[tool]?.[locale === "ko" ? 1 : 0] ?? tool
 }
+
+/** What a page of a tool is called in the bar above it. */
+const PAGE_TITLES: Record<string, readonly [en: string, ko: string]> = {
+  prompt_user: ["Question", "질문"],
+  wait_for_user: ["Waiting for you", "기다림"],
+  show_playbooks: ["Playbooks", "플레이북"],
+  get_playbook_page: ["Playbooks", "플레이북"],
+  visualize_data: ["Chart", "차트"],
+  export_file: ["Exported file", "내보낸 파일"],
+  export_zip: ["Exported file", "내보낸 파일"],
+}
+
+export function pageTitleOf(tool: string, locale: Locale): string {
+  return PAGE_TITLES[tool]?.[locale === "ko" ? 1 : 0] ?? deedOf(tool, locale)
+}

@@ -3,10 +3,10 @@ import { test } from "node:test"
 
 import { Bridge, MAX_PENDING_CALLS, type PageHost } from "./bridge.ts"
 
-const PAGE = { html: "<p>hi</p>", toolInput: { prompt: "?" }, toolResult: { content: [] } }
+const PAGE = { html: "<p>hi</p>", isAwaited: false, toolInput: { prompt: "?" }, toolResult: { content: [] } }
 
 /** A bridge, and what a page at the other end of its port sees. */
-function open(overrides: Partial<PageHost> = {}) {
+function open(overrides: Partial<PageHost> = {}, page = PAGE) {
   const { port1, port2 } = new MessageChannel()
   const seen: unknown[] = []
   const record =
@@ -26,7 +26,7 @@ function open(overrides: Partial<PageHost> = {}) {
     ready: record("ready"),
     ...overrides,
   }
-  const bridge = new Bridge(port1, PAGE, host, { theme: "dark" }, "1.0")
+  const bridge = new Bridge(port1, page, host, { theme: "dark" }, "1.0")
   const received: Record<string, unknown>[] = []
   let wake = () => {}
   port2.onmessage = ({ data }) => {
@@ -199,4 +199,13 @@ test("closing lets the page finish, and does not wait for one that does not answ
   silent.send({ jsonrpc: "2.0", method: "ui/notifications/initialized" })
   await silent.take()
   await silent.bridge.close()
+})
+
+test("a page that a run waits for may not speak for the person: its answer wakes the run by itself", async () => {
+  const page = open({}, { ...PAGE, isAwaited: true })
+  const { result } = await page.ask("ui/initialize")
+  assert.ok(!("message" in (result as { hostCapabilities: object }).hostCapabilities))
+  assert.ok("error" in (await page.ask("ui/message", { role: "user", content: [{ type: "text", text: "answered" }] })))
+  assert.deepEqual(page.seen, [])
+  page.end()
 })

@@ -32,6 +32,8 @@ export interface PageHost {
 
 export interface PageData {
   html: string
+  /** The run that waits for this page goes on by itself: a message that says so beside it would be told twice. */
+  isAwaited: boolean
   toolInput: Record<string, unknown>
   toolResult: McpResult
 }
@@ -124,7 +126,13 @@ export class Bridge {
         return {
           protocolVersion: PROTOCOL_VERSION,
           hostInfo: { name: "madang", version: this.version },
-          hostCapabilities: { openLinks: {}, downloadFile: {}, serverTools: {}, logging: {}, message: { text: {} } },
+          hostCapabilities: {
+            openLinks: {},
+            downloadFile: {},
+            serverTools: {},
+            logging: {},
+            ...(this.page.isAwaited ? {} : { message: { text: {} } }),
+          },
           hostContext: this.context,
         }
       case "ping":
@@ -132,6 +140,7 @@ export class Bridge {
       case "tools/call":
         return this.#callTool(textOf(params, "name"), params.arguments)
       case "ui/message":
+        if (this.page.isAwaited) throw new RpcError(METHOD_NOT_FOUND, "This page answers by calling its tool.")
         await this.host.sendMessage(textOfContent(params.content))
         return {}
       case "ui/open-link":

@@ -7,11 +7,12 @@ import { app, go, newSession, refreshSoon, report } from "../state/app.ts"
 import { routeTo } from "../state/route.ts"
 import { argumentsOf, entriesOf, fieldsOf, type Entries, type Problem } from "../state/schema.ts"
 import { useStore } from "../state/store.ts"
+import { deedOf } from "../texts.ts"
 import { callTool, listTools } from "../wire/api.ts"
 import type { Tool, ToolOutcome } from "../wire/types.ts"
 import { Code } from "./Calls.tsx"
 import { Icon } from "./icons.tsx"
-import { useSay } from "./language.tsx"
+import { useLocale, useSay } from "./language.tsx"
 import { Question } from "./Question.tsx"
 import { SchemaForm } from "./SchemaForm.tsx"
 
@@ -64,8 +65,11 @@ export default function Manual({ toolName }: { toolName: string }) {
 
 function ToolList({ tools, chosen }: { tools: Tool[]; chosen: string }) {
   const say = useSay()
+  const locale = useLocale()
   const [query, setQuery] = useState("")
-  const found = tools.filter(({ name, title }) => `${name} ${title}`.toLowerCase().includes(query.toLowerCase().trim()))
+  const found = tools.filter(({ name, title }) =>
+    `${name} ${title} ${deedOf(name, locale)}`.toLowerCase().includes(query.toLowerCase().trim()),
+  )
   const services = [...new Set(found.map(({ service }) => service))]
   return (
     <section aria-label={say("findTool")}>
@@ -99,7 +103,7 @@ function ToolList({ tools, chosen }: { tools: Tool[]; chosen: string }) {
               >
                 <div className="grow">
                   <h3 className="mono">{tool.name}</h3>
-                  {tool.title !== "" && tool.title !== tool.name && <div className="meta">{tool.title}</div>}
+                  <div className="meta">{locale === "ko" ? deedOf(tool.name, locale) : tool.title}</div>
                 </div>
                 {tool.audience === "person" && <span className="chip line">{say("forButtons")}</span>}
               </a>

@@ -7,7 +7,7 @@ import { hostContext } from "../frame/context.ts"
 import { mountFrame } from "../frame/mount.ts"
 import { app, notify, refreshSoon } from "../state/app.ts"
 import { useStore } from "../state/store.ts"
-import { deedOf, type TextKey } from "../texts.ts"
+import { pageTitleOf, type TextKey } from "../texts.ts"
 import { callFromView, getView, sendMessage } from "../wire/api.ts"
 import type { View } from "../wire/types.ts"
 import { Code } from "./Calls.tsx"
@@ -67,10 +67,10 @@ export default function PageView({ viewId, isWaiting, fallbackText, pauseId }: P
     if (!hasView || view === null || parent === null || contentOrigin === "") return
     setStatus("starting")
     const timer = setTimeout(() => setStatus("failed"), START_MS)
-    const mounted = mountFrame(parent, contentOrigin, deedOf(view.tool, locale), (port) => {
+    const mounted = mountFrame(parent, contentOrigin, pageTitleOf(view.tool, locale), (port) => {
       bridge.current = new Bridge(
         port,
-        view,
+        { ...view, isAwaited: view.pause !== null },
         {
           callTool: async (name, args) => {
             const result = await callFromView(viewId, name, args)
@@ -116,11 +116,11 @@ export default function PageView({ viewId, isWaiting, fallbackText, pauseId }: P
     <section
       className={`card view ${isWaiting ? "waiting" : ""} ${isLarge ? "large" : ""}`}
       id={pauseId ? `pause-${pauseId}` : undefined}
-      aria-label={view ? deedOf(view.tool, locale) : say("page")}
+      aria-label={view ? pageTitleOf(view.tool, locale) : say("page")}
     >
       <div className="bar-top">
         <Icon name="page" small />
-        <b>{view ? deedOf(view.tool, locale) : say("page")}</b>
+        <b>{view ? pageTitleOf(view.tool, locale) : say("page")}</b>
         <span className="soft xs cut grow">
           {view?.tool} · {say("madang")}
         </span>

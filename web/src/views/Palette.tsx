@@ -42,7 +42,7 @@ export default function Palette() {
     ...tools.map((tool): Place => ({
       key: `t-${tool.name}`,
       label: tool.name,
-      detail: tool.title || deedOf(tool.name, locale),
+      detail: locale === "ko" ? deedOf(tool.name, locale) : tool.title,
       icon: "tools",
       route: { screen: "manual", tool: tool.name },
     })),

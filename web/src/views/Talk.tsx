@@ -1,6 +1,6 @@
 /** The talk: turns of messages, calls and pages, newest at the end. Older ones come as the person scrolls up. */
 
-import { lazy, memo, Suspense, useLayoutEffect, useRef, useState, type ReactNode } from "react"
+import { lazy, memo, Suspense, useEffect, useLayoutEffect, useRef, useState, type ReactNode } from "react"
 
 import type { TalkFeed } from "../state/feed.ts"
 import type { CallState, Item, MessageItem, NoteItem, Talk as TalkState } from "../state/fold.ts"
@@ -36,6 +36,7 @@ interface Props {
 export function Talk({ feed, talk, questions, assistant, actions, children }: Props) {
   const say = useSay()
   const scroller = useRef<HTMLDivElement>(null)
+  const column = useRef<HTMLDivElement>(null)
   const [count, setCount] = useState(FIRST_ITEMS)
   const isAtEnd = useRef(true)
   const heightBefore = useRef(0)
@@ -53,6 +54,17 @@ export function Talk({ feed, talk, questions, assistant, actions, children }: Pr
     const element = scroller.current
     if (element && isAtEnd.current) element.scrollTop = element.scrollHeight
   })
+
+  // A page in a frame grows by itself, without anything being drawn here.
+  useEffect(() => {
+    const element = scroller.current
+    if (element === null || column.current === null) return
+    const observer = new ResizeObserver(() => {
+      if (isAtEnd.current) element.scrollTop = element.scrollHeight
+    })
+    observer.observe(column.current)
+    return () => observer.disconnect()
+  }, [])
 
   const showMore = () => {
     if (scroller.current) heightBefore.current = scroller.current.scrollHeight
@@ -75,7 +87,7 @@ export function Talk({ feed, talk, questions, assistant, actions, children }: Pr
       aria-label={say("conversation")}
       role="region"
     >
-      <div className="column">
+      <div className="column" ref={column}>
         {hasMore && (
           <button type="button" className="btn quiet" onClick={showMore}>
             {say("olderMessages")}
