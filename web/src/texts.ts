@@ -130,6 +130,7 @@ const TEXTS = {
   reason: ["Why we ask", "까닭"],
   session: ["Session", "세션"],
   asker: ["Asked by", "물은 곳"],
+  ourChat: ["Madang chat", "마당 대화"],
   allShown: ["All shown · {count} characters", "전부 보임 · {count}자"],
   later: ["Later", "나중에"],
   decline: ["Decline", "거절"],

@@ -11,7 +11,7 @@ import { settleItem } from "../state/app.ts"
 import type { InboxItem, Scope } from "../wire/types.ts"
 import { Code, prettyJson } from "./Calls.tsx"
 import { Icon } from "./icons.tsx"
-import { useSay } from "./language.tsx"
+import { askerOf, useSay } from "./language.tsx"
 
 interface Props {
   item: InboxItem
@@ -73,12 +73,8 @@ export function Gate({ item, number, count, onLater }: Props) {
               <dd>{item.reason}</dd>
             </>
           )}
-          {item.asker !== "" && (
-            <>
-              <dt>{say("asker")}</dt>
-              <dd>{item.asker}</dd>
-            </>
-          )}
+          <dt>{say("asker")}</dt>
+          <dd>{askerOf(item, say)}</dd>
         </dl>
         <Code text={prettyJson(item.text)} />
       </div>

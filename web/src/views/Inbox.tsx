@@ -9,7 +9,7 @@ import { useStore } from "../state/store.ts"
 import type { InboxItem } from "../wire/types.ts"
 import { Gate } from "./Gate.tsx"
 import { Icon } from "./icons.tsx"
-import { formatLeft, formatTime, useLocale, useSay } from "./language.tsx"
+import { askerOf, formatLeft, formatTime, useLocale, useSay } from "./language.tsx"
 import { Question } from "./Question.tsx"
 
 export default function Inbox({ itemId }: { itemId: string }) {
@@ -105,7 +105,7 @@ function Entry({ item, isChosen }: { item: InboxItem; isChosen: boolean }) {
         <div className="meta">
           <span>{item.sessionTitle || say("untitled")}</span>
           <span>·</span>
-          <span>{item.asker}</span>
+          <span>{askerOf(item, say)}</span>
           <span>·</span>
           <span className="num">{formatTime(item.openedAt, locale)}</span>
         </div>

@@ -40,13 +40,18 @@ export default function Manual({ toolName }: { toolName: string }) {
   return (
     <>
       <header className="top line">
+        {tool !== undefined && (
+          <a className="ib only-phone" aria-label={say("back")} href={routeTo({ screen: "manual", tool: "" })}>
+            <Icon name="back" />
+          </a>
+        )}
         <h1>{say("manualMode")}</h1>
         <span className="grow" />
         <span className="hint hide-phone cut">
           {say("session")}: {title || say("untitled")}
         </span>
       </header>
-      <div className="three">
+      <div className={`three ${tool === undefined ? "" : "has-tool"}`}>
         <ToolList tools={tools} chosen={toolName} />
         {tool === undefined ? (
           <section className="empty">

@@ -6,7 +6,7 @@ import { Checkbox, CheckboxGroup, Radio, RadioGroup } from "react-aria-component
 import { settleItem } from "../state/app.ts"
 import type { InboxItem, Settlement } from "../wire/types.ts"
 import { Icon } from "./icons.tsx"
-import { formatLeft, useLocale, useSay } from "./language.tsx"
+import { askerOf, formatLeft, useLocale, useSay } from "./language.tsx"
 
 export function Question({ item, onSettled }: { item: InboxItem; onSettled?: () => void }) {
   const say = useSay()
@@ -34,7 +34,7 @@ export function Question({ item, onSettled }: { item: InboxItem; onSettled?: () 
         <Icon name={item.type === "wait" ? "hand" : "question"} small />
         <b>{say("question")}</b>
         <span className="soft xs cut grow">
-          {[item.asker, left && say("timeLeft", { time: left })].filter(Boolean).join(" · ")}
+          {[askerOf(item, say), left && say("timeLeft", { time: left })].filter(Boolean).join(" · ")}
         </span>
         <span className="chip wait">
           <span className="dot" />

@@ -3,7 +3,7 @@
 import { createContext, useContext, useMemo } from "react"
 
 import { speaker, type Say } from "../texts.ts"
-import type { Locale } from "../wire/types.ts"
+import type { InboxItem, Locale } from "../wire/types.ts"
 
 export const LocaleContext = createContext<Locale>("en")
 
@@ -12,6 +12,11 @@ export const useLocale = (): Locale => useContext(LocaleContext)
 export function useSay(): Say {
   const locale = useLocale()
   return useMemo(() => speaker(locale), [locale])
+}
+
+/** Who asked: another program by its name, a run of ours as the chat. */
+export function askerOf({ asker }: InboxItem, say: Say): string {
+  return asker === "run" || asker === "" ? say("ourChat") : asker
 }
 
 /** The time of day today, else the day. */
