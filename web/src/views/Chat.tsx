@@ -3,7 +3,7 @@
 import { useMemo, useRef, useState } from "react"
 
 import { app, go, newSession, refreshSoon, report, settleItem } from "../state/app.ts"
-import { writeDraft } from "../state/drafts.ts"
+import { readDraft, writeDraft } from "../state/drafts.ts"
 import type { Feed, TalkFeed } from "../state/feed.ts"
 import type { MessageItem } from "../state/fold.ts"
 import { sortInbox } from "../state/inbox.ts"
@@ -175,8 +175,11 @@ function Dock({ sessionId, state }: { sessionId: string; state: Feed | null }) {
   const onSend = async ({ text, attachments, model }: Sent) => {
     const id = sessionId || (await makeSession())
     await sendMessage(id, { text, attachments, ...(model !== "" && { model }) })
-    writeDraft(sessionId, "")
-    if (sessionId === "") go({ screen: "chat", sessionId: id })
+    if (sessionId === "") {
+      writeDraft(id, readDraft("")) // typed meanwhile
+      writeDraft("", "")
+      go({ screen: "chat", sessionId: id })
+    }
     refreshSoon()
   }
   const textQuestion = questions.find(({ type }) => type === "text")

@@ -72,12 +72,13 @@ export function Composer(props: Props) {
 
   const send = async (how: (text: string) => Promise<void>) => {
     setSending(true)
+    setText("") // at once: what is typed while this is under way is the next message
     try {
       await how(text)
-      setText("")
       setAttachments([])
     } catch (error) {
-      report(error) // what was typed stays
+      setText((since) => (since === "" ? text : `${text}\n${since}`))
+      report(error)
     } finally {
       setSending(false)
       field.current?.focus()
