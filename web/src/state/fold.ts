@@ -5,17 +5,8 @@
  * sequence number; live deltas count once, by their offset. Nothing here knows the network or the screen.
  */
 
-import type {
-  CallPart,
-  CallRecord,
-  CustomValues,
-  DeltaMetadata,
-  Message,
-  MessagesPage,
-  Part,
-  RunEvent,
-  RunSummary,
-} from "../wire/types.ts"
+import type { CustomValues, DeltaMetadata, MessagesPage, RunEvent, RunSummary } from "../wire/types.ts"
+import { callsOf, itemOf, keyOf, keysOf, NEW_CALL } from "./page.ts"
 
 export interface MessageItem {
   kind: "message"
@@ -340,19 +331,6 @@ function countChars(text: string): number {
   return count
 }
 
-const NEW_CALL: CallState = {
-  id: "",
-  tool: "",
-  arguments: "",
-  isRunning: true,
-  outcome: "",
-  text: "",
-  data: null,
-  tookMs: null,
-  viewId: "",
-  pauseId: "",
-}
-
 function startMessage(talk: Talk, id: string, role: "user" | "assistant", seq: number, at: string): Talk {
   const draft = role === "assistant" ? null : talk.draft
   if (talk.items.some((item) => item.id === id)) return draft === talk.draft ? talk : { ...talk, draft }
@@ -414,60 +392,6 @@ function noteOf(
 /** Thinking has ids of its own, made from that of the answer it belongs to. */
 function answerOf(reasoningId: string): string {
   return reasoningId.replace(/-t\d+$/, "")
-}
-
-/* A page of stored messages */
-
-function itemOf(message: Message): MessageItem[] {
-  if (message.role === "tool") return [] // its results are in `calls`
-  const { id, role, seq, createdAt } = message
-  const texts = (type: "text" | "thinking", between: string) =>
-    message.parts.flatMap((part) => (part.type === type ? [part.text] : [])).join(between)
-  return [
-    {
-      kind: "message",
-      id,
-      role,
-      seq,
-      at: createdAt,
-      text: texts("text", ""),
-      thinking: texts("thinking", "\n\n"),
-      images: message.parts.flatMap(imageOf),
-      callKeys: message.parts.flatMap((part) => (part.type === "call" ? [keyOf(id, part.id)] : [])),
-      model: "",
-    },
-  ]
-}
-
-/** Kinds that can hold no script. */
-const IMAGE_TYPES = new Set(["image/png", "image/jpeg", "image/gif", "image/webp", "image/avif"])
-
-function imageOf(part: Part): { src: string; alt: string }[] {
-  if (part.type !== "image" || !IMAGE_TYPES.has(part.mimeType)) return []
-  return [{ src: `data:${part.mimeType};base64,${part.data}`, alt: part.alt ?? "" }]
-}
-
-const keyOf = (messageId: string, callId: string) => `${messageId}/${callId}`
-
-function* writtenCalls(page: MessagesPage): Generator<[key: string, part: CallPart]> {
-  for (const { id, parts } of page.messages) {
-    for (const part of parts) if (part.type === "call") yield [keyOf(id, part.id), part]
-  }
-}
-
-function keysOf(page: MessagesPage): Record<string, string> {
-  return Object.fromEntries([...writtenCalls(page)].map(([key, { id }]) => [id, key]))
-}
-
-function callsOf(page: MessagesPage): Record<string, CallState> {
-  return Object.fromEntries([...writtenCalls(page)].map(([key, part]) => [key, callOf(part, page.calls[key])]))
-}
-
-function callOf({ id, tool, arguments: args }: CallPart, record: CallRecord | undefined): CallState {
-  const written = { ...NEW_CALL, id, tool, arguments: args }
-  if (record === undefined) return written
-  const { outcome, text, data, tookMs, view, pauseId } = record
-  return { ...written, isRunning: outcome === "", outcome, text, data, tookMs, viewId: view?.id ?? "", pauseId }
 }
 
 /** A case that is missing does not compile. At run time it is an event of a newer server, which is passed over. */

@@ -1,0 +1,69 @@
+/** A page of stored messages, as items and calls of a talk. Pure. */
+
+import type { CallPart, CallRecord, Message, MessagesPage, Part } from "../wire/types.ts"
+import type { CallState, MessageItem } from "./fold.ts"
+
+export const NEW_CALL: CallState = {
+  id: "",
+  tool: "",
+  arguments: "",
+  isRunning: true,
+  outcome: "",
+  text: "",
+  data: null,
+  tookMs: null,
+  viewId: "",
+  pauseId: "",
+}
+
+export function itemOf(message: Message): MessageItem[] {
+  if (message.role === "tool") return [] // its results are in `calls`
+  const { id, role, seq, createdAt } = message
+  const texts = (type: "text" | "thinking", between: string) =>
+    message.parts.flatMap((part) => (part.type === type ? [part.text] : [])).join(between)
+  return [
+    {
+      kind: "message",
+      id,
+      role,
+      seq,
+      at: createdAt,
+      text: texts("text", ""),
+      thinking: texts("thinking", "\n\n"),
+      images: message.parts.flatMap(imageOf),
+      callKeys: message.parts.flatMap((part) => (part.type === "call" ? [keyOf(id, part.id)] : [])),
+      model: "",
+    },
+  ]
+}
+
+/** Kinds that can hold no script. */
+const IMAGE_TYPES = new Set(["image/png", "image/jpeg", "image/gif", "image/webp", "image/avif"])
+
+function imageOf(part: Part): { src: string; alt: string }[] {
+  if (part.type !== "image" || !IMAGE_TYPES.has(part.mimeType)) return []
+  return [{ src: `data:${part.mimeType};base64,${part.data}`, alt: part.alt ?? "" }]
+}
+
+export const keyOf = (messageId: string, callId: string) => `${messageId}/${callId}`
+
+function* writtenCalls(page: MessagesPage): Generator<[key: string, part: CallPart]> {
+  for (const { id, parts } of page.messages) {
+    for (const part of parts) if (part.type === "call") yield [keyOf(id, part.id), part]
+  }
+}
+
+export function keysOf(page: MessagesPage): Record<string, string> {
+  return Object.fromEntries([...writtenCalls(page)].map(([key, { id }]) => [id, key]))
+}
+
+export function callsOf(page: MessagesPage): Record<string, CallState> {
+  return Object.fromEntries([...writtenCalls(page)].map(([key, part]) => [key, callOf(part, page.calls[key])]))
+}
+
+function callOf({ id, tool, arguments: args }: CallPart, record: CallRecord | undefined): CallState {
+  const written = { ...NEW_CALL, id, tool, arguments: args }
+  if (record === undefined) return written
+  const { outcome, text, data, tookMs, view, pauseId } = record
+  return { ...written, isRunning: outcome === "", outcome, text, data, tookMs, viewId: view?.id ?? "", pauseId }
+}
