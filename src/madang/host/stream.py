@@ -83,7 +83,7 @@ class EventStreams:
     async def _tell_log(self, call: Call, after: int, queue: ReaderQueue) -> None:
         await self._tell_written(call, queue)
         pages = self._parts.events.watch(call, after, PAGE_EVENTS, PAGE_CHARS)
-        async with aclosing(pages) as read:  # type: ignore[type-var]
+        async with aclosing(pages) as read:
             async for page in read:
                 if page.is_beyond or page.has_gap:
                     queue.cut("beyond" if page.is_beyond else "gap")
