@@ -24,6 +24,7 @@ const TEXTS = {
   untitled: ["Untitled", "제목 없음"],
   loading: ["Loading", "불러오는 중"],
   back: ["Back", "뒤로"],
+  panel: ["Panel", "패널"],
   more: ["More", "더 보기"],
   close: ["Close", "닫기"],
   cancel: ["Cancel", "취소"],

@@ -29,6 +29,7 @@ const POLL_MS = 10_000
 const NOTICE_MS = 6_000
 const LOCALE_KEY = "madang.locale"
 const THEME_KEY = "madang.theme"
+const PANEL_KEY = "madang.panel"
 
 export type Theme = "system" | "light" | "dark"
 
@@ -50,6 +51,7 @@ export interface AppState {
   theme: Theme
   notices: readonly Notice[]
   isPaletteOpen: boolean
+  isPanelOpen: boolean
 }
 
 export const app = new Store<AppState>({
@@ -63,6 +65,7 @@ export const app = new Store<AppState>({
   theme: readTheme(),
   notices: [],
   isPaletteOpen: false,
+  isPanelOpen: readPanel(),
 })
 
 /** Start: trade the launch code, then read what the first screen needs; try again until the server answers. */
@@ -231,6 +234,16 @@ export function setLocale(locale: Locale): void {
 export function setTheme(theme: Theme): void {
   localStorage.setItem(THEME_KEY, theme)
   app.update({ theme })
+}
+
+export function setPanelOpen(isPanelOpen: boolean): void {
+  localStorage.setItem(PANEL_KEY, isPanelOpen ? "open" : "closed")
+  app.update({ isPanelOpen })
+}
+
+/** Open unless it was closed; where it would cover the talk, closed at first. */
+function readPanel(): boolean {
+  return localStorage.getItem(PANEL_KEY) !== "closed" && matchMedia("(min-width: 1181px)").matches
 }
 
 function readLocale(): Locale | null {

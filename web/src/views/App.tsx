@@ -3,7 +3,7 @@
 import { lazy, Suspense, useEffect } from "react"
 import { I18nProvider } from "react-aria-components"
 
-import { app, dismiss, go, report } from "../state/app.ts"
+import { app, dismiss, go, report, setPanelOpen } from "../state/app.ts"
 import { useStore } from "../state/store.ts"
 import { speaker } from "../texts.ts"
 import { stopRun } from "../wire/api.ts"
@@ -11,6 +11,7 @@ import type { Locale } from "../wire/types.ts"
 import { Chat } from "./Chat.tsx"
 import { Icon, Mark } from "./icons.tsx"
 import { LocaleContext, useSay } from "./language.tsx"
+import { PanelSlot } from "./PanelSlot.tsx"
 import { BottomTabs, Sidebar, stepSession } from "./Sidebar.tsx"
 
 const Inbox = lazy(() => import("./Inbox.tsx"))
@@ -24,6 +25,8 @@ export function App() {
   const { route, sessions, theme, inbox } = state
   const session = route.screen === "chat" ? sessions.find(({ id }) => id === route.sessionId) : undefined
   const locale: Locale = session?.locale ?? state.locale
+  const { feed } = state
+  const panelFeed = route.screen === "chat" && state.isPanelOpen && feed?.sessionId === route.sessionId ? feed : null
 
   useEffect(() => {
     document.documentElement.lang = locale
@@ -43,13 +46,14 @@ export function App() {
     <I18nProvider locale={locale === "ko" ? "ko-KR" : "en-US"}>
       <LocaleContext value={locale}>
         {state.status === "ready" ? (
-          <div className="app">
+          <div className={panelFeed === null ? "app" : "app with-panel"}>
             <Sidebar />
             <main className="stage">
               <Suspense>
                 <Screen />
               </Suspense>
             </main>
+            {panelFeed !== null && <PanelSlot key={panelFeed.sessionId} feed={panelFeed} />}
             <BottomTabs />
           </div>
         ) : (
@@ -133,7 +137,7 @@ function Notices() {
 
 let isAfterG = false
 
-/** ⌘K palette, ⌥↑↓ sessions, `g i` inbox, Esc stops; `/` belongs to the composer where it has the focus. */
+/** ⌘K palette, ⌘. panel, ⌥↑↓ sessions, `g i` inbox, Esc stops; `/` belongs to the composer where it has the focus. */
 function onKey(event: KeyboardEvent): void {
   if (event.isComposing || event.defaultPrevented || app.get().status !== "ready") return
   const isCommand = event.metaKey || event.ctrlKey
@@ -143,6 +147,9 @@ function onKey(event: KeyboardEvent): void {
   if (isCommand && event.key.toLowerCase() === "k") {
     event.preventDefault()
     app.update({ isPaletteOpen: true })
+  } else if (isCommand && event.key === ".") {
+    event.preventDefault()
+    setPanelOpen(!app.get().isPanelOpen)
   } else if (event.altKey && (event.key === "ArrowUp" || event.key === "ArrowDown")) {
     event.preventDefault()
     stepSession(event.key === "ArrowDown" ? 1 : -1)

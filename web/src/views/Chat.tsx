@@ -2,7 +2,7 @@
 
 import { useMemo, useRef, useState } from "react"
 
-import { app, go, newSession, refreshSoon, report, settleItem } from "../state/app.ts"
+import { app, go, newSession, refreshSoon, report, setPanelOpen, settleItem } from "../state/app.ts"
 import { readDraft, writeDraft } from "../state/drafts.ts"
 import type { Feed, TalkFeed } from "../state/feed.ts"
 import type { MessageItem } from "../state/fold.ts"
@@ -41,6 +41,7 @@ export function Chat({ sessionId }: { sessionId: string }) {
 function ChatHead({ session, state }: { session: Session | undefined; state: Feed | null }) {
   const say = useSay()
   const run = state?.talk.run.state
+  const { isPanelOpen } = useStore(app)
   return (
     <header className="top">
       <button
@@ -65,7 +66,21 @@ function ChatHead({ session, state }: { session: Session | undefined; state: Fee
         </span>
       )}
       <span className="grow" />
-      {session && <SessionMenu session={session} />}
+      {session && (
+        <>
+          <SessionMenu session={session} />
+          <button
+            type="button"
+            className="ib"
+            aria-label={say("panel")}
+            aria-pressed={isPanelOpen}
+            title={`${say("panel")} (⌘.)`}
+            onClick={() => setPanelOpen(!isPanelOpen)}
+          >
+            <Icon name="panel" />
+          </button>
+        </>
+      )}
     </header>
   )
 }
