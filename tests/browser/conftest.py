@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Browser
 
+from tests.browser.chat import OBEDIENT, ChatServer, ChatTab, open_tab, serve_chat
 from tests.browser.embedding import chromium
 from tests.browser.serving import APPS, OLD_MCP_UI, ServedMadang, open_served
 
@@ -45,3 +46,20 @@ def artefacts() -> Path:
     folder = Path(__file__).parents[1] / "artefacts"
     folder.mkdir(exist_ok=True)
     return folder
+
+
+@pytest.fixture(scope="module")
+async def chat_server(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[ChatServer]:
+    """`madang web` for all tests of a module, with the module's `SCRIPT` for a model."""
+    folder = tmp_path_factory.mktemp("chat")
+    async with serve_chat(folder, getattr(request.module, "SCRIPT", OBEDIENT)) as server:
+        yield server
+
+
+@pytest.fixture
+async def tab(browser: Browser, chat_server: ChatServer) -> AsyncIterator[ChatTab]:
+    """A tab of a new browser, signed in to the module's `madang web`."""
+    async with open_tab(browser, chat_server) as tab:
+        yield tab
