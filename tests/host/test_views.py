@@ -139,6 +139,36 @@ async def test_t27_a_page_does_not_answer_the_question_of_another(tmp_path: Path
         assert len(await tab.inbox()) == 2
 
 
+@pytest.mark.parametrize(
+    ("name", "spelling"),
+    [
+        ("reply_prompt", "messageId"),
+        ("reply_prompt", "message_id"),
+        ("ui__reply_prompt", "message_id"),
+        ("get_prompt", "messageId"),
+        ("get_prompt", "message_id"),
+        ("resume_from_wait", "waitId"),
+        ("resume_from_wait", "wait_id"),
+    ],
+)
+async def test_t24_t27_a_page_names_no_pause_but_its_own_however_it_spells_it(
+    tmp_path: Path, name: str, spelling: str
+) -> None:
+    async with hosting(tmp_path) as tab:
+        session = await tab.new_session()
+        mine = await call_tool(tab, session, "prompt_user", prompt="Which?", type="text")
+        others = [
+            await call_tool(tab, session, "prompt_user", prompt="And which?", type="text"),
+            await call_tool(tab, session, "wait_for_user", message="Come back"),
+        ]
+        for other in others:
+            arguments = {spelling: other["pauseId"], **({"answer": "x"} if "reply" in name else {})}
+            path = f"/api/views/{mine['view']['id']}/tools"
+            answer = await tab.http.post(path, json={"name": name, "arguments": arguments})
+            assert answer.status_code == 403, answer.text
+        assert len(await tab.inbox()) == 3
+
+
 async def test_views_go_with_their_session(tmp_path: Path) -> None:
     async with hosting(tmp_path) as tab:
         session = await tab.new_session()

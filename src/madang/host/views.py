@@ -1,8 +1,8 @@
 """Views over the API: a page that was shown, from what is stored of it, and the calls that it makes.
 
 What a view may call is decided here, from its row: the tools of the service that made it which are for people,
-refill its page or have a button there, in its own session; and it settles no pause but its own. The frame has no say
-in it (T24, T27).
+refill its page or have a button there, in its own session; and it reads and settles no pause but its own. The frame has
+no say in it (T24, T27).
 """
 
 from __future__ import annotations
@@ -87,8 +87,10 @@ class ViewApi:
         is_reader = tool.effect == "read" and view.page in (tool.page, *tool.refills)
         if tool.audience != "person" and not is_reader and view.page not in tool.buttons_on:
             return False
-        settled = [arguments[name] for name in PAUSE_ARGUMENTS if arguments.get(name)]
-        return not tool.answers_pause or all(id == view.pause_id for id in settled)
+        # By the names of the schema alone: a tool takes another spelling of them too, which would name another pause.
+        if not set(arguments) <= set(tool.input_schema.get("properties", {})):
+            return False
+        return all(arguments[name] in ("", view.pause_id) for name in PAUSE_ARGUMENTS if name in arguments)
 
     async def _template(self, call: Call, view: View) -> str:
         tool = page_tools(await self._parts.provider.available_tools(call)).get(view.page)
