@@ -161,12 +161,13 @@ def _sockets(options: argparse.Namespace, settings: Settings) -> list[socket.soc
     """Return sockets on both loopback addresses: the port that is asked for, else the usual one, else a free one."""
     from madang.server.http import loopback_sockets
 
-    if options.port is not None:
+    if options.port:
         return loopback_sockets(options.port)
-    try:
-        return loopback_sockets(DEFAULT_PORT)
-    except SetupError:
-        show_note(_words(settings, say("Another program has port {port}; a free one is used.", port=DEFAULT_PORT)))
+    if options.port is None:
+        try:
+            return loopback_sockets(DEFAULT_PORT)
+        except SetupError:
+            show_note(_words(settings, say("Another program has port {port}; a free one is used.", port=DEFAULT_PORT)))
     for _ in range(FREE_PORT_TRIES - 1):
         # A port that is free on one address may be taken on the other, and then it is somebody else's.
         with suppress(SetupError):

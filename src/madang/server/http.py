@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import socket
 import sys
 from collections.abc import Sequence
@@ -18,6 +19,12 @@ from madang.server.downloads import DownloadRoute
 from madang.server.gate import MCP, AccessPolicy, Gate, PolicyMount, PolicyRoute
 from madang.server.sdk import HttpSessions, SdkServer
 from madang.storage.downloads import Downloads
+
+_NO_IPV6 = frozenset(
+    getattr(errno, name)
+    for name in ("EADDRNOTAVAIL", "EAFNOSUPPORT", "WSAEADDRNOTAVAIL", "WSAEAFNOSUPPORT")
+    if hasattr(errno, name)
+)
 
 
 def http_app(
@@ -56,6 +63,34 @@ def listening_socket(host: str, port: int) -> socket.socket:
     Raises:
         SetupError: the port is taken.
     """
+    try:
+        return _listen(host, port)
+    except OSError as error:
+        raise _cannot_listen(host, port, error) from None
+
+
+def loopback_sockets(port: int) -> list[socket.socket]:
+    """Return sockets on both loopback addresses, with the same port; port 0 takes a free one.
+
+    `localhost` means either. Were one left free, another user of this machine could listen there and be sent the token,
+    or be the content of our pages: only a machine without IPv6 does with one.
+
+    Raises:
+        SetupError: the port is taken on either address.
+    """
+    sockets = [listening_socket("127.0.0.1", port)]
+    port = sockets[0].getsockname()[1]
+    try:
+        sockets.append(_listen("::1", port))
+    except OSError as error:
+        # No other error says that nobody can listen there: out of descriptors or of ports, somebody else may.
+        if error.errno not in _NO_IPV6:
+            sockets[0].close()
+            raise _cannot_listen("::1", port, error) from None
+    return sockets
+
+
+def _listen(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # With its protocol: asyncio sets TCP_NODELAY only on a socket that says it is TCP. Without it the second part of an
     # answer waits for the acknowledgement of the first, which a client may delay by 40 ms.
@@ -70,41 +105,14 @@ def listening_socket(host: str, port: int) -> socket.socket:
             listening.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
         listening.bind((host, port))
         listening.listen()
-    except OSError as error:
+    except OSError:
         listening.close()
-        raise SetupError(
-            say(
-                "Cannot listen on {host} port {port}: {reason}.",
-                host=host,
-                port=port,
-                reason=error.strerror or error,
-            ),
-            hint=say("Use another port: --http 127.0.0.1:0 takes a free one."),
-        ) from None
+        raise
     return listening
 
 
-def loopback_sockets(port: int) -> list[socket.socket]:
-    """Return sockets on both loopback addresses, with the same port; port 0 takes a free one.
-
-    `localhost` means either. Were one left free, another user of this machine could listen there and be sent the token.
-
-    Raises:
-        SetupError: the port is taken on either address.
-    """
-    sockets = [listening_socket("127.0.0.1", port)]
-    if _has_ipv6_loopback():
-        try:
-            sockets.append(listening_socket("::1", sockets[0].getsockname()[1]))
-        except SetupError:
-            sockets[0].close()
-            raise
-    return sockets
-
-
-def _has_ipv6_loopback() -> bool:
-    try:
-        with socket.create_server(("::1", 0), family=socket.AF_INET6):
-            return True
-    except OSError:
-        return False
+def _cannot_listen(host: str, port: int, error: OSError) -> SetupError:
+    return SetupError(
+        say("Cannot listen on {host} port {port}: {reason}.", host=host, port=port, reason=error.strerror or error),
+        hint=say("Use another port: 0 takes a free one."),
+    )
