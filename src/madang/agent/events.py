@@ -12,7 +12,7 @@ from typing import Any
 
 from madang.core.pauses import PauseRecord
 from madang.llm.base import ModelAnswer, Retry
-from madang.llm.messages import CallPart, ThinkingPart
+from madang.llm.messages import CallPart, ImagePart, Part, TextPart, ThinkingPart
 from madang.storage.events import NewEvent
 from madang.storage.runs.records import Run
 
@@ -50,6 +50,11 @@ def run_cancelled(run: Run) -> list[NewEvent]:
     return [*began, _finished(run, {"type": "cancelled"})]
 
 
+def answer_stopped(message_id: str, text: str) -> list[NewEvent]:
+    """Return the events of what there was of an answer when the person stopped it; the last one tells of it."""
+    return [*_text(message_id, "assistant", text), _custom("madang/stopped", {"messageId": message_id})]
+
+
 def run_waiting(run: Run, pauses: Sequence[PauseRecord]) -> NewEvent:
     interrupts = []
     for pause in pauses:
@@ -60,17 +65,22 @@ def run_waiting(run: Run, pauses: Sequence[PauseRecord]) -> NewEvent:
     return _finished(run, {"type": "interrupt", "interrupts": interrupts})
 
 
-def run_failed(code: str, message: str) -> NewEvent:
-    return NewEvent("RUN_ERROR", {"message": message, "code": code})
+def run_failed(code: str, message: str, *, retry_helps: bool = False) -> NewEvent:
+    return NewEvent("RUN_ERROR", {"message": message, "code": code, "retryHelps": retry_helps})
 
 
-def user_wrote(message_id: str, text: str) -> list[NewEvent]:
+def user_wrote(message_id: str, parts: Sequence[Part]) -> list[NewEvent]:
     """Return the events of a message of the person's; the last one is the one that tells of it.
 
-    One that has only an image has events too: its place in the history is that of the last.
+    One that has only an image has events too: its place in the history is that of the last. Images are too large for
+    an event, which says how many there are.
     """
+    text = "".join(part.text for part in parts if isinstance(part, TextPart))
     start = NewEvent("TEXT_MESSAGE_START", {"messageId": message_id, "role": "user"})
-    return list(_text(message_id, "user", text)) or [start, NewEvent("TEXT_MESSAGE_END", {"messageId": message_id})]
+    told = list(_text(message_id, "user", text)) or [start, NewEvent("TEXT_MESSAGE_END", {"messageId": message_id})]
+    if images := sum(isinstance(part, ImagePart) for part in parts):
+        told[-1] = replace(told[-1], payload={**told[-1].payload, "metadata": {"images": images}})
+    return told
 
 
 def answered(message_id: str, answer: ModelAnswer, calls: Sequence[CallPart]) -> list[NewEvent]:
@@ -87,7 +97,7 @@ def answered(message_id: str, answer: ModelAnswer, calls: Sequence[CallPart]) ->
     return events
 
 
-def call_ended(call_id: str, text: str, outcome: str, metadata: Mapping[str, Any] | None = None) -> NewEvent:
+def call_ended(call_id: str, text: str, outcome: str, metadata: Mapping[str, Any]) -> NewEvent:
     return NewEvent(
         "TOOL_CALL_RESULT",
         {
@@ -95,13 +105,13 @@ def call_ended(call_id: str, text: str, outcome: str, metadata: Mapping[str, Any
             "toolCallId": call_id,
             "content": text,
             "role": "tool",
-            "metadata": {"outcome": outcome, **(metadata or {})},
+            "metadata": {"outcome": outcome, **metadata},
         },
     )
 
 
-def call_paused(call_id: str, pause_id: str, kind: str) -> NewEvent:
-    return _custom("madang/pause", {"toolCallId": call_id, "id": pause_id, "kind": kind})
+def call_paused(call_id: str, pause_id: str, kind: str, metadata: Mapping[str, Any] | None = None) -> NewEvent:
+    return _custom("madang/pause", {"toolCallId": call_id, "id": pause_id, "kind": kind, **(metadata or {})})
 
 
 def results_given(message_id: str) -> NewEvent:
@@ -109,9 +119,22 @@ def results_given(message_id: str) -> NewEvent:
     return _custom("madang/results", {"messageId": message_id})
 
 
-def answered_late(message_id: str, pause_id: str, text: str) -> NewEvent:
+def answered_late(message_id: str, pause: PauseRecord, text: str) -> NewEvent:
     """Tell of an answer that the model gets as a message, because its run had gone on."""
-    return _custom("madang/answered_late", {"messageId": message_id, "id": pause_id, "text": text[:MAX_DELTA_CHARS]})
+    value = {"messageId": message_id, "id": pause.id, "text": text[:MAX_DELTA_CHARS], "pause": pause_document(pause)}
+    return _custom("madang/answered_late", value)
+
+
+def pause_document(pause: PauseRecord) -> dict[str, Any]:
+    """Return how a pause stands, as a browser is told it: live, and when it reads a session again."""
+    return {
+        "id": pause.id,
+        "kind": pause.kind,
+        "status": pause.status,
+        "settledBy": pause.settled_by,
+        "settledAt": pause.settled_at,
+        "expiresAt": pause.expires_at,
+    }
 
 
 def acted(message_id: str, text: str) -> NewEvent:
@@ -133,8 +156,9 @@ def retried(retry: Retry) -> NewEvent:
     )
 
 
-def compacted(message_id: str, up_to_seq: int) -> NewEvent:
-    return _custom("madang/compacted", {"messageId": message_id, "upToSeq": up_to_seq})
+def compacted(message_id: str, up_to_seq: int, text: str) -> NewEvent:
+    value = {"messageId": message_id, "upToSeq": up_to_seq, "text": text[:MAX_DELTA_CHARS]}
+    return _custom("madang/compacted", value)
 
 
 def _finished(run: Run, outcome: Mapping[str, Any]) -> NewEvent:

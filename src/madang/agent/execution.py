@@ -23,7 +23,7 @@ from madang.core.errors import MadangError
 from madang.core.ids import new_id
 from madang.core.phrases import say
 from madang.llm.base import ModelAnswer, ModelDelta, ModelRequest, Retry, RetryPolicy, retrying
-from madang.llm.errors import ContextTooLong
+from madang.llm.errors import ContextTooLong, retry_helps
 from madang.llm.messages import CallPart, Part, dump_parts
 from madang.llm.opening import OpenedModel
 from madang.provider.provider import Provider
@@ -33,7 +33,7 @@ from madang.storage.runs.calls import CallStore
 from madang.storage.runs.journal import JournalRows, NewMessage, NewRunCall, RunNews, StaleNews
 from madang.storage.runs.messages import MessageStore
 from madang.storage.runs.records import LostRun, Run
-from madang.storage.runs.store import RunStore
+from madang.storage.runs.store import MAX_ERROR_CHARS, RunStore
 from madang.storage.runs.usage import UsageStore
 
 logger = logging.getLogger(__name__)
@@ -217,7 +217,17 @@ class RunExecution:
         id = new_id()
         told = events.answered(id, answer, calls)
         rows = JournalRows(
-            messages=[NewMessage(id, "assistant", dump_parts(parts), len(told) - 1, count_tokens(parts))],
+            messages=[
+                NewMessage(
+                    id,
+                    "assistant",
+                    dump_parts(parts),
+                    len(told) - 1,
+                    count_tokens(parts),
+                    model=answer.model,
+                    input_tokens=answer.usage.input_tokens,
+                )
+            ],
             calls=[NewRunCall(number, call.id, call.tool, call.arguments) for number, call in enumerate(calls)],
             streamed=[turn],
             usage=usage,
@@ -238,9 +248,10 @@ class RunExecution:
 
     async def _fail(self, error: MadangError) -> None:
         lines = [error.message, *([error.hint] if error.hint else [])]
-        message = "\n".join(line.render(translator(self._locale)) for line in lines)
+        message = "\n".join(line.render(translator(self._locale)) for line in lines)[:MAX_ERROR_CHARS]
+        told = events.run_failed(error.code, message, retry_helps=retry_helps(error.code))
         try:
-            await self._stores.runs.fail(self._run, error.code, message, [events.run_failed(error.code, message)])
+            await self._stores.runs.fail(self._run, error.code, message, [told])
         except LostRun:
             return
 

@@ -11,11 +11,14 @@ from madang.core.calls import Call, Locale
 from madang.core.ids import new_id
 from madang.core.pauses import PauseRecord
 from madang.core.phrases import Phrase, say
-from madang.llm.messages import TextPart, dump_parts
+from madang.llm.messages import TextPart, dump_parts, parse_parts
 from madang.provider.provider import Provider
 from madang.rendering.catalogue import translator
 from madang.storage.events import NewEvent
-from madang.storage.runs.journal import JournalRows, NewMessage, QueuedMessage, RunNews
+from madang.storage.runs.journal import JournalRows, MessageKind, NewMessage, QueuedMessage, RunNews
+
+SHOWN = "shown"
+"""In a part: what the person is shown of it, where a model is told more."""
 
 
 class NewsRows:
@@ -36,7 +39,12 @@ class NewsRows:
         self._add_actions([one for one in news.queued if one.kind == "action"])
         for message in news.queued:
             if message.kind == "message":
-                self._add(message.id, message.parts, message.tokens, events.user_wrote(message.id, _text(message)))
+                self._add(
+                    message.id,
+                    message.parts,
+                    message.tokens,
+                    events.user_wrote(message.id, parse_parts(list(message.parts))),
+                )
                 self._given.append(message.id)
 
     @property
@@ -46,7 +54,8 @@ class NewsRows:
     def _add_answer(self, pause: PauseRecord, outcome: str) -> None:
         text = self._words(say("The person has now answered what you asked before ('{title}'):", title=pause.title))
         id = new_id()
-        self._add_text(id, f"{text}\n{outcome}", events.answered_late(id, pause.id, outcome))
+        part = {**dump_parts([TextPart(f"{text}\n{outcome}")])[0], SHOWN: outcome}
+        self._add_part(id, part, events.answered_late(id, pause, outcome), "answered_late")
         self._answered_late.append(pause.id)
 
     def _add_actions(self, actions: Sequence[QueuedMessage]) -> None:
@@ -56,16 +65,17 @@ class NewsRows:
             if texts:
                 id = new_id()
                 text = "\n".join([self._words(phrase), *texts])
-                self._add_text(id, text, events.acted(id, text))
+                self._add_part(id, dump_parts([TextPart(text)])[0], events.acted(id, text), "action")
         self._given += [one.id for one in actions]
 
-    def _add_text(self, id: str, text: str, event: NewEvent) -> None:
-        part = TextPart(text)
-        self._add(id, dump_parts([part]), count_tokens([part]), [event])
+    def _add_part(self, id: str, part: dict[str, Any], event: NewEvent, kind: MessageKind) -> None:
+        self._add(id, [part], count_tokens(parse_parts([part])), [event], kind)
 
-    def _add(self, id: str, parts: Sequence[Any], tokens: int, told: Sequence[NewEvent]) -> None:
+    def _add(
+        self, id: str, parts: Sequence[Any], tokens: int, told: Sequence[NewEvent], kind: MessageKind = ""
+    ) -> None:
         self.events += told
-        self._messages.append(NewMessage(id, "user", parts, len(self.events) - 1, tokens))
+        self._messages.append(NewMessage(id, "user", parts, len(self.events) - 1, tokens, kind=kind))
 
     def _words(self, phrase: Phrase) -> str:
         return phrase.render(translator(self._locale))

@@ -145,7 +145,7 @@ class RequestBuilder:
         usage = answer_usage(self._opened, answer) if answer is not None else None
         return await self._runs.save(
             run,
-            [events.compacted(id, plan.covers_seq)],
+            [events.compacted(id, plan.covers_seq, str(parts[0]["text"]))],
             input_tokens=usage.input_tokens if usage else 0,
             output_tokens=usage.output_tokens if usage else 0,
             cost=(usage.cost or 0.0) if usage else 0.0,

@@ -21,8 +21,9 @@ from madang.llm.base import ModelDelta
 from madang.llm.messages import Part, TextPart, dump_parts
 from madang.provider.provider import Provider
 from madang.storage.clock import parse_timestamp, timestamp
+from madang.storage.events import NewEvent
 from madang.storage.runs.deltas import DeltaStore
-from madang.storage.runs.journal import JournalRows, NewMessage
+from madang.storage.runs.journal import NO_ROWS, JournalRows, NewMessage
 from madang.storage.runs.records import Delta, Run
 
 FLUSH_EVERY_S = 0.1
@@ -85,7 +86,7 @@ class Runner:
         if queued:
             return None
         id = new_id()
-        told = events.user_wrote(id, text)
+        told = events.user_wrote(id, parts)
         rows = JournalRows(messages=[NewMessage(id, "user", dumped, len(told) - 1, tokens)])
         run = await self._stores.runs.start(
             call, told, model=model, title=title_of(text), rows=rows, began=events.run_started
@@ -94,8 +95,13 @@ class Runner:
         return run
 
     async def cancel(self, user_id: UserId, run_id: str) -> bool:
-        """Stop a run for good, whatever process has it; False if it is over."""
-        cancelled = await self._stores.runs.cancel(user_id, run_id, events.run_cancelled)
+        """Stop a run for good, whatever process has it; False if it is over.
+
+        What its model has written of an answer stays, as far as it was shown.
+        """
+        if run_id in self._tasks:
+            await self._write_deltas()
+        cancelled = await self._stores.runs.cancel(user_id, run_id, _end_of_stopped)
         if (task := self._tasks.get(run_id)) is not None:
             task.cancel()
         return cancelled is not None
@@ -184,17 +190,21 @@ class Runner:
         try:
             while True:
                 await asyncio.sleep(FLUSH_EVERY_S)
-                written = [stream for stream in self._streams.values() if stream.text]
-                if not written:
+                if not await self._write_deltas():
                     return
-                deltas = [Delta(one.run, one.message_no, one.at_char, one.text) for one in written]
-                for stream in written:
-                    stream.at_char, stream.text = stream.at_char + len(stream.text), ""
-                for lost in await self._deltas.flush(deltas):
-                    if (task := self._tasks.get(lost.id)) is not None:
-                        task.cancel()
         finally:
             self._flushing = None
+
+    async def _write_deltas(self) -> bool:
+        """Write what is not written yet; False if there is nothing."""
+        written = [stream for stream in self._streams.values() if stream.text]
+        deltas = [Delta(one.run, one.message_no, one.at_char, one.text) for one in written]
+        for stream in written:
+            stream.at_char, stream.text = stream.at_char + len(stream.text), ""
+        for lost in await self._deltas.flush(deltas):
+            if (task := self._tasks.get(lost.id)) is not None:
+                task.cancel()
+        return bool(written)
 
     async def _stop_lost(self, topics: frozenset[str]) -> None:
         """Stop what another process has cancelled or taken over."""
@@ -212,3 +222,17 @@ class Runner:
             return MAX_LOOK_WAIT_S
         wait = (parse_timestamp(wake_at) - parse_timestamp(timestamp())).total_seconds()
         return min(max(wait, 0.0), MAX_LOOK_WAIT_S)
+
+
+def _end_of_stopped(run: Run, written: str) -> tuple[list[NewEvent], JournalRows]:
+    """Return the events of a stop, and the message that what was written of an answer becomes."""
+    ended = events.run_cancelled(run)
+    if not written.strip():
+        return ended, NO_ROWS
+    id, parts = new_id(), [TextPart(written)]
+    told = events.answer_stopped(id, written)
+    turn = run.turn + 1
+    message = NewMessage(
+        id, "assistant", dump_parts(parts), len(told) - 1, count_tokens(parts), turn=turn, kind="stopped"
+    )
+    return [*told, *ended], JournalRows(messages=[message])

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from madang.agent import events
 from madang.agent.approvals import Approvals
+from madang.agent.call_details import NO_DETAILS, CallDetails, reply_details
 from madang.agent.calls import can_repeat, fingerprint, is_effect, parse_arguments, plan_turn
 from madang.agent.history import count_tokens
 from madang.agent.limits import RunStopped
@@ -105,16 +106,17 @@ class Turn:
             self._end(call, "interrupted", self._words(_INTERRUPTED), is_error=True)
             return
         self._pending.noted.append(pause.id)
+        asked = CallDetails(pause=pause)
         if pause.is_open:
-            self._end(call, "unanswered", self._words(_UNANSWERED))
+            self._end(call, "unanswered", self._words(_UNANSWERED), details=asked)
         elif call.state == "waiting":
             reply = await self._provider.outcome(self._made(call), pause)
-            self._end_with(call, reply)
+            self._end_with(call, reply, reply_details(self._made(call), {}, reply, pause=pause))
         elif pause.settled_with.get("arguments", {}).get("allow") is True:
             ready.append(call)
             self._approve(self._operation(call))
         else:
-            self._end(call, "denied", self._words(_DENIED), is_error=True)
+            self._end(call, "denied", self._words(_DENIED), is_error=True, details=asked)
 
     async def _decide(self, call: RunCall, tool: Tool | None, ready: list[RunCall]) -> None:
         arguments = parse_arguments(call.arguments)
@@ -128,7 +130,8 @@ class Turn:
             pause = await self._approvals.ask(self.run, call, self._operation(call))
             self._open[call.number] = pause.id
             self._pending.changes.append(CallChange(number=call.number, state="asking", pause_id=pause.id))
-            self._pending.events.append(events.call_paused(call.call_id, pause.id, "approval"))
+            asked = CallDetails(pause=pause)
+            self._pending.events.append(events.call_paused(call.call_id, pause.id, "approval", asked.metadata()))
         else:
             ready.append(call)  # also one that is denied: the provider refuses it, and keeps a record of that
 
@@ -172,17 +175,26 @@ class Turn:
         took_ms = round((time.perf_counter() - started_s) * 1000)
         tool = self._provider.find_tool(call.tool)
         self._pending.is_tainted = self._pending.is_tainted or (tool is not None and tool.untrusted)
+        details = reply_details(self._made(call), arguments, reply, took_ms)
         if reply.pause_id:
-            self._pending.changes.append(CallChange(number=call.number, state="waiting", pause_id=reply.pause_id))
-            self._pending.events.append(events.call_paused(call.call_id, reply.pause_id, reply.pause or ""))
-            self._open[call.number] = reply.pause_id
+            self._pause(call, reply, details)
         else:
-            self._end_with(call, reply, took_ms)
+            self._end_with(call, reply, details)
 
-    def _end_with(self, call: RunCall, reply: Reply, took_ms: int = 0) -> None:
+    def _pause(self, call: RunCall, reply: Reply, details: CallDetails) -> None:
+        # The time and the data are those of the question; what the person does is the outcome.
+        details = CallDetails(view_id=details.view_id, view_uri=details.view_uri)
+        self._open[call.number] = reply.pause_id
+        self._pending.changes.append(
+            CallChange(number=call.number, state="waiting", pause_id=reply.pause_id, view_id=details.view_id or None)
+        )
+        kind = reply.pause or ""
+        self._pending.events.append(events.call_paused(call.call_id, reply.pause_id, kind, details.metadata()))
+
+    def _end_with(self, call: RunCall, reply: Reply, details: CallDetails) -> None:
         images = tuple(ImagePart(image.data, image.mime_type, image.alt) for image in reply.images)
         outcome: CallOutcome = "denied" if reply.error_code == "denied" else "error" if reply.is_error else "ok"
-        self._end(call, outcome, reply.text, is_error=reply.is_error, images=images, took_ms=took_ms)
+        self._end(call, outcome, reply.text, is_error=reply.is_error, images=images, details=details)
 
     def _end(
         self,
@@ -192,7 +204,7 @@ class Turn:
         *,
         is_error: bool = False,
         images: tuple[ImagePart, ...] = (),
-        took_ms: int = 0,
+        details: CallDetails = NO_DETAILS,
     ) -> None:
         part = ResultPart(call.call_id, call.tool, text, is_error, images)
         self._results[call.number] = outcome, part
@@ -203,10 +215,13 @@ class Turn:
                 outcome=outcome,
                 result=dump_parts([part]),
                 fingerprint=fingerprint(call.tool, call.arguments, text),
+                took_ms=details.took_ms,
+                data=details.data,
+                data_left_out=details.data_left_out,
+                view_id=details.view_id or None,
             )
         )
-        metadata = {"tookMs": took_ms} if took_ms else None
-        self._pending.events.append(events.call_ended(call.call_id, text, outcome, metadata))
+        self._pending.events.append(events.call_ended(call.call_id, text, outcome, details.metadata()))
 
     async def _finish(self, calls: Sequence[RunCall]) -> bool:
         if self._open:

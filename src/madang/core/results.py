@@ -108,6 +108,11 @@ class ToolResult(Generic[DataT]):
     settles: str = ""
 
 
+def page_uri(name: str) -> str:
+    """Return the address of a page."""
+    return f"ui://{name}"
+
+
 @dataclass(frozen=True, slots=True)
 class ShownPage:
     """A page as one reader gets it: the fragment, and for embedded pages the whole document around it."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+import json
+from collections.abc import Sequence
 
 from madang.agent import events
 from madang.core.calls import Call
@@ -11,27 +11,33 @@ from madang.core.errors import InvalidArguments, NotFound
 from madang.core.phrases import Phrase, say
 from madang.host.api import ApiRequest, Operation
 from madang.host.parts import HostParts
+from madang.host.talk import call_answer, message_answer, note_answer, part_text
 from madang.host.wire import (
     Attachment,
     CallAnswer,
     Done,
-    MessageAnswer,
     MessageBody,
     MessagesAnswer,
     MessagesQuery,
     NoBody,
     PostAnswer,
     QueuedAnswer,
+    RetryAnswer,
+    RunAnswer,
     StopAnswer,
-    ViewReference,
 )
 from madang.llm.messages import ImagePart, Part, TextPart
 from madang.rendering.catalogue import translator
-from madang.server.mapping import page_uri
 from madang.storage.image_uploads import UploadedImage
+from madang.storage.runs.endings import LastRun, read_session_runs
 from madang.storage.runs.journal import Message, QueuedMessage
-from madang.storage.runs.message_calls import MessageCall, list_message_calls
-from madang.storage.views import view_id
+from madang.storage.runs.message_calls import find_call_pauses, list_message_calls
+from madang.storage.runs.segments import END_SEQ
+
+MAX_PAGE_DATA_BYTES = 2 * 1024 * 1024
+"""Of the data of all calls of a page together."""
+MAX_PAUSES_FOUND = 500
+MAX_RETRY_EVENTS = 10
 
 
 class MessageApi:
@@ -54,14 +60,21 @@ class MessageApi:
         query: MessagesQuery = request.query
         # The session first: what happens after `last_seq` is told by the stream, and may be here already.
         call, session = await self._parts.session_of(request.request, request.path("id"))
-        messages = await self._parts.stores.messages.read_page(call, query.before, query.limit + 1)
+        # What is newer is told by the stream, from `last_seq` on: had both told it, it would be there twice.
+        before = min(query.before or END_SEQ, session.last_seq + 1)
+        messages = await self._parts.stores.messages.read_page(call, before, query.limit + 1)
         has_more = len(messages) > query.limit
         messages = messages[-query.limit :]
         queued = await self._parts.stores.messages.list_queued(call)
+        from_seq = messages[0].seq if has_more else 0
+        runs = await read_session_runs(self._parts.database, call, from_seq, before - 1)
         return MessagesAnswer(
-            messages=[_message(message) for message in messages],
+            messages=[message_answer(message) for message in messages],
             calls=await self._calls(call, messages),
+            notes=[note_answer(one) for one in runs.endings],
             queued=[QueuedAnswer(id=one.id, text=_text(one), created_at=one.created_at) for one in queued],
+            run=RunAnswer(id=runs.last.id, state=runs.last.state) if runs.last else None,
+            retry=await self._retry(call, runs.last, session.last_seq),
             last_seq=session.last_seq,
             has_more=has_more,
         )
@@ -109,9 +122,34 @@ class MessageApi:
         if not messages:
             return {}
         calls = await list_message_calls(self._parts.database, call, messages[0].seq, messages[-1].seq)
-        ids = {view_id(one.operation_id): one for one in calls}
-        pages = await self._parts.views.find_pages(call.user_id, list(ids))
-        return {f"{one.message_id}/{one.call.call_id}": _call(one, pages) for one in calls}
+        views = [one.call.view_id for one in calls if one.call.view_id]
+        pages = await self._parts.views.find_pages(call.user_id, views)
+        asked = [one.call.pause_id for one in calls if one.call.pause_id]
+        pauses = await find_call_pauses(self._parts.database, call, asked[-MAX_PAUSES_FOUND:])
+        answers: dict[str, CallAnswer] = {}
+        room = MAX_PAGE_DATA_BYTES
+        for one in reversed(calls):  # the newest have their data, whatever the older ones have
+            answer = call_answer(one, pages, pauses)
+            size = len(json.dumps(answer.data)) if answer.data is not None else 0
+            if size > room:
+                answer = answer.model_copy(update={"data": None, "data_left_out": size})
+            else:
+                room -= size
+            answers[f"{one.message_id}/{one.call.call_id}"] = answer
+        return dict(reversed(answers.items()))
+
+    async def _retry(self, call: Call, run: LastRun | None, last_seq: int) -> RetryAnswer | None:
+        """Return whether the model's server is being asked again: what the end of the log says."""
+        if run is None or run.state != "running":
+            return None
+        page = await self._parts.events.read(call, max(last_seq - MAX_RETRY_EVENTS, 0), MAX_RETRY_EVENTS)
+        for event in reversed(page.events):
+            name, value = event.payload.get("name"), event.payload.get("value")
+            if event.kind != "CUSTOM" or name == "madang/answered":
+                return None
+            if name == "madang/retry" and isinstance(value, dict):
+                return RetryAnswer(attempt=value["attempt"], code=value["code"])
+        return None
 
 
 def _note(attachment: Attachment, images: Sequence[UploadedImage]) -> Phrase:
@@ -122,32 +160,5 @@ def _note(attachment: Attachment, images: Sequence[UploadedImage]) -> Phrase:
     )
 
 
-def _message(message: Message) -> MessageAnswer:
-    # What a provider wants back verbatim is of no use to a tab, and may be large.
-    parts = [{name: value for name, value in part.items() if name != "extra"} for part in message.parts]
-    return MessageAnswer(id=message.id, seq=message.seq, role=message.role, parts=parts, created_at=message.created_at)
-
-
-def _call(one: MessageCall, pages: Mapping[str, str]) -> CallAnswer:
-    call, id = one.call, view_id(one.operation_id)
-    texts = [_part_text(part) for part in call.result]
-    return CallAnswer(
-        tool=call.tool,
-        arguments=call.arguments,
-        state=call.state,
-        outcome=call.outcome,
-        text="\n".join(filter(None, texts)),
-        data=None,
-        took_ms=None,
-        view=ViewReference(id=id, uri=page_uri(pages[id])) if id in pages else None,
-        pause_id=call.pause_id,
-    )
-
-
 def _text(queued: QueuedMessage) -> str:
-    return "\n".join(filter(None, map(_part_text, queued.parts)))
-
-
-def _part_text(part: Mapping[str, Any]) -> str:
-    text = part.get("text")
-    return text if isinstance(text, str) else ""
+    return "\n".join(filter(None, map(part_text, queued.parts)))

@@ -6,10 +6,10 @@ import time
 from dataclasses import replace
 
 from madang.core.ids import new_id
+from madang.core.results import page_uri
 from madang.host.api import ApiRequest, Operation
 from madang.host.parts import HostParts
 from madang.host.wire import ToolAnswer, ToolCallAnswer, ToolCallBody, ToolsAnswer, ViewReference
-from madang.server.mapping import page_uri
 from madang.storage.views import view_id
 
 

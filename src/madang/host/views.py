@@ -14,13 +14,13 @@ from madang.core.calls import Call
 from madang.core.errors import Denied, NotFound
 from madang.core.ids import SessionId
 from madang.core.phrases import say
-from madang.core.results import Reply, ShownPage
+from madang.core.results import Reply, ShownPage, page_uri
 from madang.core.tools import Tool
 from madang.host.api import ApiRequest, Operation
 from madang.host.parts import HostParts
 from madang.host.wire import ViewAnswer, ViewCallAnswer, ViewCallBody, ViewPause
 from madang.rendering.replies import page_document
-from madang.server.mapping import arguments_of, call_result, page_tools, page_uri
+from madang.server.mapping import arguments_of, call_result, page_tools
 from madang.storage.audit import AuditEntry
 from madang.storage.views import View
 

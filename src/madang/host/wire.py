@@ -11,7 +11,7 @@ from madang.core.documents import Document
 from madang.core.limits import MAX_NAME_CHARS
 from madang.core.pauses import PauseStatus, SettledBy
 from madang.core.results import PauseKind
-from madang.storage.runs.journal import CallOutcome, CallState, Role
+from madang.storage.runs.journal import CallOutcome, CallState, MessageKind, Role
 from madang.storage.runs.records import RunState
 from madang.storage.sessions import MAX_TITLE_CHARS
 
@@ -154,11 +154,27 @@ class MessageAnswer(Document):
     parts: list[dict[str, Any]]
     """`text`, `thinking`, `call`, `image`, `result`; what is unknown is skipped."""
     created_at: str
+    kind: MessageKind
+    """`action` and `answered_late` are what the model was told beside its run; a `stopped` answer is half of one."""
+    model: str
+    """Of an answer: who gave it, and how many tokens it was sent, if its server said so."""
+    input_tokens: int | None
 
 
 class ViewReference(Document):
     id: str
     uri: str
+
+
+class CallPause(Document):
+    """What a call has asked the person, and how that stands."""
+
+    id: str
+    kind: PauseKind
+    status: PauseStatus
+    settled_by: SettledBy
+    settled_at: str
+    expires_at: str
 
 
 class CallAnswer(Document):
@@ -169,9 +185,32 @@ class CallAnswer(Document):
     outcome: CallOutcome
     text: str
     data: dict[str, Any] | None
+    """The structured half of the result."""
+    data_left_out: int
+    """How many bytes that has, if it is too much to be told; else 0."""
     took_ms: int | None
+    """None: it was not made yet, or it asked the person."""
     view: ViewReference | None
     pause_id: str
+    pause: CallPause | None
+
+
+class NoteAnswer(Document):
+    """The end of a run that did not go well, between messages."""
+
+    seq: int
+    note: Literal["failed", "cancelled"]
+    text: str
+    code: str
+    retry_helps: bool
+    at: str
+
+
+class RetryAnswer(Document):
+    """The model's server is asked again."""
+
+    attempt: int
+    code: str
 
 
 class QueuedAnswer(Document):
@@ -184,7 +223,12 @@ class MessagesAnswer(Document):
     messages: list[MessageAnswer]
     calls: dict[str, CallAnswer]
     """By `messageId/callId`: models use the same id of a call again in a later turn."""
+    notes: list[NoteAnswer]
+    """By number, like messages, from the first message of the page on."""
     queued: list[QueuedAnswer]
+    run: RunAnswer | None
+    """The last one, also if it is over."""
+    retry: RetryAnswer | None
     last_seq: int
     """Of the session's log when this was read: a stream goes on after it."""
     has_more: bool

@@ -106,6 +106,11 @@ class RequestRefused(ModelError):
     code = "request_refused"
 
 
+def retry_helps(code: str) -> bool:
+    """Tell whether a run that ended with this code may go better when it is tried again."""
+    return any(kind.code == code and kind.retry_helps for kind in ModelError.__subclasses__())
+
+
 _TOO_LONG = re.compile(
     r"context.{0,3}(length|window|size)|maximum context|prompt is too long|too many (input )?tokens"
     r"|input (token count|is too long|length)|exceeds? the (maximum|available|model'?s).{0,20}(context|tokens|length)",

@@ -11,7 +11,7 @@ from typing import Any
 from madang.core.calls import PageMode
 from madang.core.ids import new_id
 from madang.core.resources import Resource, ResourceTemplate
-from madang.core.results import ALT_KEY, PAUSE_KEY, Image, Link, Reply, ShownPage
+from madang.core.results import ALT_KEY, PAUSE_KEY, Image, Link, Reply, ShownPage, page_uri
 from madang.core.tools import AUDIENCE_KEY, Tool
 
 UI_EXTENSION = "io.modelcontextprotocol/ui"
@@ -21,10 +21,6 @@ FRAGMENT_KEY = "madang/html"
 SERVICE_INFO_KEY = "serviceInfo"
 """Where a page says which tool it comes from: an embedded one in its resource, a linked one in the result."""
 LIST_TTL_MS = 60_000
-
-
-def page_uri(name: str) -> str:
-    return f"ui://{name}"
 
 
 def listed_tool(tool: Tool, pages: PageMode, *, with_data: bool = True) -> dict[str, Any]:

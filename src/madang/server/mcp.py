@@ -19,7 +19,7 @@ from madang.core.errors import RequestError, ToolError
 from madang.core.ids import AssistantId, SessionId, hidden_character, is_name, normalised_name
 from madang.core.limits import MAX_NAME_CHARS
 from madang.core.resources import Resource, ResourceList
-from madang.core.results import Reply
+from madang.core.results import Reply, page_uri
 from madang.core.tools import MethodTool, Tool
 from madang.provider.provider import Provider
 from madang.rendering.catalogue import translator
@@ -187,7 +187,7 @@ class McpServer:
     async def _read_resource(self, context: RequestContext, params: types.ReadResourceRequestParams) -> dict[str, Any]:
         call = self._call_of(context)
         for name, tool in mapping.page_tools(await self._provider.available_tools(call)).items():
-            if params.uri == mapping.page_uri(name):
+            if params.uri == page_uri(name):
                 refresh_tool, refresh_args = (tool.name, mapping.arguments_of(tool)) if tool else ("", "")
                 html = page_document(call, refresh_tool=refresh_tool, refresh_args=refresh_args)
                 return mapping.cacheable({"contents": [mapping.page_contents(name, html)]})

@@ -12,8 +12,10 @@ from madang.storage.sessions import delete_session, ensure_session, session_topi
 from madang.storage.subscriptions import topic
 
 _COPY_MESSAGES = """
-INSERT INTO message (user_id, session_no, seq, id, run_no, turn, role, parts, tokens, covers_seq, created_at)
-SELECT m.user_id, f.no, m.seq, m.id, NULL, m.turn, m.role, m.parts, m.tokens, m.covers_seq, m.created_at
+INSERT INTO message (user_id, session_no, seq, id, run_no, turn, role, parts, tokens, covers_seq, created_at, kind,
+  model, input_tokens)
+SELECT m.user_id, f.no, m.seq, m.id, NULL, m.turn, m.role, m.parts, m.tokens, m.covers_seq, m.created_at, m.kind,
+  m.model, m.input_tokens
 FROM message m JOIN session f ON f.user_id = m.user_id AND f.parent_id = ?2 AND m.seq <= f.parent_seq
 WHERE m.user_id = ?1 AND m.session_no = ?3 AND NOT EXISTS (SELECT 1 FROM message own
   WHERE own.user_id = f.user_id AND own.session_no = f.no AND own.seq = m.seq)

@@ -14,7 +14,7 @@ from typing import Any
 
 from madang.core.calls import Call
 from madang.core.ids import SessionId, UserId
-from madang.core.results import Link, Reply
+from madang.core.results import Link, Reply, ShownPage
 from madang.storage.clock import POSTGRESQL_NOW, SQLITE_NOW
 from madang.storage.database import Database, MigrationSet, Row, Transaction, private_rows
 from madang.storage.sessions import SessionStore, ensure_session
@@ -81,6 +81,14 @@ def view_id(operation_id: str) -> str:
     return hashlib.sha256(operation_id.encode()).hexdigest()[:40]
 
 
+def find_view_id(call: Call, arguments: Mapping[str, Any], reply: Reply) -> str:
+    """Return the id under which `ViewStore` keeps the page of a call; empty if there is none, or it is too large."""
+    if reply.page is None or not call.operation_id:
+        return ""
+    is_kept = sum(map(len, _dump(arguments, reply, reply.page))) <= MAX_VIEW_BYTES
+    return view_id(call.operation_id) if is_kept else ""
+
+
 class ViewStore:
     """Views in the database. They go with their session."""
 
@@ -99,9 +107,7 @@ class ViewStore:
         page = reply.page
         if page is None or not call.operation_id or call.session_id is None:
             return
-        links = [asdict(link) for link in reply.links]
-        result = json.dumps({"text": reply.text, "data": reply.data, "fragment": page.fragment, "links": links})
-        dumped = json.dumps(dict(arguments))
+        dumped, result = _dump(arguments, reply, page)
         if len(result) + len(dumped) > MAX_VIEW_BYTES:
             return
         await self.open()
@@ -149,6 +155,12 @@ class ViewStore:
             f"SELECT id, page FROM page_view WHERE user_id = ?1 AND id IN ({marks})", user_id, *ids, user_id=user_id
         )
         return dict(rows)
+
+
+def _dump(arguments: Mapping[str, Any], reply: Reply, page: ShownPage) -> tuple[str, str]:
+    links = [asdict(link) for link in reply.links]
+    result = {"text": reply.text, "data": reply.data, "fragment": page.fragment, "links": links}
+    return json.dumps(dict(arguments)), json.dumps(result)
 
 
 def _view(row: Row) -> View:

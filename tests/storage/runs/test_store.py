@@ -19,8 +19,10 @@ from madang.core.ids import UserId
 from madang.storage import clock
 from madang.storage.events import NewEvent
 from madang.storage.pauses import PauseStore
+from madang.storage.runs.journal import NO_ROWS
 from madang.storage.runs.records import LostRun, Run
-from madang.storage.runs.store import FIND_OWNERS, LOOKS, RunStore
+from madang.storage.runs.rows import FIND_OWNERS, LOOKS
+from madang.storage.runs.store import RunStore
 from madang.storage.runs.tables import RUN_MIGRATIONS
 from madang.storage.session_tables import SESSION_MIGRATIONS
 from madang.storage.sessions import SessionStore
@@ -227,7 +229,7 @@ async def test_what_was_settled_is_told_again_until_it_is_noted(owners: list[Own
 async def test_a_run_that_is_cancelled_withdraws_what_it_asked(owners: list[Owner]) -> None:
     old, new = owners
     run, id = await waiting(old)
-    cancelled = await new.store.cancel(run.user_id, run.id, lambda run: [NewEvent("cancelled", {})])
+    cancelled = await new.store.cancel(run.user_id, run.id, lambda *_: ([NewEvent("cancelled", {})], NO_ROWS))
 
     assert cancelled is not None
     assert (cancelled.state, cancelled.epoch, cancelled.wake_at) == ("cancelled", run.epoch + 1, "")

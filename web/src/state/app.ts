@@ -6,7 +6,6 @@ import {
   deleteSession,
   forgetToken,
   getMe,
-  getSession,
   hasToken,
   listInbox,
   listSessions,
@@ -117,8 +116,7 @@ function openFeed(sessionId: string): void {
   const { feed } = app.get()
   if (feed?.sessionId === sessionId && feed.store.get().status !== "gone") return
   feed?.close()
-  const readRun = async () => (await getSession(sessionId)).run
-  app.update({ feed: new TalkFeed(sessionId, readRun, afterFold) })
+  app.update({ feed: new TalkFeed(sessionId, afterFold) })
 }
 
 function afterFold(before: Talk, after: Talk): void {

@@ -2,8 +2,8 @@
 
 import { ApiError, getMessages } from "../wire/api.ts"
 import { follow, type Following } from "../wire/stream.ts"
-import type { RunEvent, RunSummary } from "../wire/types.ts"
-import { addDetails, addOlder, EMPTY_TALK, fold, oldestSeq, openTalk, type Talk } from "./fold.ts"
+import type { RunEvent } from "../wire/types.ts"
+import { addImages, addOlder, EMPTY_TALK, fold, oldestSeq, openTalk, type Talk } from "./fold.ts"
 import { Store } from "./store.ts"
 
 const PAGE_SIZE = 60
@@ -18,9 +18,8 @@ export interface Feed {
   isConnected: boolean
 }
 
-/** Whether a call may have got a page, data or a pause. */
-const hasDetails = (event: RunEvent) =>
-  event.type === "TOOL_CALL_RESULT" || (event.type === "CUSTOM" && event.name === "madang/pause")
+/** Whether a message has images, which are too large for events. */
+const hasImages = (event: RunEvent) => event.type === "TEXT_MESSAGE_END" && event.metadata !== undefined
 
 export class TalkFeed {
   readonly store: Store<Feed>
@@ -34,7 +33,6 @@ export class TalkFeed {
   /** `onChange` is told of every fold, for what lies outside of the talk: the inbox, the list of sessions. */
   constructor(
     readonly sessionId: string,
-    private readonly readRun: () => Promise<RunSummary | null>,
     onChange: (before: Talk, after: Talk) => void,
   ) {
     this.store = new Store<Feed>({ sessionId, status: "loading", talk: EMPTY_TALK, isConnected: true })
@@ -67,10 +65,8 @@ export class TalkFeed {
     while (!this.#isClosed) {
       try {
         const page = await getMessages(this.sessionId, undefined, PAGE_SIZE)
-        // After the page, never before: whatever changed the run meanwhile comes as an event after the page's.
-        const run = await this.readRun()
         if (this.#isClosed) return
-        this.store.update({ status: "ready", isConnected: true, talk: openTalk(page, run) })
+        this.store.update({ status: "ready", isConnected: true, talk: openTalk(page) })
         this.#follow(page.lastSeq)
         return
       } catch (error) {
@@ -113,15 +109,15 @@ export class TalkFeed {
     if (after === before) return
     this.store.update({ talk: after })
     this.#onChange(before, after)
-    if (events.some(hasDetails)) void this.#loadDetails()
+    if (events.some(hasImages)) void this.#loadImages()
   }
 
-  async #loadDetails(): Promise<void> {
+  async #loadImages(): Promise<void> {
     try {
       const page = await getMessages(this.sessionId, undefined, PAGE_SIZE)
-      if (!this.#isClosed) this.store.update({ talk: addDetails(this.store.get().talk, page) })
+      if (!this.#isClosed) this.store.update({ talk: addImages(this.store.get().talk, page) })
     } catch {
-      // They are read again with the next call, or at the next opening.
+      // They are read again at the next opening.
     }
   }
 }

@@ -2,7 +2,16 @@ import assert from "node:assert/strict"
 import { test } from "node:test"
 
 import type { MessagesPage, RunEvent } from "../wire/types.ts"
-import { addDetails, addOlder, EMPTY_TALK, fold, oldestSeq, openTalk, type MessageItem, type Talk } from "./fold.ts"
+import { addImages, addOlder, EMPTY_TALK, fold, oldestSeq, openTalk, type MessageItem, type Talk } from "./fold.ts"
+
+const ANSWERED = {
+  id: "p1",
+  kind: "prompt",
+  status: "answered",
+  settledBy: "person",
+  settledAt: "2026-11-16T06:00:00Z",
+  expiresAt: "",
+} as const
 
 /** The log of a run: a message, an answer with thinking and a call, its result, a pause, an answer. */
 const LOG: RunEvent[] = numbered([
@@ -39,7 +48,7 @@ const LOG: RunEvent[] = numbered([
     messageId: "result-c1",
     toolCallId: "c1",
     content: "PDF",
-    metadata: { outcome: "ok", tookMs: 12, view: { id: "v1", uri: "ui://x" } },
+    metadata: { outcome: "ok", tookMs: 12, view: { id: "v1", uri: "ui://x" }, pause: ANSWERED },
   },
   { type: "CUSTOM", name: "madang/results", value: { messageId: "t1" } },
   { type: "TEXT_MESSAGE_START", messageId: "a2", role: "assistant" },
@@ -92,9 +101,11 @@ test("a log gives the messages in order, with thinking, calls and results", () =
       outcome: "ok",
       text: "PDF",
       data: null,
+      dataLeftOut: 0,
       tookMs: 12,
       viewId: "v1",
       pauseId: "p1",
+      pause: ANSWERED,
     },
   })
   assert.equal(talk.run.state, "idle")
@@ -198,6 +209,7 @@ test("a run that fails leaves a note, no draft and no blinking caret", () => {
     kind: "note",
     id: "failed-6",
     note: "failed",
+    retryHelps: false,
     seq: 6,
     at: "2026-11-16T06:00:00Z",
     text: "The model is busy.",
@@ -291,6 +303,9 @@ const PAGE: MessagesPage = {
     {
       id: "u1",
       seq: 4,
+      kind: "",
+      model: "",
+      inputTokens: null,
       role: "user",
       createdAt: "2026-11-16T06:00:00Z",
       parts: [{ type: "text", text: "보고서를 만들어 줘" }],
@@ -298,6 +313,9 @@ const PAGE: MessagesPage = {
     {
       id: "a1",
       seq: 16,
+      kind: "",
+      model: "m",
+      inputTokens: 900,
       role: "assistant",
       createdAt: "2026-11-16T06:00:00Z",
       parts: [
@@ -310,6 +328,9 @@ const PAGE: MessagesPage = {
     {
       id: "t1",
       seq: 21,
+      kind: "",
+      model: "",
+      inputTokens: null,
       role: "tool",
       createdAt: "2026-11-16T06:00:00Z",
       parts: [{ type: "result", callId: "c1", tool: "prompt_user", text: "PDF" }],
@@ -322,32 +343,39 @@ const PAGE: MessagesPage = {
       outcome: "ok",
       text: "PDF",
       data: null,
+      dataLeftOut: 0,
       tookMs: 12,
       view: { id: "v1", uri: "ui://x" },
       pauseId: "p1",
+      pause: ANSWERED,
     },
   },
+  notes: [],
   queued: [],
+  run: { id: "r", state: "running" },
+  retry: null,
   hasMore: true,
 }
 
 test("a page and the events after it show what the whole log shows", () => {
   const shown = (talk: Talk) => ({
     calls: talk.calls,
-    items: messages(talk).map(({ id, role, text, thinking, callKeys }) => ({ id, role, text, thinking, callKeys })),
+    items: talk.items,
+    inputTokens: talk.inputTokens,
     run: talk.run,
     lastSeq: talk.lastSeq,
   })
-  const opened = openTalk(PAGE, { id: "r", state: "running" })
+  const opened = openTalk(PAGE)
   assert.deepEqual(shown(play(LOG.slice(21), opened)), shown(play(LOG)))
   assert.deepEqual(shown(play(LOG, opened)), shown(play(LOG)), "and so it does when the stream starts at 0")
 })
 
 test("a call without an outcome runs after a reload, as long as its run does", () => {
   const page = { ...PAGE, calls: { "a1/c1": { ...PAGE.calls["a1/c1"]!, outcome: "", text: "" } } }
-  assert.equal(openTalk(page, { id: "r", state: "waiting" }).calls["a1/c1"]?.isRunning, true)
-  assert.equal(openTalk(page, { id: "r", state: "cancelled" }).calls["a1/c1"]?.isRunning, false)
-  assert.equal(openTalk(page, null).calls["a1/c1"]?.isRunning, false)
+  const opened = (run: MessagesPage["run"]) => openTalk({ ...page, run }).calls["a1/c1"]
+  assert.equal(opened({ id: "r", state: "waiting" })?.isRunning, true)
+  assert.equal(opened({ id: "r", state: "cancelled" })?.isRunning, false)
+  assert.equal(opened(null)?.isRunning, false)
 })
 
 test("an older page goes in front, and what is there already stays", () => {
@@ -357,14 +385,17 @@ test("an older page goes in front, and what is there already stays", () => {
     role: "user" as const,
     createdAt: "",
     parts: [{ type: "text" as const, text: "hello" }],
+    kind: "" as const,
+    model: "",
+    inputTokens: null,
   }
-  const talk = play(LOG.slice(21), openTalk(PAGE, null))
+  const talk = play(LOG.slice(21), openTalk(PAGE))
   assert.equal(talk.hasOlder, true)
   assert.equal(oldestSeq(talk), 4)
   const more = addOlder(talk, {
+    ...PAGE,
     messages: [older, PAGE.messages[0]!],
     calls: {},
-    queued: [],
     lastSeq: 26,
     hasMore: false,
   })
@@ -382,11 +413,10 @@ test("pictures are shown only of kinds that hold no script", () => {
     { type: "image" as const, mimeType: "image/svg+xml", data: "AA==" },
     { type: "image" as const, mimeType: "text/html", data: "AA==" },
   ]
-  const talk = openTalk(
-    { messages: [{ ...PAGE.messages[0]!, parts }], calls: {}, queued: [], lastSeq: 4, hasMore: false },
-    null,
-  )
-  assert.deepEqual(messages(talk)[0]?.images, [{ src: "data:image/png;base64,AA==", alt: "a" }])
+  const page = { ...PAGE, messages: [{ ...PAGE.messages[0]!, parts }], calls: {} }
+  const images = [{ src: "data:image/png;base64,AA==", alt: "a" }]
+  assert.deepEqual(messages(openTalk(page))[0]?.images, images)
+  assert.deepEqual(messages(addImages(play(LOG), page))[0]?.images, images, "and events do not hold them")
 })
 
 test("a call whose id a model used before is another call, and its result goes to the newest", () => {
@@ -410,19 +440,17 @@ test("a call whose id a model used before is another call, and its result goes t
 })
 
 test("messages that are queued when the page is read are listed", () => {
-  const talk = openTalk({ ...PAGE, queued: [{ id: "q1", text: "and a chart" }] }, { id: "r", state: "running" })
+  const talk = openTalk({ ...PAGE, queued: [{ id: "q1", text: "and a chart" }] })
   assert.deepEqual(talk.queued, [{ id: "q1", text: "and a chart" }])
 })
 
-test("details of calls that events do not tell are added, and change nothing that events told", () => {
-  const asked = play(LOG.slice(0, 18))
-  const record = { ...PAGE.calls["a1/c1"]!, data: { status: "pending" }, outcome: "", text: "" }
-  const detailed = addDetails(asked, { ...PAGE, calls: { "a1/c1": record, "a9/c9": record } })
-  assert.deepEqual(detailed.calls, {
-    "a1/c1": { ...asked.calls["a1/c1"]!, data: { status: "pending" }, tookMs: 12, viewId: "v1" },
-  })
-  const done = play(LOG)
-  assert.equal(addDetails(done, { ...PAGE, calls: { "a1/c1": record } }).calls["a1/c1"]?.text, "PDF")
+test("what a run that is over has asked is withdrawn, and what it did not do is cancelled", () => {
+  const talk = play(
+    numbered([{ type: "RUN_FINISHED", threadId: "s", runId: "r:2", outcome: { type: "cancelled" } }], 18),
+    play(LOG.slice(0, 18)),
+  )
+  const call = talk.calls["a1/c1"]
+  assert.deepEqual([call?.isRunning, call?.outcome, call?.pause?.status], [false, "cancelled", "withdrawn"])
 })
 
 test("an answer that is begun anew replaces what was written of the first attempt", () => {

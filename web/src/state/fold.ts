@@ -5,8 +5,8 @@
  * sequence number; live deltas count once, by their offset. Nothing here knows the network or the screen.
  */
 
-import type { CustomValues, DeltaMetadata, MessagesPage, RunEvent, RunSummary } from "../wire/types.ts"
-import { callsOf, itemOf, keyOf, keysOf, NEW_CALL } from "./page.ts"
+import type { CallPause, CustomValues, DeltaMetadata, Interrupt, MessagesPage, RunEvent } from "../wire/types.ts"
+import { callsOf, itemsOf, keyOf, keysOf, NEW_CALL } from "./page.ts"
 
 export interface MessageItem {
   kind: "message"
@@ -20,6 +20,8 @@ export interface MessageItem {
   /** Keys of `Talk.calls`. */
   callKeys: string[]
   model: string
+  /** The run was stopped while this was being written. */
+  isCut: boolean
 }
 
 /** What is told between messages: an action beside the run, a late answer, the end of a run that did not go well. */
@@ -31,6 +33,8 @@ export interface NoteItem {
   at: string
   text: string
   code: string
+  /** Of a failure: it may go better when it is tried again. */
+  retryHelps: boolean
 }
 
 export type Item = MessageItem | NoteItem
@@ -44,9 +48,12 @@ export interface CallState {
   outcome: string
   text: string
   data: unknown
+  /** How many bytes `data` has, if it is too much to be told. */
+  dataLeftOut: number
   tookMs: number | null
   viewId: string
   pauseId: string
+  pause: CallPause | null
 }
 
 /** The answer that is being written: it is replaced by the stored one. */
@@ -100,18 +107,20 @@ export const EMPTY_TALK: Talk = {
   hasOlder: false,
 }
 
-/** Begin a talk with its newest page. `run` is the session's, for the log before the page is not read. */
-export function openTalk(page: MessagesPage, run: RunSummary | null): Talk {
+/** Begin a talk with its newest page, as if every event before the page's end had been folded. */
+export function openTalk(page: MessagesPage): Talk {
+  const { run, retry } = page
   const state = run === null || run.state === "finished" ? "idle" : run.state
   const calls = callsOf(page)
   return {
     ...EMPTY_TALK,
     lastSeq: page.lastSeq,
-    items: page.messages.flatMap(itemOf),
+    items: itemsOf(page),
     calls: isLive(state) ? calls : endCalls(calls),
     keys: keysOf(page),
-    run: { state, retry: null },
+    run: { state, retry },
     queued: page.queued.map(({ id, text }) => ({ id, text })),
+    inputTokens: page.messages.findLast(({ inputTokens }) => inputTokens !== null)?.inputTokens ?? null,
     hasOlder: page.hasMore,
   }
 }
@@ -119,32 +128,25 @@ export function openTalk(page: MessagesPage, run: RunSummary | null): Talk {
 /** Put an older page in front. What is there already stays as it is: it may be newer. */
 export function addOlder(talk: Talk, page: MessagesPage): Talk {
   const known = new Set(talk.items.map(({ id }) => id))
-  const older = page.messages.flatMap(itemOf).filter(({ id }) => !known.has(id))
+  const older = itemsOf(page).filter(({ id }) => !known.has(id))
   return {
     ...talk,
     items: [...older, ...talk.items],
-    calls: { ...endCalls(callsOf(page)), ...talk.calls },
+    calls: { ...(isLive(talk.run.state) ? callsOf(page) : endCalls(callsOf(page))), ...talk.calls },
     keys: { ...keysOf(page), ...talk.keys },
     hasOlder: page.hasMore,
   }
 }
 
-/** Take over what events do not tell of calls: their data, times and pages. What an event has told stays. */
-export function addDetails(talk: Talk, page: MessagesPage): Talk {
-  const calls = { ...talk.calls }
-  for (const [key, record] of Object.entries(page.calls)) {
-    const call = calls[key]
-    if (call === undefined) continue
-    const { data, tookMs, view, pauseId } = record
-    calls[key] = {
-      ...call,
-      data: call.data ?? data,
-      tookMs: call.tookMs ?? tookMs,
-      viewId: call.viewId || (view?.id ?? ""),
-      pauseId: call.pauseId || pauseId,
-    }
-  }
-  return { ...talk, calls }
+/** Take over what is too large for events: the images of messages. */
+export function addImages(talk: Talk, page: MessagesPage): Talk {
+  const stored = new Map(itemsOf(page).map((item) => [item.id, item]))
+  const items = talk.items.map((item) => {
+    const same = stored.get(item.id)
+    const isMissing = item.kind === "message" && item.images.length === 0
+    return isMissing && same?.kind === "message" && same.images.length > 0 ? { ...item, images: same.images } : item
+  })
+  return { ...talk, items }
 }
 
 export function oldestSeq(talk: Talk): number | undefined {
@@ -178,12 +180,26 @@ function foldStored(talk: Talk, event: RunEvent, seq: number): Talk {
     case "RUN_STARTED":
       return { ...talk, run: { state: "running", retry: null } }
     case "RUN_FINISHED":
-      return finishRun(talk, event.outcome.type, seq, at)
+      return finishRun(
+        event.outcome.type === "interrupt" ? withExpiries(talk, event.outcome.interrupts) : talk,
+        event.outcome.type,
+        seq,
+        at,
+      )
     case "RUN_ERROR":
       // The process died and another one goes on: not the end of the run, but of what was being written.
       if (event.code === "interrupted") return { ...talk, draft: null, run: NO_RUN }
       return {
-        ...withNote(talk, { note: "failed", text: event.message, code: event.code, seq, at, id: `failed-${seq}` }),
+        ...withNote(talk, {
+          note: "failed",
+          text: event.message,
+          code: event.code,
+          retryHelps: event.retryHelps ?? false,
+          seq,
+          at,
+          id: `failed-${seq}`,
+        }),
+        calls: endCalls(talk.calls),
         draft: null,
         run: { state: "failed", retry: null },
       }
@@ -221,18 +237,21 @@ function foldStored(talk: Talk, event: RunEvent, seq: number): Talk {
     case "TOOL_CALL_ARGS":
       return withCall(talk, event.toolCallId, (call) => ({ ...call, arguments: call.arguments + event.delta }))
     case "TOOL_CALL_RESULT": {
-      const { outcome, tookMs, data, view } = event.metadata
+      const { outcome, tookMs, data, dataLeftOut, view, pause } = event.metadata
       return withCall(talk, event.toolCallId, (call) => ({
         ...call,
         isRunning: false,
         outcome,
         text: event.content,
         data: data ?? call.data,
+        dataLeftOut: dataLeftOut ?? 0,
         tookMs: tookMs ?? call.tookMs,
         viewId: view?.id ?? call.viewId,
+        pause: pause ?? call.pause,
       }))
     }
     case "TEXT_MESSAGE_END":
+      return withMessage(talk, event.messageId, (item) => ({ ...item, seq }))
     case "REASONING_MESSAGE_END":
     case "TOOL_CALL_END":
       return talk
@@ -257,14 +276,25 @@ function foldCustom(talk: Talk, event: RunEvent & { type: "CUSTOM" }, seq: numbe
         run: { ...talk.run, retry: null },
       }
     }
-    case "madang/pause":
-      return withCall(talk, event.value.toolCallId, (call) => ({ ...call, pauseId: event.value.id }))
+    case "madang/stopped":
+      return withMessage(talk, event.value.messageId, (item) => ({ ...item, seq, isCut: true }))
+    case "madang/pause": {
+      const { toolCallId, id, kind, view, pause } = event.value
+      return withCall(talk, toolCallId, (call) => ({
+        ...call,
+        pauseId: id,
+        pause: pause ?? { id, kind, status: "open", settledBy: "", settledAt: "", expiresAt: "" },
+        viewId: view?.id ?? call.viewId,
+      }))
+    }
     case "madang/action":
       return noteOf(talk, "action", event.value, seq, at)
     case "madang/answered_late":
-      return noteOf(talk, "answered_late", event.value, seq, at)
-    case "madang/queued":
-      return { ...talk, queued: [...talk.queued, { id: event.value.messageId, text: event.value.text }] }
+      return noteOf(answeredLate(talk, event.value), "answered_late", event.value, seq, at)
+    case "madang/queued": {
+      const { messageId: id, text } = event.value
+      return talk.queued.some((one) => one.id === id) ? talk : { ...talk, queued: [...talk.queued, { id, text }] }
+    }
     case "madang/withdrawn":
       return { ...talk, queued: talk.queued.filter(({ id }) => id !== event.value.messageId) }
     case "madang/retry":
@@ -278,8 +308,14 @@ function foldCustom(talk: Talk, event: RunEvent & { type: "CUSTOM" }, seq: numbe
     case "madang/sessions":
     case "madang/resync":
     case "madang/results":
-    case "madang/compacted":
       return talk
+    case "madang/compacted": {
+      const { messageId, text } = event.value
+      return withMessage(startMessage(talk, messageId, "summary", seq, at), messageId, (item) => ({
+        ...item,
+        text: text ?? "",
+      }))
+    }
     default:
       return unreachable(event, talk)
   }
@@ -288,11 +324,20 @@ function foldCustom(talk: Talk, event: RunEvent & { type: "CUSTOM" }, seq: numbe
 function finishRun(talk: Talk, outcome: "success" | "cancelled" | "interrupt", seq: number, at: string): Talk {
   switch (outcome) {
     case "success":
-      return { ...talk, draft: null, run: NO_RUN }
+      return { ...talk, calls: endCalls(talk.calls), draft: null, run: NO_RUN }
     case "interrupt":
       return { ...talk, draft: null, run: { state: "waiting", retry: null }, changes: talk.changes + 1 }
     case "cancelled": {
-      const noted = withNote(talk, { note: "cancelled", text: "", code: "", seq, at, id: `cancelled-${seq}` })
+      const note = {
+        note: "cancelled",
+        text: "",
+        code: "",
+        retryHelps: false,
+        seq,
+        at,
+        id: `cancelled-${seq}`,
+      } as const
+      const noted = withNote(talk, note)
       return {
         ...noted,
         calls: endCalls(talk.calls),
@@ -331,7 +376,7 @@ function countChars(text: string): number {
   return count
 }
 
-function startMessage(talk: Talk, id: string, role: "user" | "assistant", seq: number, at: string): Talk {
+function startMessage(talk: Talk, id: string, role: MessageItem["role"], seq: number, at: string): Talk {
   const draft = role === "assistant" ? null : talk.draft
   if (talk.items.some((item) => item.id === id)) return draft === talk.draft ? talk : { ...talk, draft }
   const item: MessageItem = {
@@ -345,6 +390,7 @@ function startMessage(talk: Talk, id: string, role: "user" | "assistant", seq: n
     images: [],
     callKeys: [],
     model: "",
+    isCut: false,
   }
   const queued = talk.queued.some((one) => one.id === id) ? talk.queued.filter((one) => one.id !== id) : talk.queued
   return { ...talk, items: [...talk.items, item], queued, draft }
@@ -368,10 +414,33 @@ function withCall(talk: Talk, id: string, change: (call: CallState) => CallState
 
 const isLive = (state: RunView["state"]) => state === "running" || state === "waiting"
 
-/** Calls whose outcome will not come any more: their run is over. */
+/** The run is over: outcomes that are missing will not come any more, and what it asked is withdrawn. */
 function endCalls(calls: Talk["calls"]): Talk["calls"] {
-  const ended = Object.entries(calls).map(([id, call]) => [id, call.isRunning ? { ...call, isRunning: false } : call])
-  return Object.fromEntries(ended) as Talk["calls"]
+  return Object.fromEntries(Object.entries(calls).map(([key, call]) => [key, endCall(call)]))
+}
+
+function endCall(call: CallState): CallState {
+  const { isRunning, outcome, pause } = call
+  if (!isRunning && pause?.status !== "open") return call
+  const withdrawn = pause?.status === "open" ? ({ ...pause, status: "withdrawn", settledBy: "run" } as const) : pause
+  return { ...call, isRunning: false, outcome: isRunning ? "cancelled" : outcome, pause: withdrawn }
+}
+
+function withExpiries(talk: Talk, interrupts: Interrupt[]): Talk {
+  const times = new Map(interrupts.map(({ id, expiresAt }) => [id, expiresAt ?? ""]))
+  const calls = Object.entries(talk.calls).map(([key, call]) => {
+    const expiresAt = times.get(call.pauseId)
+    return [key, expiresAt && call.pause !== null ? { ...call, pause: { ...call.pause, expiresAt } } : call] as const
+  })
+  return { ...talk, calls: Object.fromEntries(calls) }
+}
+
+/** The call that had asked is told as answered, too. */
+function answeredLate(talk: Talk, { id, pause }: CustomValues["madang/answered_late"]): Talk {
+  const entry = Object.entries(talk.calls).find(([, call]) => call.pauseId === id)
+  if (entry === undefined) return talk
+  const [key, call] = entry
+  return { ...talk, calls: { ...talk.calls, [key]: { ...call, outcome: "answered_late", pause: pause ?? call.pause } } }
 }
 
 function withNote(talk: Talk, note: Omit<NoteItem, "kind">): Talk {
@@ -386,7 +455,7 @@ function noteOf(
   seq: number,
   at: string,
 ): Talk {
-  return withNote(talk, { note, id: value.messageId, text: value.text, code: "", seq, at })
+  return withNote(talk, { note, id: value.messageId, text: value.text, code: "", retryHelps: false, seq, at })
 }
 
 /** Thinking has ids of its own, made from that of the answer it belongs to. */

@@ -1,7 +1,7 @@
 /** A page of stored messages, as items and calls of a talk. Pure. */
 
-import type { CallPart, CallRecord, Message, MessagesPage, Part } from "../wire/types.ts"
-import type { CallState, MessageItem } from "./fold.ts"
+import type { CallPart, CallRecord, Message, MessagesPage, Note, Part } from "../wire/types.ts"
+import type { CallState, Item, NoteItem } from "./fold.ts"
 
 export const NEW_CALL: CallState = {
   id: "",
@@ -11,16 +11,37 @@ export const NEW_CALL: CallState = {
   outcome: "",
   text: "",
   data: null,
+  dataLeftOut: 0,
   tookMs: null,
   viewId: "",
   pauseId: "",
+  pause: null,
 }
 
-export function itemOf(message: Message): MessageItem[] {
+/** The messages of a page and what is told between them, in their order. */
+export function itemsOf(page: MessagesPage): Item[] {
+  return [...page.messages.flatMap(itemOf), ...page.notes.map(noteOf)].sort((a, b) => a.seq - b.seq)
+}
+
+const noteOf = ({ seq, note, text, code, retryHelps, at }: Note): NoteItem => ({
+  kind: "note",
+  id: `${note}-${seq}`,
+  note,
+  seq,
+  at,
+  text,
+  code,
+  retryHelps,
+})
+
+function itemOf(message: Message): Item[] {
   if (message.role === "tool") return [] // its results are in `calls`
-  const { id, role, seq, createdAt } = message
+  const { id, role, seq, createdAt, kind, model } = message
   const texts = (type: "text" | "thinking", between: string) =>
     message.parts.flatMap((part) => (part.type === type ? [part.text] : [])).join(between)
+  if (kind === "action" || kind === "answered_late") {
+    return [{ kind: "note", id, note: kind, seq, at: createdAt, text: texts("text", ""), code: "", retryHelps: false }]
+  }
   return [
     {
       kind: "message",
@@ -32,7 +53,8 @@ export function itemOf(message: Message): MessageItem[] {
       thinking: texts("thinking", "\n\n"),
       images: message.parts.flatMap(imageOf),
       callKeys: message.parts.flatMap((part) => (part.type === "call" ? [keyOf(id, part.id)] : [])),
-      model: "",
+      model,
+      isCut: kind === "stopped",
     },
   ]
 }
@@ -64,6 +86,7 @@ export function callsOf(page: MessagesPage): Record<string, CallState> {
 function callOf({ id, tool, arguments: args }: CallPart, record: CallRecord | undefined): CallState {
   const written = { ...NEW_CALL, id, tool, arguments: args }
   if (record === undefined) return written
-  const { outcome, text, data, tookMs, view, pauseId } = record
-  return { ...written, isRunning: outcome === "", outcome, text, data, tookMs, viewId: view?.id ?? "", pauseId }
+  const { outcome, text, data, dataLeftOut, tookMs, view, pauseId, pause } = record
+  const isRunning = outcome === ""
+  return { ...written, isRunning, outcome, text, data, dataLeftOut, tookMs, viewId: view?.id ?? "", pauseId, pause }
 }

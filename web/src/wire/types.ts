@@ -111,11 +111,35 @@ export interface Message {
   /** Kinds of a newer build are among them too, and are skipped. */
   parts: Part[]
   createdAt: string
+  /** `action` and `answered_late` are what the model was told beside its run; a `stopped` answer is half of one. */
+  kind: "" | "action" | "answered_late" | "stopped"
+  model: string
+  inputTokens: number | null
 }
 
 export interface ViewRef {
   id: string
   uri: string
+}
+
+/** What a call has asked the person, and how that stands. */
+export interface CallPause {
+  id: string
+  kind: string
+  status: PauseStatus
+  settledBy: ViewPause["settledBy"]
+  settledAt: string
+  expiresAt: string
+}
+
+/** The end of a run that did not go well, between messages. */
+export interface Note {
+  seq: number
+  note: "failed" | "cancelled"
+  text: string
+  code: string
+  retryHelps: boolean
+  at: string
 }
 
 export interface CallRecord {
@@ -126,9 +150,12 @@ export interface CallRecord {
   outcome: string
   text: string
   data: unknown
+  /** How many bytes `data` has, if it is too much to be told; else 0. */
+  dataLeftOut: number
   tookMs: number | null
   view: ViewRef | null
   pauseId: string
+  pause: CallPause | null
 }
 
 export interface QueuedMessage {
@@ -140,7 +167,11 @@ export interface MessagesPage {
   messages: Message[]
   /** By `messageId/callId`: models use the same id of a call again in a later turn. */
   calls: Record<string, CallRecord>
+  notes: Note[]
   queued: QueuedMessage[]
+  /** The last one, also if it is over. */
+  run: RunSummary | null
+  retry: { attempt: number; code: string } | null
   /** Of the session's log when this was read: a stream goes on after it. */
   lastSeq: number
   hasMore: boolean
@@ -285,14 +316,16 @@ export interface DeltaMetadata {
 
 export interface CustomValues {
   "madang/answered": { messageId: string; model: string; inputTokens: number | null; outputTokens: number | null }
-  "madang/pause": { toolCallId: string; id: string; kind: string }
+  /** The end of an answer that the person stopped: half of one. */
+  "madang/stopped": { messageId: string }
+  "madang/pause": { toolCallId: string; id: string; kind: string; view?: ViewRef; pause?: CallPause }
   "madang/results": { messageId: string }
-  "madang/answered_late": { messageId: string; id: string; text: string }
+  "madang/answered_late": { messageId: string; id: string; text: string; pause?: CallPause }
   "madang/action": { messageId: string; text: string }
   "madang/queued": { messageId: string; text: string }
   "madang/withdrawn": { messageId: string }
   "madang/retry": { attempt: number; afterS: number; code: string }
-  "madang/compacted": { messageId: string; upToSeq: number }
+  "madang/compacted": { messageId: string; upToSeq: number; text?: string }
   "madang/inbox": { open: number }
   "madang/sessions": Record<string, never>
   /** The last event of a stream that ends. `gap`, `beyond`: the log is not the one that the reader knows. */
@@ -306,10 +339,10 @@ type Custom = {
 export type RunEvent =
   | (Stored & { type: "RUN_STARTED"; threadId: string; runId: string; parentRunId?: string })
   | (Stored & { type: "RUN_FINISHED"; threadId: string; runId: string; outcome: RunOutcome })
-  | (Stored & { type: "RUN_ERROR"; message: string; code: string })
+  | (Stored & { type: "RUN_ERROR"; message: string; code: string; retryHelps?: boolean })
   | (Stored & { type: "TEXT_MESSAGE_START"; messageId: string; role: "user" | "assistant" })
   | (Stored & { type: "TEXT_MESSAGE_CONTENT"; messageId?: string; delta: string; metadata?: DeltaMetadata })
-  | (Stored & { type: "TEXT_MESSAGE_END"; messageId: string })
+  | (Stored & { type: "TEXT_MESSAGE_END"; messageId: string; metadata?: { images: number } })
   | (Stored & { type: "REASONING_MESSAGE_START"; messageId: string; role: "reasoning" })
   | (Stored & { type: "REASONING_MESSAGE_CONTENT"; messageId: string; delta: string })
   | (Stored & { type: "REASONING_MESSAGE_END"; messageId: string })
@@ -321,7 +354,16 @@ export type RunEvent =
       messageId: string
       toolCallId: string
       content: string
-      metadata: { outcome: string; tookMs?: number; data?: unknown; view?: ViewRef | null } & Record<string, unknown>
+      metadata: {
+        outcome: string
+        tookMs?: number
+        data?: unknown
+        dataLeftOut?: number
+        /** How many there are: they are in the message of the results. */
+        images?: number
+        view?: ViewRef | null
+        pause?: CallPause
+      }
     })
   | (Stored & { type: "STATE_SNAPSHOT"; snapshot: { services: Record<string, unknown> } })
   | Custom

@@ -49,6 +49,24 @@ class DeltaStore:
         return [(place, text) for place, text in rows]
 
 
+async def read_written(tx: Transaction, run: Run, message_no: int) -> str:
+    """Return what the owner of a run has written of a message, up to the first part that is missing."""
+    rows = await tx.all(
+        "SELECT at_char, text FROM run_delta WHERE user_id = ?1 AND run_no = ?2 AND message_no = ?3 AND epoch = ?4 "
+        "ORDER BY at_char",
+        run.user_id,
+        run.no,
+        message_no,
+        run.epoch,
+    )
+    written = ""
+    for at_char, text in rows:
+        if at_char > len(written):
+            break
+        written = written[:at_char] + text
+    return written
+
+
 async def delete_deltas(tx: Transaction, run: Run, message_no: int) -> None:
     """Delete the deltas of a message, in the unit that stores the message."""
     await tx.run(

@@ -25,6 +25,10 @@ MAX_MESSAGE_BYTES = 8 * 1024 * 1024
 
 Role = Literal["user", "assistant", "tool", "summary"]
 
+MessageKind = Literal["", "action", "answered_late", "stopped"]
+"""What a message is beside its role. `action`, `answered_late`: the model is told what happened beside its run;
+`stopped`: the person stopped the model in the middle of it."""
+
 CallState = Literal["received", "asking", "approved", "started", "waiting", "done"]
 """`asking`: its approval is open; `approved`: it may begin; `waiting`: it has begun, and a pause of it is open."""
 
@@ -48,6 +52,10 @@ class NewMessage:
     covers_seq: int = 0
     """Of a summary: the number of the last message that it stands for."""
     words: MessageWords | None = None
+    kind: MessageKind = ""
+    model: str = ""
+    """Of an answer: who gave it, and how much it was sent."""
+    input_tokens: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +71,9 @@ class Message:
     created_at: str
     covers_seq: int = 0
     """Of a summary: the number of the last message that it stands for."""
+    kind: MessageKind = ""
+    model: str = ""
+    input_tokens: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +123,12 @@ class RunCall:
     outcome: CallOutcome
     result: tuple[Part, ...]
     """What the model is told, once it is done."""
+    took_ms: int | None = None
+    data: Mapping[str, Any] | None = None
+    """The structured half of the result, for the person."""
+    data_left_out: int = 0
+    """How many bytes that had, if it was too much to be kept."""
+    view_id: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,6 +143,10 @@ class CallChange:
     result: Sequence[Part] = ()
     fingerprint: str = ""
     """Equal for the same tool, arguments and result: by it a run that turns in a circle is noticed."""
+    took_ms: int | None = None
+    data: Mapping[str, Any] | None = None
+    data_left_out: int = 0
+    view_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,11 +174,14 @@ class StaleNews(Exception):
     """A queued message was withdrawn after it was read. Nothing of the step was written: read the news anew."""
 
 
-CALL_COLUMNS = "turn, number, call_id, tool, arguments, state, decision, pause_id, outcome, result"
-MESSAGE_COLUMNS = "id, seq, role, parts, tokens, turn, created_at, covers_seq"
+CALL_COLUMNS = (
+    "turn, number, call_id, tool, arguments, state, decision, pause_id, outcome, result, took_ms, data, data_left_out, "
+    "view_id"
+)
+MESSAGE_COLUMNS = "id, seq, role, parts, tokens, turn, created_at, covers_seq, kind, model, input_tokens"
 _NEW_MESSAGE = (
-    "INSERT INTO message (user_id, session_no, seq, id, run_no, turn, role, parts, tokens, covers_seq) "
-    "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)"
+    "INSERT INTO message (user_id, session_no, seq, id, run_no, turn, role, parts, tokens, covers_seq, kind, model, "
+    "input_tokens) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)"
 )
 _NEW_CALL = (
     "INSERT INTO run_call (user_id, run_no, turn, number, call_id, tool, arguments, state) "
@@ -165,7 +189,8 @@ _NEW_CALL = (
 )
 _CHANGE_CALL = """
 UPDATE run_call SET state = ?5, outcome = ?6, decision = coalesce(?7, decision), pause_id = coalesce(?8, pause_id),
-  result = ?9, fingerprint = ?10, started_at = coalesce(started_at, ?11), ended_at = ?12
+  result = ?9, fingerprint = ?10, started_at = coalesce(started_at, ?11), ended_at = ?12,
+  took_ms = coalesce(?13, took_ms), data = ?14, data_left_out = ?15, view_id = coalesce(?16, view_id)
 WHERE user_id = ?1 AND run_no = ?2 AND turn = ?3 AND number = ?4
 """
 
@@ -192,6 +217,9 @@ async def write_rows(tx: Transaction, dialect: Dialect, run: Run, rows: JournalR
                 encode_parts(message.parts),
                 message.tokens,
                 message.covers_seq,
+                message.kind,
+                message.model,
+                message.input_tokens,
             )
             if message.role != "summary":  # it repeats what is found anyway
                 words = message.words or MessageWords("")
@@ -232,6 +260,10 @@ async def write_rows(tx: Transaction, dialect: Dialect, run: Run, rows: JournalR
             change.fingerprint,
             now if change.state == "started" else None,
             now if change.state == "done" else None,
+            change.took_ms,
+            json.dumps(change.data) if change.data is not None else "",
+            change.data_left_out,
+            change.view_id,
         )
 
 
@@ -289,6 +321,19 @@ def parse_parts(text: str) -> tuple[Part, ...]:
 
 
 def parse_call(row: Row) -> RunCall:
-    turn, number, call_id, tool, arguments, state, decision, pause_id, outcome, result = row
-    parts = tuple(json.loads(result)) if result else ()
-    return RunCall(turn, number, call_id, tool, arguments, state, decision, pause_id, outcome, parts)
+    turn, number, call_id, tool, arguments, state, decision, pause_id, outcome, result, took_ms, data, *rest = row
+    return RunCall(
+        turn,
+        number,
+        call_id,
+        tool,
+        arguments,
+        state,
+        decision,
+        pause_id,
+        outcome,
+        tuple(json.loads(result)) if result else (),
+        took_ms,
+        json.loads(data) if data else None,
+        *rest,
+    )

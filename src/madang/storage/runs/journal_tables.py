@@ -84,14 +84,27 @@ _POSTGRESQL_WORDS = f"""
         {private_rows("message_number", "message_word")}
         """
 
+# What only whoever draws a session asks for: a model is never sent it.
+_SHOWN = """
+        ALTER TABLE message ADD kind TEXT NOT NULL DEFAULT '';
+        ALTER TABLE message ADD model TEXT NOT NULL DEFAULT '';
+        ALTER TABLE message ADD input_tokens {number};
+        ALTER TABLE run_call ADD took_ms {number};
+        ALTER TABLE run_call ADD data TEXT NOT NULL DEFAULT '';
+        ALTER TABLE run_call ADD data_left_out {number} NOT NULL DEFAULT 0;
+        ALTER TABLE run_call ADD view_id TEXT NOT NULL DEFAULT '';
+        """
+
 JOURNAL_MIGRATIONS = MigrationSet(
     "journal",
     sqlite=(
         _tables("INTEGER", "TEXT", f"({SQLITE_NOW})", " WITHOUT ROWID"),
         _SUMMARIES.format(number="INTEGER") + _SQLITE_WORDS,
+        _SHOWN.format(number="INTEGER"),
     ),
     postgresql=(
         _tables("BIGINT", "TIMESTAMPTZ", POSTGRESQL_NOW) + private_rows("message", "queued_message", "run_call"),
         _SUMMARIES.format(number="BIGINT") + _POSTGRESQL_WORDS,
+        _SHOWN.format(number="BIGINT"),
     ),
 )

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from madang.core.calls import Call
+from madang.core.pauses import PauseRecord
+from madang.storage.clock import timestamp
 from madang.storage.database import Database, Transaction
+from madang.storage.pauses import PAUSE_COLUMNS, parse_pause
 from madang.storage.runs.journal import CALL_COLUMNS, RunCall, parse_call
 from madang.storage.runs.segments import find_segments
 
@@ -49,3 +53,13 @@ async def list_message_calls(database: Database, call: Call, from_seq: int, up_t
         return calls
 
     return await database.read(work, user_id=call.user_id, brief=True)
+
+
+async def find_call_pauses(database: Database, call: Call, ids: Sequence[str]) -> dict[str, PauseRecord]:
+    """Return what calls have asked, as it is now, by its id; what was settled long ago is not there any more."""
+    if not ids:
+        return {}
+    now, marks = timestamp(), ", ".join(f"?{number}" for number in range(2, len(ids) + 2))
+    sql = f"SELECT {PAUSE_COLUMNS} FROM pause WHERE user_id = ?1 AND id IN ({marks})"
+    rows = await database.find(sql, call.user_id, *ids, user_id=call.user_id)
+    return {pause.id: pause for pause in (parse_pause(row, now) for row in rows)}

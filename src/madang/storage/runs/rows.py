@@ -33,6 +33,21 @@ AND (live.owner <> '' OR live.nudged = 1 OR (live.wake_at IS NOT NULL AND live.w
 """
 
 
+# One step for each owner, however many runs it has: DISTINCT would read them all.
+FIND_OWNERS = """
+WITH RECURSIVE owners (owner) AS (
+  SELECT min(owner) FROM run_live WHERE owner <> ''
+  UNION ALL
+  SELECT (SELECT min(owner) FROM run_live WHERE owner <> '' AND owner > owners.owner) FROM owners
+  WHERE owners.owner IS NOT NULL
+) SELECT owner FROM owners WHERE owner IS NOT NULL
+"""
+FIND_OWNED = "SELECT user_id, run_no, owner FROM run_live WHERE owner <> '' AND owner IN ({owners})"
+FIND_NUDGED = "SELECT user_id, run_no, owner FROM run_live WHERE nudged = 1 AND owner = ''"
+FIND_DUE = "SELECT user_id, run_no, owner FROM run_live WHERE owner = '' AND wake_at IS NOT NULL AND wake_at <= ?1"
+LOOKS = (FIND_OWNED, FIND_NUDGED, FIND_DUE)
+
+
 async def compare_and_set(tx: Transaction, run: Run, changes: str, *values: object) -> None:
     """Change the row of a run that this process still owns. The values of `changes` are ?5 and on.
 
@@ -101,13 +116,19 @@ async def write_step(
     turn: int,
     *,
     skip: int = 0,
-) -> None:
+) -> int:
     """Write the events of a step, and what it adds and changes beside the run; `turn` is the turn after it.
 
-    The places of events in `rows` are counted without the first `skip`.
+    The places of events in `rows` are counted without the first `skip`. The number of the last event is returned.
     """
     last_seq = await append_events(tx, run.call(), events) if events else 0
     await write_rows(tx, dialect, run, rows, last_seq - len(events) + 1 + skip, turn)
+    return last_seq
+
+
+async def set_end(tx: Transaction, run: Run, seq: int) -> None:
+    """Write which event has told the end of a run."""
+    await tx.run("UPDATE run SET end_seq = ?3 WHERE user_id = ?1 AND no = ?2", run.user_id, run.no, seq)
 
 
 async def mark_used(tx: Transaction, call: Call, session_no: int, title: str) -> None:

@@ -18,7 +18,7 @@ from madang.core.ids import new_id
 from madang.core.phrases import say
 from madang.storage.clock import Timestamp
 from madang.storage.database import Database, Row, Transaction
-from madang.storage.runs.journal import CallOutcome, encode_parts
+from madang.storage.runs.journal import CallOutcome, MessageKind, encode_parts
 from madang.storage.runs.segments import Segment, find_segments
 from madang.storage.runs.word_rows import MessageWords, write_words
 from madang.storage.sessions import ensure_session
@@ -45,6 +45,9 @@ class SavedCall(Document):
     result: Parts
     started_at: Timestamp
     ended_at: Timestamp
+    took_ms: Number | None = None
+    data: dict[str, Any] | None = None
+    data_left_out: Number = 0
 
 
 class SavedRun(Document):
@@ -63,6 +66,7 @@ class SavedRun(Document):
     is_tainted: bool
     error_code: Name
     error: Annotated[str, Field(max_length=4_000)]
+    end_seq: Number = 0
     created_at: Timestamp
     updated_at: Timestamp
 
@@ -79,38 +83,43 @@ class SavedMessage(Document):
     tokens: Number
     covers_seq: Number
     created_at: Timestamp
+    kind: MessageKind = ""
+    model: Name = ""
+    input_tokens: Number | None = None
 
 
 _RUNS = """
 SELECT no, id, assistant_id, model, state, epoch, turn, calls, input_tokens, output_tokens, cost, tainted, error_code,
-  error, created_at, updated_at
+  error, created_at, updated_at, end_seq
 FROM run WHERE user_id = ?1 AND session_no = ?2 AND no > ?3 ORDER BY no LIMIT ?4
 """
 _CALLS = """
 SELECT r.id AS run_id, c.turn, c.number, c.call_id, c.tool, c.arguments, c.decision, c.outcome, c.result, c.started_at,
-  c.ended_at, c.state, c.run_no
+  c.ended_at, c.took_ms, c.data, c.data_left_out, c.state, c.run_no
 FROM run r JOIN run_call c ON c.user_id = r.user_id AND c.run_no = r.no
 WHERE r.user_id = ?1 AND r.session_no = ?2 AND (c.run_no, c.turn, c.number) > (?3, ?4, ?5)
 ORDER BY c.run_no, c.turn, c.number LIMIT ?6
 """
 _MESSAGES = """
-SELECT m.seq, m.id, r.id AS run_id, m.turn, m.role, m.parts, m.tokens, m.covers_seq, m.created_at
+SELECT m.seq, m.id, r.id AS run_id, m.turn, m.role, m.parts, m.tokens, m.covers_seq, m.created_at, m.kind,
+  m.model, m.input_tokens
 FROM message m LEFT JOIN run r ON r.user_id = m.user_id AND r.no = m.run_no
 WHERE m.user_id = ?1 AND m.session_no = ?2 AND m.seq > ?3 AND m.seq <= ?4 ORDER BY m.seq LIMIT ?5
 """
 _NEW_RUN = """
 INSERT INTO run (user_id, id, session_no, assistant_id, model, state, epoch, owner, turn, calls, input_tokens,
-  output_tokens, cost, tainted, error_code, error, created_at, updated_at)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, '', ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17) RETURNING no
+  output_tokens, cost, tainted, error_code, error, created_at, updated_at, end_seq)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, '', ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18) RETURNING no
 """
 _NEW_CALL = """
 INSERT INTO run_call (user_id, run_no, turn, number, call_id, tool, arguments, state, decision, outcome, result,
-  started_at, ended_at)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 'done', ?8, ?9, ?10, ?11, ?12)
+  started_at, ended_at, took_ms, data, data_left_out)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 'done', ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)
 """
 _NEW_MESSAGE = """
-INSERT INTO message (user_id, session_no, seq, id, run_no, turn, role, parts, tokens, covers_seq, created_at)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)
+INSERT INTO message (user_id, session_no, seq, id, run_no, turn, role, parts, tokens, covers_seq, created_at, kind,
+  model, input_tokens)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)
 """
 
 
@@ -264,6 +273,7 @@ class RunRestorer:
             run.error,
             run.created_at,
             run.updated_at,
+            run.end_seq,
         )
         assert row is not None
         no: int = row[0]
@@ -284,6 +294,9 @@ class RunRestorer:
             message.tokens,
             message.covers_seq,
             message.created_at,
+            message.kind,
+            message.model,
+            message.input_tokens,
         )
         if message.role != "summary":
             words = MessageWords("")  # made by the next searches
@@ -306,12 +319,13 @@ def _call_values(user_id: str, run_no: int, made: SavedCall) -> tuple[object, ..
     result = encode_parts(made.result) if made.result else ""
     times = (made.started_at or None, made.ended_at or None)
     head = (user_id, run_no, made.turn, made.number, made.call_id, made.tool, made.arguments)
-    return *head, made.decision, made.outcome, result, *times
+    details = (made.took_ms, json.dumps(made.data) if made.data is not None else "", made.data_left_out)
+    return *head, made.decision, made.outcome, result, *times, *details
 
 
 def _saved_run(row: Row) -> SavedRun:
     _, id, assistant_id, model, state, epoch, turn, count, input, output, cost, tainted, *rest = row
-    code, error, created, updated = rest
+    code, error, created, updated, end_seq = rest
     return SavedRun(
         id=id,
         assistant_id=assistant_id,
@@ -328,11 +342,13 @@ def _saved_run(row: Row) -> SavedRun:
         error=error,
         created_at=created,
         updated_at=updated,
+        end_seq=end_seq,
     )
 
 
 def _saved_call(row: Row) -> SavedCall:
-    run_id, turn, number, call_id, tool, arguments, decision, outcome, result, started_at, ended_at, state, _ = row
+    run_id, turn, number, call_id, tool, arguments, decision, outcome, result, *rest = row
+    started_at, ended_at, took_ms, data, data_left_out, state, _ = rest
     return SavedCall(
         run_id=run_id,
         turn=turn,
@@ -345,11 +361,14 @@ def _saved_call(row: Row) -> SavedCall:
         result=json.loads(result) if result else [],
         started_at=started_at or "",
         ended_at=ended_at or "",
+        took_ms=took_ms,
+        data=json.loads(data) if data else None,
+        data_left_out=data_left_out,
     )
 
 
 def _saved_message(row: Row, is_own: bool) -> SavedMessage:
-    seq, id, run_id, turn, role, parts, tokens, covers_seq, created_at = row
+    seq, id, run_id, turn, role, parts, tokens, covers_seq, created_at, kind, model, input_tokens = row
     return SavedMessage(
         seq=seq,
         id=id,
@@ -360,6 +379,9 @@ def _saved_message(row: Row, is_own: bool) -> SavedMessage:
         tokens=tokens,
         covers_seq=covers_seq,
         created_at=created_at,
+        kind=kind,
+        model=model,
+        input_tokens=input_tokens,
     )
 
 

@@ -18,6 +18,7 @@ from madang.storage.database import Database, Transaction
 from madang.storage.events import EventLog, NewEvent
 from madang.storage.liveness import Liveness
 from madang.storage.pauses import PauseStore, await_pauses, clear_awaited, write_expired
+from madang.storage.runs.deltas import read_written
 from madang.storage.runs.journal import (
     NO_ROWS,
     JournalRows,
@@ -28,7 +29,11 @@ from madang.storage.runs.journal_tables import JOURNAL_MIGRATIONS
 from madang.storage.runs.live import check_no_live_run
 from madang.storage.runs.records import LIVE_STATES, SELECT_RUN, Candidate, Run, RunState, parse_run
 from madang.storage.runs.rows import (
+    FIND_DUE,
     FIND_IN_SESSION,
+    FIND_NUDGED,
+    FIND_OWNED,
+    FIND_OWNERS,
     clear,
     compare_and_set,
     find_answered_late,
@@ -40,6 +45,7 @@ from madang.storage.runs.rows import (
     has_news,
     mark_used,
     postpone,
+    set_end,
     set_live,
     write_step,
 )
@@ -51,20 +57,6 @@ from madang.storage.subscriptions import topic
 
 MAX_CANDIDATES = 64
 MAX_ERROR_CHARS = 2000
-
-# One step for each owner, however many runs it has: DISTINCT would read them all.
-FIND_OWNERS = """
-WITH RECURSIVE owners (owner) AS (
-  SELECT min(owner) FROM run_live WHERE owner <> ''
-  UNION ALL
-  SELECT (SELECT min(owner) FROM run_live WHERE owner <> '' AND owner > owners.owner) FROM owners
-  WHERE owners.owner IS NOT NULL
-) SELECT owner FROM owners WHERE owner IS NOT NULL
-"""
-FIND_OWNED = "SELECT user_id, run_no, owner FROM run_live WHERE owner <> '' AND owner IN ({owners})"
-FIND_NUDGED = "SELECT user_id, run_no, owner FROM run_live WHERE nudged = 1 AND owner = ''"
-FIND_DUE = "SELECT user_id, run_no, owner FROM run_live WHERE owner = '' AND wake_at IS NOT NULL AND wake_at <= ?1"
-LOOKS = (FIND_OWNED, FIND_NUDGED, FIND_DUE)
 
 
 class RunStore:
@@ -241,7 +233,8 @@ class RunStore:
                 return await find_run(tx, run.user_id, run.no)
             changes = "state = ?5, owner = '', wake_at = NULL, error_code = ?6, error = ?7"
             await compare_and_set(tx, run, changes, state, code, error)
-            await write_step(tx, self._database.dialect, run, events, rows, run.turn)
+            last_seq = await write_step(tx, self._database.dialect, run, events, rows, run.turn)
+            await set_end(tx, run, last_seq)
             await clear(tx, run)
             await tx.notify(run_topic(run))
             return await find_run(tx, run.user_id, run.no)
@@ -261,11 +254,14 @@ class RunStore:
         return rows if self._analysis is None else await self._analysis.add_words(call, rows)
 
     async def cancel(
-        self, user_id: UserId, run_id: str, events: Callable[[Run], Sequence[NewEvent]] | None = None
+        self,
+        user_id: UserId,
+        run_id: str,
+        end: Callable[[Run, str], tuple[Sequence[NewEvent], JournalRows]] | None = None,
     ) -> Run | None:
         """End a run from whatever process, for good; None if there is none that is not over.
 
-        `events` tells of it, given the run as it was.
+        `end` tells of it, given the run as it was, and what its model has written of an answer.
         Its owner hears of it by the run's topic, and by its next write, which is refused.
         """
 
@@ -281,8 +277,10 @@ class RunStore:
                 run.no,
                 timestamp(),
             )
+            written = await read_written(tx, run, run.turn + 1)
             await clear(tx, run)
-            await write_step(tx, self._database.dialect, run, events(run) if events else (), NO_ROWS, run.turn)
+            events, rows = end(run, written) if end else ((), NO_ROWS)
+            await set_end(tx, run, await write_step(tx, self._database.dialect, run, events, rows, run.turn))
             await tx.notify(run_topic(run))
             return await find_run(tx, user_id, run.no)
 

@@ -69,6 +69,12 @@ def _other_tables(number: str, time: str, unlogged: str = "", end: str = "") -> 
         """
 
 
+# Where in the log a run ended that did not go well: the log itself is not kept for ever.
+_ENDS = """
+        ALTER TABLE run ADD end_seq {number} NOT NULL DEFAULT 0;
+        CREATE INDEX run_by_end ON run (user_id, session_no, end_seq) WHERE end_seq > 0;
+        """
+
 # A save changes no column that is indexed, so that on a server the new version of a row stays in its page: what looks
 # need is in `run_live`, written in the same unit when it changes.
 RUN_MIGRATIONS = MigrationSet(
@@ -82,6 +88,7 @@ RUN_MIGRATIONS = MigrationSet(
         );
         {_other_tables("INTEGER", "TEXT", end=" WITHOUT ROWID")}
         """,
+        _ENDS.format(number="INTEGER"),
     ),
     postgresql=(
         f"""
@@ -98,5 +105,6 @@ RUN_MIGRATIONS = MigrationSet(
         {private_rows("run", "run_delta")}
         {_FLUSH_DELTAS}
         """,
+        _ENDS.format(number="BIGINT"),
     ),
 )
