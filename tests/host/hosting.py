@@ -13,6 +13,7 @@ from typing import Any
 import httpx2
 
 from madang.host.static_files import StaticFiles
+from madang.host.wire_events import StreamEvent
 from madang.host_app import WebHost, open_web_host
 from madang.llm.messages import Part
 from madang.llm.opening import OpenedModel
@@ -77,6 +78,7 @@ class Events:
                 if line.startswith("id: "):
                     id = int(line[4:])
                 elif line.startswith("data: "):
+                    StreamEvent.model_validate_json(line[6:])
                     event = {**json.loads(line[6:]), "_id": id}
                     self.seen.append(event)
                     return event

@@ -11,9 +11,11 @@ from pydantic.json_schema import models_json_schema
 
 from madang import __version__
 from madang.core.documents import Document
-from madang.host import wire
+from madang.host import wire, wire_events
 from madang.host.api import STATUSES, Operation
 
+WIRE_MODULES = (wire, wire_events)
+SENT_SUFFIXES = ("Body", "Query", "Patch")
 _REFERENCE = "#/components/schemas/{model}"
 _PARAMETER = re.compile(r"{(\w+)}")
 
@@ -39,14 +41,26 @@ def openapi_document(operations: Iterable[Operation]) -> dict[str, Any]:
 
 
 def wire_schema() -> dict[str, Any]:
-    """Return the JSON Schemas of every wire type, as it leaves: types of the front end are generated from it."""
+    """Return the JSON Schemas of every wire type: types of the front end are generated from it.
+
+    What a browser sends may leave out what has a default; what it gets is whole, but for events.
+    """
     documents = [
         value
-        for _, value in inspect.getmembers(wire, inspect.isclass)
-        if issubclass(value, Document) and value.__module__ == wire.__name__
+        for module in WIRE_MODULES
+        for _, value in inspect.getmembers(module, inspect.isclass)
+        if issubclass(value, Document) and value.__module__ == module.__name__ and not value.__name__.startswith("_")
     ]
-    _, schema = models_json_schema([(one, "serialization") for one in documents], by_alias=True)
-    return schema
+    sent = [(one, "validation") for one in documents if one.__name__.endswith(SENT_SUFFIXES)]
+    definitions = _definitions([*sent, (wire_events.StreamEvent, "validation")])
+    rest = [(one, "serialization") for one in documents if one.__name__ not in definitions]
+    return {"$defs": {**_definitions(rest), **definitions}}
+
+
+def _definitions(models: list[Any]) -> dict[str, Any]:
+    _, schema = models_json_schema(models, by_alias=True)
+    definitions: dict[str, Any] = schema["$defs"]
+    return definitions
 
 
 def _models(operations: Iterable[Operation]) -> list[Any]:

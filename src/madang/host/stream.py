@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping
 from contextlib import aclosing
 from typing import Any
 
@@ -101,12 +101,15 @@ class EventStreams:
             queue.push_text(written)
 
     async def _tell_state(self, call: Call, queue: ReaderQueue) -> None:
-        services: dict[str, Any] = {}
+        is_first = True
         async with aclosing(self._parts.provider.watch_contexts(call)) as contexts:
             async for changed in contexts:
-                for name, context in changed.items():
-                    services[name] = context.structured_state.model_dump(mode="json", by_alias=True)
-                queue.push(frame({"type": "STATE_SNAPSHOT", "snapshot": {"services": services}}))
+                states = {
+                    name: context.structured_state.model_dump(mode="json", by_alias=True)
+                    for name, context in changed.items()
+                }
+                queue.push(frame(_snapshot(states) if is_first else _delta(states)))
+                is_first = False
 
     async def _write(self, queue: ReaderQueue, scope: Scope, send: Send) -> None:
         headers = {**API_HEADERS, "content-type": "text/event-stream", "x-accel-buffering": "no"}
@@ -123,6 +126,16 @@ class EventStreams:
         except TimeoutError:
             # It takes what is there too slowly to be told anything.
             _abort(scope)
+
+
+def _snapshot(states: Mapping[str, Any]) -> dict[str, Any]:
+    return {"type": "STATE_SNAPSHOT", "snapshot": {"services": states}}
+
+
+def _delta(states: Mapping[str, Any]) -> dict[str, Any]:
+    # Whole states: what changes within one is for the service to know, and a reader has nothing to put together.
+    changes = [{"op": "add", "path": f"/services/{name}", "value": state} for name, state in states.items()]
+    return {"type": "STATE_DELTA", "delta": changes}
 
 
 async def _disconnected(receive: Receive) -> None:

@@ -35,18 +35,19 @@ const LOG: RunEvent[] = numbered([
     name: "madang/answered",
     value: { messageId: "a1", model: "m", inputTokens: 900, outputTokens: 9 },
   },
-  { type: "CUSTOM", name: "madang/pause", value: { toolCallId: "c1", id: "p1", kind: "question" } },
+  { type: "CUSTOM", name: "madang/pause", value: { toolCallId: "c1", id: "p1", kind: "prompt" } },
   {
     type: "RUN_FINISHED",
     threadId: "s",
     runId: "r:1",
-    outcome: { type: "interrupt", interrupts: [{ id: "p1", reason: "question", message: "Which?", toolCallId: "c1" }] },
+    outcome: { type: "interrupt", interrupts: [{ id: "p1", reason: "prompt", message: "Which?", toolCallId: "c1" }] },
   },
   { type: "RUN_STARTED", threadId: "s", runId: "r:2", parentRunId: "r:1" },
   {
     type: "TOOL_CALL_RESULT",
     messageId: "result-c1",
     toolCallId: "c1",
+    role: "tool",
     content: "PDF",
     metadata: { outcome: "ok", tookMs: 12, view: { id: "v1", uri: "ui://x" }, pause: ANSWERED },
   },
@@ -70,6 +71,7 @@ const play = (events: RunEvent[], talk: Talk = EMPTY_TALK) => events.reduce(fold
 const messages = (talk: Talk) => talk.items.filter((item): item is MessageItem => item.kind === "message")
 const live = (messageNo: number, offset: number, delta: string): RunEvent => ({
   type: "TEXT_MESSAGE_CONTENT",
+  messageId: `r:${messageNo}`,
   delta,
   metadata: { runId: "r", messageNo, offset },
 })
@@ -340,6 +342,7 @@ const PAGE: MessagesPage = {
     "a1/c1": {
       tool: "prompt_user",
       arguments: '{"prompt":"Which?"}',
+      state: "done",
       outcome: "ok",
       text: "PDF",
       data: null,
@@ -371,7 +374,7 @@ test("a page and the events after it show what the whole log shows", () => {
 })
 
 test("a call without an outcome runs after a reload, as long as its run does", () => {
-  const page = { ...PAGE, calls: { "a1/c1": { ...PAGE.calls["a1/c1"]!, outcome: "", text: "" } } }
+  const page = { ...PAGE, calls: { "a1/c1": { ...PAGE.calls["a1/c1"]!, outcome: "" as const, text: "" } } }
   const opened = (run: MessagesPage["run"]) => openTalk({ ...page, run }).calls["a1/c1"]
   assert.equal(opened({ id: "r", state: "waiting" })?.isRunning, true)
   assert.equal(opened({ id: "r", state: "cancelled" })?.isRunning, false)
@@ -428,6 +431,7 @@ test("a call whose id a model used before is another call, and its result goes t
           type: "TOOL_CALL_RESULT",
           messageId: "result-c1",
           toolCallId: "c1",
+          role: "tool",
           content: "2 matches",
           metadata: { outcome: "ok" },
         },
@@ -440,7 +444,7 @@ test("a call whose id a model used before is another call, and its result goes t
 })
 
 test("messages that are queued when the page is read are listed", () => {
-  const talk = openTalk({ ...PAGE, queued: [{ id: "q1", text: "and a chart" }] })
+  const talk = openTalk({ ...PAGE, queued: [{ id: "q1", text: "and a chart", createdAt: "" }] })
   assert.deepEqual(talk.queued, [{ id: "q1", text: "and a chart" }])
 })
 

@@ -5,7 +5,15 @@
  * sequence number; live deltas count once, by their offset. Nothing here knows the network or the screen.
  */
 
-import type { CallPause, CustomValues, DeltaMetadata, Interrupt, MessagesPage, RunEvent } from "../wire/types.ts"
+import type {
+  CallPause,
+  CustomValues,
+  DeltaMetadata,
+  Interrupt,
+  MessagesPage,
+  RunEvent,
+  ServiceStates,
+} from "../wire/types.ts"
 import { callsOf, itemsOf, keyOf, keysOf, NEW_CALL } from "./page.ts"
 
 export interface MessageItem {
@@ -83,7 +91,8 @@ export interface Talk {
   draft: Draft | null
   run: RunView
   queued: readonly { id: string; text: string }[]
-  services: Readonly<Record<string, unknown>>
+  /** By service: an unknown field of a known service does not compile. */
+  services: Readonly<Partial<ServiceStates>>
   /** Tokens of the last request: how full the model's context is. */
   inputTokens: number | null
   /** Counts what changed the inbox or the list of sessions, so that they are read again. */
@@ -164,7 +173,8 @@ function foldLive(talk: Talk, event: RunEvent): Talk {
     case "TEXT_MESSAGE_CONTENT":
       return event.metadata === undefined ? talk : { ...talk, draft: addDelta(talk.draft, event.delta, event.metadata) }
     case "STATE_SNAPSHOT":
-      return { ...talk, services: event.snapshot.services }
+    case "STATE_DELTA":
+      return { ...talk, services: servicesAfter(talk.services, event) }
     case "CUSTOM":
       return event.name === "madang/inbox" || event.name === "madang/sessions"
         ? { ...talk, changes: talk.changes + 1 }
@@ -256,7 +266,8 @@ function foldStored(talk: Talk, event: RunEvent, seq: number): Talk {
     case "TOOL_CALL_END":
       return talk
     case "STATE_SNAPSHOT":
-      return { ...talk, services: event.snapshot.services }
+    case "STATE_DELTA":
+      return { ...talk, services: servicesAfter(talk.services, event) }
     case "CUSTOM":
       return foldCustom(talk, event, seq, at)
     default:
@@ -349,6 +360,16 @@ function finishRun(talk: Talk, outcome: "success" | "cancelled" | "interrupt", s
     default:
       return unreachable(outcome, talk)
   }
+}
+
+/** The whole state of a service that changed; the others stay the objects that they are, so that nothing is drawn anew. */
+function servicesAfter(
+  services: Talk["services"],
+  event: RunEvent & { type: "STATE_SNAPSHOT" | "STATE_DELTA" },
+): Talk["services"] {
+  if (event.type === "STATE_SNAPSHOT") return event.snapshot.services
+  const changed = event.delta.map(({ path, value }) => [path.replace(/^\/services\//, ""), value])
+  return { ...services, ...(Object.fromEntries(changed) as Talk["services"]) }
 }
 
 /**

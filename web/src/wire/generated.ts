@@ -1,0 +1,821 @@
+/** Every shape that crosses between browser and host. Made by `scripts/generate`: do not edit. */
+
+export interface Acted {
+  seq?: number
+  at?: string
+  type: "CUSTOM"
+  name: "madang/action"
+  value: TextValue
+}
+
+export interface Answered {
+  seq?: number
+  at?: string
+  type: "CUSTOM"
+  name: "madang/answered"
+  value: AnsweredValue
+}
+
+export interface AnsweredLate {
+  seq?: number
+  at?: string
+  type: "CUSTOM"
+  name: "madang/answered_late"
+  value: AnsweredLateValue
+}
+
+export interface AnsweredLateValue {
+  messageId: string
+  id: string
+  text: string
+  pause: CallPause
+}
+
+export interface AnsweredValue {
+  messageId: string
+  model: string
+  inputTokens: number | null
+  outputTokens: number | null
+}
+
+export interface AssistantAnswer {
+  id: string
+  name: string
+  model: string
+}
+
+export interface Attachment {
+  contentId: string
+  name: string
+}
+
+export interface CallAnswer {
+  tool: string
+  arguments: string
+  state: "received" | "asking" | "approved" | "started" | "waiting" | "done"
+  outcome: "" | "ok" | "error" | "denied" | "interrupted" | "cancelled" | "unanswered" | "answered_late"
+  text: string
+  data: Record<string, unknown> | null
+  dataLeftOut: number
+  tookMs: number | null
+  view: ViewReference | null
+  pauseId: string
+  pause: CallPause | null
+}
+
+/** What a call has asked the person, and how that stands. */
+export interface CallPause {
+  id: string
+  kind: "choice" | "prompt" | "wait" | "approval" | "model"
+  status: "open" | "answered" | "cancelled" | "expired" | "withdrawn" | "superseded"
+  settledBy: "" | "person" | "program" | "client" | "relayed" | "run"
+  settledAt: string
+  expiresAt: string
+}
+
+export interface ChoiceAnswer {
+  value: string
+  label: string
+}
+
+export interface Compacted {
+  seq?: number
+  at?: string
+  type: "CUSTOM"
+  name: "madang/compacted"
+  value: CompactedValue
+}
+
+export interface CompactedValue {
+  messageId: string
+  upToSeq: number
+  text: string
+}
+
+/** One of the newest contents. */
+export interface ContentInState {
+  contentId: string
+  filename: string
+}
+
+/** The stores of a session, its newest contents, and how many there are in all. */
+export interface ContentState {
+  stores: StoreInState[]
+  contents: ContentInState[]
+  total: number
+}
+
+/** Of what is live: `offset` counts code points, as Python does, not UTF-16 units. */
+export interface DeltaMetadata {
+  runId: string
+  messageNo: number
+  offset: number
+}
+
+/** Nothing but that it is done. */
+export type Done = Record<string, never>
+
+export interface EntryRow {
+  path: string
+  kind: "file" | "folder" | "link" | "other"
+  size: number
+  modified: string
+}
+
+/** Why a request was not served. */
+export interface ErrorAnswer {
+  code: string
+  message: string
+  hint: string
+}
+
+export interface EventsQuery {
+  after?: number
+}
+
+/** One of the last exports, with the address of the resource it is. */
+export interface ExportInState {
+  uri: string
+  name: string
+  size: number
+}
+
+export interface ForkBody {
+  messageId: string
+  before?: boolean
+}
+
+export interface InboxAnswer {
+  items: InboxItemAnswer[]
+}
+
+export interface InboxChanged {
+  seq?: number
+  at?: string
+  type: "CUSTOM"
+  name: "madang/inbox"
+  value: InboxValue
+}
+
+export interface InboxItemAnswer {
+  id: string
+  kind: "choice" | "prompt" | "wait" | "approval" | "model"
+  type: "text" | "select" | "multiselect" | "choice" | "wait" | "approval" | "model"
+  title: string
+  text: string
+  choices: ChoiceAnswer[]
+  leftOut: number
+  hint: string
+  reason: string
+  sessionId: string
+  sessionTitle: string
+  runId: string
+  callId: string
+  tool: string
+  openedAt: string
+  expiresAt: string
+  asker: string
+}
+
+export interface InboxValue {
+  open: number
+}
+
+export interface Interrupt {
+  id: string
+  reason: "choice" | "prompt" | "wait" | "approval" | "model"
+  message: string
+  toolCallId: string
+  expiresAt?: string
+}
+
+export interface LaunchAnswer {
+  token: string
+}
+
+export interface LaunchBody {
+  code: string
+}
+
+/** A new launch code, for a program of the same person that has the browser token. */
+export interface LaunchCodeAnswer {
+  code: string
+}
+
+export interface ManualCall {
+  tool: string
+  arguments?: Record<string, unknown>
+}
+
+export interface MeAnswer {
+  version: string
+  locale: "en" | "ko"
+  locales: ("en" | "ko")[]
+  model: string
+  models: ModelChoice[]
+  assistants: AssistantAnswer[]
+  dataDir: string
+  contentOrigin: string
+}
+
+export interface MessageAnswer {
+  id: string
+  seq: number
+  role: "user" | "assistant" | "tool" | "summary"
+  parts: Record<string, unknown>[]
+  createdAt: string
+  kind: "" | "action" | "answered_late" | "stopped"
+  model: string
+  inputTokens: number | null
+}
+
+export interface MessageBody {
+  text: string
+  attachments?: Attachment[]
+  model?: string
+}
+
+export interface MessageContent {
+  seq?: number
+  at?: string
+  type: "TEXT_MESSAGE_CONTENT"
+  messageId: string
+  delta: string
+  metadata?: DeltaMetadata
+}
+
+export interface MessageEndMetadata {
+  images: number
+}
+
+export interface MessageEnded {
+  seq?: number
+  at?: string
+  type: "TEXT_MESSAGE_END"
+  messageId: string
+  metadata?: MessageEndMetadata
+}
+
+export interface MessageStarted {
+  seq?: number
+  at?: string
+  type: "TEXT_MESSAGE_START"
+  messageId: string
+  role: "user" | "assistant"
+}
+
+export interface MessageValue {
+  messageId: string
+}
+
+export interface MessagesAnswer {
+  messages: MessageAnswer[]
+  calls: Record<string, CallAnswer>
+  notes: NoteAnswer[]
+  queued: QueuedAnswer[]
+  run: RunAnswer | null
+  retry: RetryAnswer | null
+  lastSeq: number
+  hasMore: boolean
+}
+
+export interface MessagesQuery {
+  before?: number
+  limit?: number
+}
+
+export interface ModelChoice {
+  name: string
+  label: string
+}
+
+export interface NewSessionBody {
+  assistantId?: string
+  locale?: "en" | "ko"
+  title?: string
+}
+
+/** A body that says nothing: `{}`. */
+export type NoBody = Record<string, never>
+
+/** The state of a service that has none to show: an empty object. */
+export type NoState = Record<string, never>
+
+/** `{}` */
+export type NoValue = Record<string, never>
+
+/** The end of a run that did not go well, between messages. */
+export interface NoteAnswer {
+  seq: number
+  note: "failed" | "cancelled"
+  text: string
+  code: string
+  retryHelps: boolean
+  at: string
+}
+
+export interface PauseValue {
+  toolCallId: string
+  id: string
+  kind: "choice" | "prompt" | "wait" | "approval" | "model"
+  view?: ViewReference
+  pause?: CallPause
+}
+
+export interface Paused {
+  seq?: number
+  at?: string
+  type: "CUSTOM"
+  name: "madang/pause"
+  value: PauseValue
+}
+
+/** A plan as tools and panels show it. */
+export interface PlanState {
+  goal: string
+  lastClearedGoal: string
+  todos: Todo[]
+  observations: string[]
+}
+
+/** How many playbooks there are, and the last selection; None if none was selected. */
+export interface PlaybookState {
+  total: number
+  lastRun: Selection | null
+}
+
+/** The run that was started, or the message that waits for the run that is not over. */
+export interface PostAnswer {
+  runId: string
+  queuedId: string
+}
+
+/** A question, from being asked to being settled. Its status changes once: from pending to one of the others. */
+export interface Question {
+  messageId: string
+  type: "text" | "select" | "multiselect"
+  prompt: string
+  options: string[]
+  placeholder: string
+  status: "pending" | "answered" | "cancelled" | "expired" | "withdrawn"
+  answer: unknown
+  createdAt: string
+  expiresAt: string
+  settledAt: string
+  by: "" | "person" | "program" | "client" | "relayed" | "run"
+}
+
+export interface Queued {
+  seq?: number
+  at?: string
+  type: "CUSTOM"
+  name: "madang/queued"
+  value: TextValue
+}
+
+export interface QueuedAnswer {
+  id: string
+  text: string
+  createdAt: string
+}
+
+export interface ReasoningContent {
+  seq?: number
+  at?: string
+  type: "REASONING_MESSAGE_CONTENT"
+  messageId: string
+  delta: string
+  metadata?: DeltaMetadata
+}
+
+export interface ReasoningEnded {
+  seq?: number
+  at?: string
+  type: "REASONING_MESSAGE_END"
+  messageId: string
+}
+
+export interface ReasoningStarted {
+  seq?: number
+  at?: string
+  type: "REASONING_MESSAGE_START"
+  messageId: string
+  role: "reasoning"
+}
+
+export interface ResultMetadata {
+  outcome: "" | "ok" | "error" | "denied" | "interrupted" | "cancelled" | "unanswered" | "answered_late"
+  tookMs?: number
+  data?: Record<string, unknown>
+  dataLeftOut?: number
+  images?: number
+  view?: ViewReference
+  pause?: CallPause
+}
+
+export interface ResultsGiven {
+  seq?: number
+  at?: string
+  type: "CUSTOM"
+  name: "madang/results"
+  value: MessageValue
+}
+
+/** The last event of a stream that ends. */
+export interface Resync {
+  seq?: number
+  at?: string
+  type: "CUSTOM"
+  name: "madang/resync"
+  value: ResyncValue
+}
+
+export interface ResyncValue {
+  reason: "slow" | "stopping" | "gap" | "beyond"
+}
+
+export interface Retried {
+  seq?: number
+  at?: string
+  type: "CUSTOM"
+  name: "madang/retry"
+  value: RetryValue
+}
+
+/** The model's server is asked again. */
+export interface RetryAnswer {
+  attempt: number
+  code: string
+}
+
+export interface RetryValue {
+  attempt: number
+  afterS: number
+  code: string
+}
+
+export interface RunAnswer {
+  id: string
+  state: "running" | "waiting" | "finished" | "failed" | "cancelled"
+}
+
+export interface RunCancelled {
+  type: "cancelled"
+}
+
+/** `interrupted`: the process that ran it ended, and another goes on with it. */
+export interface RunError {
+  seq?: number
+  at?: string
+  type: "RUN_ERROR"
+  message: string
+  code: string
+  retryHelps?: boolean
+}
+
+export interface RunFinished {
+  seq?: number
+  at?: string
+  type: "RUN_FINISHED"
+  threadId: string
+  runId: string
+  outcome: RunSucceeded | RunCancelled | RunInterrupted
+}
+
+/** It waits for the person. */
+export interface RunInterrupted {
+  type: "interrupt"
+  interrupts: Interrupt[]
+}
+
+export interface RunStarted {
+  seq?: number
+  at?: string
+  type: "RUN_STARTED"
+  threadId: string
+  runId: string
+  parentRunId?: string
+}
+
+export interface RunSucceeded {
+  type: "success"
+}
+
+/** One selection of a playbook for execution. */
+export interface Selection {
+  id: string
+  playbookId: string
+  goal: string
+  version: number
+  sessionId: string
+  selectedAt: string
+}
+
+/** The whole state of a service that changed, as an operation of JSON Patch. */
+export interface ServiceChange {
+  op: "add"
+  path: string
+  value: Record<string, unknown>
+}
+
+export interface SessionAnswer {
+  id: string
+  title: string
+  assistantId: string
+  locale: "en" | "ko" | null
+  parentId: string
+  createdAt: string
+  lastAt: string
+  lastSeq: number
+  isPinned: boolean
+  isArchived: boolean
+  run: RunAnswer | null
+  openPauses: number
+}
+
+/** A message that has the words of a query. */
+export interface SessionHit {
+  sessionId: string
+  messageId: string
+  excerpt: string
+}
+
+/** What is given is changed. */
+export interface SessionPatch {
+  title?: string
+  isArchived?: boolean
+  isPinned?: boolean
+  locale?: "en" | "ko"
+}
+
+export interface SessionsAnswer {
+  sessions: SessionAnswer[]
+  next: string
+  hits: SessionHit[]
+}
+
+export interface SessionsChanged {
+  seq?: number
+  at?: string
+  type: "CUSTOM"
+  name: "madang/sessions"
+  value: NoValue
+}
+
+export interface SessionsQuery {
+  query?: string
+  archived?: number
+  after?: string
+  limit?: number
+}
+
+export interface SettleAnswer {
+  id: string
+  status: "open" | "answered" | "cancelled" | "expired" | "withdrawn" | "superseded"
+  text: string
+}
+
+/** Exactly one of these; `scope` goes with `allow`, `text` may go with `calls`. */
+export interface SettleBody {
+  answer?: string | string[]
+  decline?: boolean
+  allow?: boolean
+  scope?: "once" | "session" | "assistant"
+  say?: string
+  calls?: ManualCall[]
+}
+
+export interface StateDelta {
+  seq?: number
+  at?: string
+  type: "STATE_DELTA"
+  delta: ServiceChange[]
+}
+
+export interface StateServices {
+  services: Record<string, unknown>
+}
+
+/** The state of every service, at the beginning of a stream. */
+export interface StateSnapshot {
+  seq?: number
+  at?: string
+  type: "STATE_SNAPSHOT"
+  snapshot: StateServices
+}
+
+export interface StopAnswer {
+  stopped: boolean
+}
+
+/** The end of an answer that the person stopped: half of one. */
+export interface Stopped {
+  seq?: number
+  at?: string
+  type: "CUSTOM"
+  name: "madang/stopped"
+  value: MessageValue
+}
+
+/** A store, and how many contents it has. */
+export interface StoreInState {
+  storeId: string
+  name: string
+  contents: number
+}
+
+/** Whatever is on a stream. */
+export type StreamEvent =
+  | RunStarted
+  | RunFinished
+  | RunError
+  | MessageStarted
+  | MessageContent
+  | MessageEnded
+  | ReasoningStarted
+  | ReasoningContent
+  | ReasoningEnded
+  | ToolCallStarted
+  | ToolCallArguments
+  | ToolCallEnded
+  | ToolCallResult
+  | StateSnapshot
+  | StateDelta
+  | Answered
+  | Stopped
+  | ResultsGiven
+  | Withdrawn
+  | Acted
+  | Queued
+  | AnsweredLate
+  | Paused
+  | Retried
+  | Compacted
+  | InboxChanged
+  | SessionsChanged
+  | Resync
+
+export interface TextValue {
+  messageId: string
+  text: string
+}
+
+/** One thing to do. */
+export interface Todo {
+  id: number
+  name: string
+  status: "pending" | "completed"
+  summary: string
+}
+
+export interface ToolAnswer {
+  name: string
+  title: string
+  description: string
+  service: string
+  effect: "read" | "write" | "destroy"
+  audience: "model" | "person"
+  showsPage: boolean
+  inputSchema: Record<string, unknown>
+}
+
+export interface ToolCallAnswer {
+  text: string
+  data: Record<string, unknown>
+  isError: boolean
+  tookMs: number
+  view: ViewReference | null
+  pauseId: string
+}
+
+export interface ToolCallArguments {
+  seq?: number
+  at?: string
+  type: "TOOL_CALL_ARGS"
+  toolCallId: string
+  delta: string
+}
+
+export interface ToolCallBody {
+  arguments?: Record<string, unknown>
+}
+
+export interface ToolCallEnded {
+  seq?: number
+  at?: string
+  type: "TOOL_CALL_END"
+  toolCallId: string
+}
+
+export interface ToolCallResult {
+  seq?: number
+  at?: string
+  type: "TOOL_CALL_RESULT"
+  messageId: string
+  toolCallId: string
+  content: string
+  role: "tool"
+  metadata: ResultMetadata
+}
+
+export interface ToolCallStarted {
+  seq?: number
+  at?: string
+  type: "TOOL_CALL_START"
+  toolCallId: string
+  toolCallName: string
+  parentMessageId: string
+}
+
+export interface ToolsAnswer {
+  tools: ToolAnswer[]
+}
+
+/** What a session wants from the person, and what they answered lately, newest first. */
+export interface UiState {
+  pendingPrompts: Question[]
+  openWaits: Wait[]
+  recentAnswers: (Question | Wait)[]
+}
+
+export interface UploadAnswer {
+  contentId: string
+  name: string
+  size: number
+}
+
+export interface UploadQuery {
+  name: string
+}
+
+export interface ViewAnswer {
+  id: string
+  uri: string
+  html: string
+  tool: string
+  sessionId: string
+  toolInput: Record<string, unknown>
+  toolResult: Record<string, unknown>
+  pause: ViewPause | null
+}
+
+export interface ViewCallAnswer {
+  result: Record<string, unknown>
+}
+
+export interface ViewCallBody {
+  name: string
+  arguments?: Record<string, unknown>
+}
+
+export interface ViewPause {
+  id: string
+  status: "open" | "answered" | "cancelled" | "expired" | "withdrawn" | "superseded"
+  settledBy: "" | "person" | "program" | "client" | "relayed" | "run"
+  settledAt: string
+}
+
+export interface ViewReference {
+  id: string
+  uri: string
+}
+
+/** A stop until the person says to continue. */
+export interface Wait {
+  waitId: string
+  message: string
+  resumeInstruction: string
+  status: "waiting" | "resumed" | "expired" | "withdrawn"
+  createdAt: string
+  expiresAt: string
+  resumedAt: string
+  elapsedS: number
+  by: "" | "person" | "program" | "client" | "relayed" | "run"
+}
+
+export interface Withdrawn {
+  seq?: number
+  at?: string
+  type: "CUSTOM"
+  name: "madang/withdrawn"
+  value: MessageValue
+}
+
+/** How many files a session has, those that changed last, and its last exports, both newest first. */
+export interface WorkspaceState {
+  folder: string
+  isFolderMissing: boolean
+  files: number
+  newest: EntryRow[]
+  exports: ExportInState[]
+}
+
+/** What each service tells of its state, by its name. */
+export interface ServiceStates {
+  playbook: PlaybookState
+  planning: PlanState
+  ui: UiState
+  chart: NoState
+  content: ContentState
+  workspace: WorkspaceState
+}
