@@ -31,6 +31,7 @@ class WebHost:
     agent: Agent
     readers: LiveReaders
     codes: LaunchCodes
+    has_front_end: bool
 
     def launch_url(self) -> str:
         """Return an address that lets one tab in, once, within a minute."""
@@ -67,12 +68,13 @@ async def open_web_host(
             always_elicit=settings.ask == "elicit",
         )
         codes = LaunchCodes()
+        files = files or StaticFiles(address.origin, address.content_origin)
         access = address.access(client_token, browser_token)
         app = host_app(parts, address, access, codes, readers, mcp.server, agent.madang.downloads, files)
         agent.madang.background.start(readers.watch_inbox(), "inbox")
         agent.madang.background.start(readers.watch_sessions(), "sessions")
         try:
-            yield WebHost(app, address, agent, readers, codes)
+            yield WebHost(app, address, agent, readers, codes, files.are_built)
         finally:
             await readers.close()
 

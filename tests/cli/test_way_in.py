@@ -77,27 +77,59 @@ def test_a_socket_is_a_client_too_as_node_starts_its_servers(tmp_path: Path) -> 
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no pseudo-terminals")
 @pytest.mark.parametrize(
     ("words", "expected"),
-    [([], "Madang serves MCP at http://127.0.0.1:"), (["mcp"], "Madang waits for an MCP client on standard input.")],
+    [
+        ([], "Madang: http://127.0.0.1:"),
+        (["--no-open", "--port", "0"], "Madang: http://127.0.0.1:"),
+        (["--http", "127.0.0.1:0"], "Madang serves MCP at http://127.0.0.1:"),
+        (["mcp"], "Madang waits for an MCP client on standard input."),
+    ],
+    ids=str,
 )
-def test_a_person_in_a_terminal_is_told_what_happens(tmp_path: Path, words: list[str], expected: str) -> None:
+def test_a_person_in_a_terminal_gets_the_chat_and_is_told_what_happens(
+    tmp_path: Path, words: list[str], expected: str
+) -> None:
     import pty
 
     master, terminal = pty.openpty()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "madang", *([] if words else ["--http", "127.0.0.1:0"]), *words],
-        env={**os.environ, "MADANG_DATA_DIR": str(tmp_path)},
-        stdin=terminal,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-    )
     try:
-        assert process.stdout is not None
-        assert process.stdout.readline().decode().startswith(expected)
+        assert expected in first_line(words, tmp_path, stdin=terminal)
     finally:
-        process.terminate()
-        process.communicate(timeout=TIMEOUT_S)
         os.close(master)
         os.close(terminal)
+
+
+def test_a_service_that_names_no_command_serves_mcp_over_http() -> None:
+    code = "from madang.cli import _parse; print(_parse([], 'en').http)"
+    result = subprocess.run(
+        [sys.executable, "-c", code], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True
+    )
+
+    assert result.stdout.strip() == "127.0.0.1:8321"
+
+
+def test_a_service_serves_the_chat_if_an_option_of_it_is_given(tmp_path: Path) -> None:
+    words = ["--no-open", "--port", "0"]
+
+    assert "Madang: http://127.0.0.1:" in first_line(words, tmp_path, stdin=subprocess.DEVNULL)
+
+
+def first_line(words: list[str], folder: Path, stdin: int) -> str:
+    """Start a server, end it, and return the first line that it prints to standard output or error."""
+    variables = {name: value for name, value in os.environ.items() if "DISPLAY" not in name}
+    with subprocess.Popen(
+        [sys.executable, "-m", "madang", *words],
+        env={**variables, "MADANG_DATA_DIR": str(folder)},
+        stdin=stdin,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    ) as process:
+        try:
+            assert process.stdout is not None
+            lines = iter(process.stdout.readline, b"")
+            return next((line for line in map(bytes.decode, lines) if not line.startswith("Another program")), "")
+        finally:
+            process.terminate()
+            process.communicate(timeout=TIMEOUT_S)
 
 
 def test_nothing_of_the_other_commands_is_imported_to_serve() -> None:

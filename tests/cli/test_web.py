@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import signal
 import socket
@@ -12,7 +13,7 @@ import sys
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,12 @@ def command(folder: Path, *options: str) -> list[str]:
     return [sys.executable, "-m", "madang", "web", "--no-open", "--data-dir", str(folder), *options]
 
 
+def printed_address(text: str) -> str:
+    found = re.search(r"http://127\.0\.0\.1:\d+/#launch=\S+", text)
+    assert found, text
+    return found[0]
+
+
 @contextmanager
 def web(folder: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """Run `madang web` until the end; the process, and the address that it printed."""
@@ -33,9 +40,7 @@ def web(folder: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], st
     ) as process:
         try:
             assert process.stdout is not None
-            found = re.search(r"http://127\.0\.0\.1:\d+/#launch=\S+", process.stdout.readline())
-            assert found
-            yield process, found[0]
+            yield process, printed_address(process.stdout.readline())
         finally:
             process.send_signal(signal.SIGTERM)
             try:
@@ -73,9 +78,63 @@ def test_a_second_one_on_the_same_folder_opens_the_first(tmp_path: Path) -> None
     with web(tmp_path, "--port", "0") as (_, address):
         origin, _ = launch(address)
         second = subprocess.run(command(tmp_path), capture_output=True, text=True, timeout=TIMEOUT_S, check=True)
-        found = re.search(r"http://127\.0\.0\.1:\d+/#launch=\S+", second.stdout)
-        assert found
-        assert launch(found[0])[0] == origin
+        assert launch(printed_address(second.stdout))[0] == origin
+        assert "started with" not in second.stderr
+        other = subprocess.run(
+            command(tmp_path, "--model", "scripted:other.json"), capture_output=True, text=True, timeout=TIMEOUT_S
+        )
+        assert "Its model and its port are those that it was started with." in other.stderr
+
+
+def test_a_second_one_opens_the_first_with_a_token_that_is_older_than_a_month(tmp_path: Path) -> None:
+    with web(tmp_path, "--port", "0") as (_, address):
+        origin, token = launch(address)
+        os.utime(tmp_path / "browser-token", (0, 0))
+        second = subprocess.run(command(tmp_path), capture_output=True, text=True, timeout=TIMEOUT_S, check=True)
+        assert launch(printed_address(second.stdout)) == (origin, token)
+
+
+def test_a_second_one_says_so_if_the_token_was_changed_under_the_first(tmp_path: Path) -> None:
+    with web(tmp_path, "--port", "0"):
+        words = [sys.executable, "-m", "madang", "token", "--new", "--data-dir", str(tmp_path)]
+        subprocess.run(words, capture_output=True, timeout=TIMEOUT_S, check=True)
+        second = subprocess.run(command(tmp_path), capture_output=True, text=True, timeout=TIMEOUT_S)
+
+    assert second.returncode == 2
+    assert second.stderr.splitlines() == [
+        "madang: The Madang that is running was started before its token was changed. Stop it, and start it again."
+    ]
+
+
+def test_it_tells_where_clients_and_data_are_and_how_to_stop(tmp_path: Path) -> None:
+    with web(tmp_path, "--port", "0") as (process, address):
+        assert process.stdout is not None
+        lines = [process.stdout.readline() for _ in range(4)]
+        origin = address.partition("/#")[0]
+
+    assert f"web --data-dir {tmp_path}\n" in lines[0]
+    assert lines[1].startswith(f"MCP clients: {origin}/mcp")
+    assert lines[1].endswith(f"token --data-dir {tmp_path}\n")
+    assert lines[2:] == [f"Data folder: {tmp_path}\n", "Stop with Ctrl-C.\n"]
+
+
+def test_over_ssh_it_says_how_to_forward_the_same_port(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SSH_CONNECTION", "192.0.2.1 50000 192.0.2.2 22")
+    with web(tmp_path, "--port", "0") as (process, address):
+        port = int(address.split(":")[2].partition("/")[0])
+        assert process.stderr is not None
+        assert f"ssh -N -L {port}:127.0.0.1:{port} " in process.stderr.readline()
+
+
+def test_another_program_on_the_usual_port_is_told_and_the_next_free_one_taken(tmp_path: Path) -> None:
+    with ExitStack() as opened:
+        with suppress(OSError):  # taken by somebody else already, which is as good
+            opened.enter_context(socket.create_server(("127.0.0.1", 8321)))
+        with web(tmp_path) as (process, address):
+            port = int(address.split(":")[2].partition("/")[0])
+            assert process.stderr is not None
+            assert process.stderr.readline() == f"Another program has port 8321: this is {port}.\n"
+            assert 8321 < port <= 8341
 
 
 def test_a_port_that_is_taken_on_either_address_is_not_used(tmp_path: Path) -> None:
@@ -85,7 +144,9 @@ def test_a_port_that_is_taken_on_either_address_is_not_used(tmp_path: Path) -> N
             command(tmp_path, "--port", str(port)), capture_output=True, text=True, timeout=TIMEOUT_S, check=False
         )
         assert refused.returncode == 2
-        assert str(port) in refused.stderr
+        (line,) = refused.stderr.splitlines()
+        assert str(port) in line
+        assert line.endswith("Use another port: --port 0 takes a free one.")
 
 
 def test_it_ends_soon_with_a_stream_open(tmp_path: Path) -> None:

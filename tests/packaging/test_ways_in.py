@@ -59,7 +59,7 @@ def test_the_bundle_holds_what_it_is_installed_from(tmp_path: Path) -> None:
     with zipfile.ZipFile(ROOT / "dist/madang.mcpb") as bundle:
         names = bundle.namelist()
         assert bundle.read("manifest.json") == (ROOT / "manifest.json").read_bytes()
-    assert {"pyproject.toml", "README.md", "LICENSE", "src/madang/__main__.py"} <= set(names)
+    assert {"pyproject.toml", "hatch_build.py", "README.md", "LICENSE", "src/madang/__main__.py"} <= set(names)
     assert "src/madang/locale/ko/LC_MESSAGES/madang.mo" in names
     assert [name for name in names if not name.startswith("src/") and "/" in name] == []
 
@@ -163,7 +163,7 @@ def test_the_compose_file_gives_madang_a_database_that_it_takes() -> None:
     assert any("docker/create-role.sh" in volume for volume in services["db"]["volumes"])
 
 
-# As much of the project as `make run` has to do with, with an installation that can be long, and a server that waits.
+# What `make run` has to do with: an installation and a build that can be long, and a server that waits.
 MAKEFILE = """
 run:
 	@scripts/run
@@ -171,9 +171,10 @@ run:
 .venv/.run:
 	@echo "Installing ..."
 	@{install}
-	@mkdir -p .venv/bin && cp serve .venv/bin/madang
-	@chmod +x .venv/bin/madang && touch $@
+	@mkdir -p .venv/bin && cp build .venv/bin/python && cp serve .venv/bin/madang && touch $@
 """
+BUILD = "#!/bin/sh\necho Building ...\n{build}\n"
+SERVE = '#!/bin/sh\ntrap "exit 130" INT\necho "Serving $*"\nwhile :; do sleep 0.1; done\n'
 
 
 @pytest.fixture
@@ -183,13 +184,17 @@ def make_environment() -> dict[str, str]:
 
 
 @contextmanager
-def made(folder: Path, install: str, environment: dict[str, str]) -> Iterator[subprocess.Popen[str]]:
+def made(
+    folder: Path, environment: dict[str, str], install: str = "true", build: str = "true"
+) -> Iterator[subprocess.Popen[str]]:
     """Run `make run` in a process group of its own, as a terminal does."""
     (folder / "scripts").mkdir()
     shutil.copy(ROOT / "scripts/run", folder / "scripts/run")
-    (folder / "serve").write_text('#!/bin/sh\ntrap "exit 130" INT\necho Serving\nwhile :; do sleep 0.1; done\n')
+    for name, script in (("build", BUILD.format(build=build)), ("serve", SERVE)):
+        (folder / name).write_text(script)
+        (folder / name).chmod(0o755)
     (folder / "Makefile").write_text(MAKEFILE.format(install=install))
-    process = subprocess.Popen(
+    with subprocess.Popen(
         ["make", "run"],
         cwd=folder,
         env=environment,
@@ -197,26 +202,40 @@ def made(folder: Path, install: str, environment: dict[str, str]) -> Iterator[su
         stderr=subprocess.STDOUT,
         text=True,
         start_new_session=True,
-    )
-    try:
-        yield process
-    finally:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+    ) as process:
+        try:
+            yield process
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+
+
+def read_until(process: subprocess.Popen[str], awaited: str) -> str:
+    """Return what a process prints up to a line."""
+    assert process.stdout is not None
+    lines: list[str] = []
+    while not lines or lines[-1] != awaited:
+        line = process.stdout.readline()
+        assert line, "".join(lines)
+        lines.append(line)
+    return "".join(lines)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no make")
 @pytest.mark.parametrize(
-    ("install", "awaited"), [("echo pip complains >&2; sleep 60", "Installing ...\n"), ("true", "Serving\n")]
+    ("steps", "awaited"),
+    [
+        ({"install": "echo pip complains >&2; sleep 60"}, "Installing ...\n"),
+        ({"build": "echo npm complains >&2; sleep 60"}, "Building ...\n"),
+        ({}, "Serving web\n"),
+    ],
+    ids=["installing", "building", "serving"],
 )
 def test_make_run_ends_quietly_on_ctrl_c(
-    tmp_path: Path, install: str, awaited: str, make_environment: dict[str, str]
+    tmp_path: Path, steps: dict[str, str], awaited: str, make_environment: dict[str, str]
 ) -> None:
-    with made(tmp_path, install, make_environment) as process:
-        assert process.stdout is not None
-        while process.stdout.readline() != awaited:
-            pass
+    with made(tmp_path, make_environment, **steps) as process:
+        read_until(process, awaited)
         time.sleep(0.3)  # the line comes before what waits
         os.killpg(process.pid, signal.SIGINT)
         rest, _ = process.communicate(timeout=60)
@@ -227,11 +246,27 @@ def test_make_run_ends_quietly_on_ctrl_c(
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no make")
 def test_make_run_shows_why_an_installation_failed(tmp_path: Path, make_environment: dict[str, str]) -> None:
-    with made(tmp_path, "echo no such package >&2; exit 1", make_environment) as process:
+    with made(tmp_path, make_environment, install="echo no such package >&2; exit 1") as process:
         output, _ = process.communicate(timeout=60)
 
     assert process.returncode != 0
     assert "no such package" in output
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no make")
+@pytest.mark.parametrize("is_built_before", [False, True])
+def test_make_run_starts_without_a_front_end_that_cannot_be_built(
+    tmp_path: Path, make_environment: dict[str, str], is_built_before: bool
+) -> None:
+    if is_built_before:
+        (tmp_path / "src/madang/host/static").mkdir(parents=True)
+        (tmp_path / "src/madang/host/static/index.html").touch()
+    with made(tmp_path, make_environment, build="echo no registry >&2; exit 1") as process:
+        output = read_until(process, "Serving web\n")
+
+    assert "no registry" in output
+    assert ("built before is used" in output) == is_built_before
+    assert ("pip install madang" in output) != is_built_before
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no make")

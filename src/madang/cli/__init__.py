@@ -100,11 +100,23 @@ def _parse(words: list[str], locale: Locale) -> argparse.Namespace:
     folders = [*(options.allow_folder_first or ()), *(getattr(options, "allow_folder", None) or ())]
     options.allow_folder = folders or None
     if options.command is None:
-        options.command = _lazily("mcp")
-        if options.http is None and not _is_started_by_a_client():
-            # Until there is a web host, plain `madang` in a terminal starts what it will be built on.
-            options.http = DEFAULT_ADDRESS
+        options.command = _lazily(_plain_command(options))
     return options
+
+
+def _plain_command(options: argparse.Namespace) -> str:
+    """Return what plain `madang` starts: the chat for a person, and MCP for a program.
+
+    A service (its standard input is /dev/null) has neither a person nor a pipe: it serves MCP over HTTP. That takes no
+    browser and prints no launch code into a log; `madang web --no-open` is the chat as a service.
+    """
+    if options.http is not None:
+        return "mcp"
+    if options.port is not None or options.no_open or os.isatty(0):
+        return "web"
+    if not _is_started_by_a_client():
+        options.http = DEFAULT_ADDRESS
+    return "mcp"
 
 
 def _settings(options: argparse.Namespace) -> Settings:

@@ -39,20 +39,29 @@ def _add_answer(parser: argparse.ArgumentParser, words: Words) -> None:
 
 def _add_conversation(parser: argparse.ArgumentParser, words: Words) -> None:
     parser._option_string_actions["--session"].help = words(say("which session (default: a new one)"))
-    model = say("the language model (default: MADANG_MODEL, then the assistant's own)")
-    parser.add_argument("--model", metavar="MODEL", help=words(model))
+    _add_model(parser, words, argparse.SUPPRESS)
     last = say("go on with the last session")
     parser.add_argument("--continue", dest="resume", action="store_true", help=words(last))
     rules = say("a file that says which tools are allowed or denied without asking")
     parser.add_argument("--rules", metavar="FILE", help=words(rules))
 
 
+def add_web_options(parser: argparse.ArgumentParser, words: Words, default: str | None) -> None:
+    """Add what `madang web` takes, which may be given to plain `madang` as well: there the default is None."""
+    port = say("the port of the chat (default: 8321, or the next free one if another program has it)")
+    parser.add_argument("--port", type=int, metavar="PORT", default=default, help=words(port))
+    no_open = say("print the address of the chat, and open no browser")
+    parser.add_argument("--no-open", action="store_true", default=default or False, help=words(no_open))
+    _add_model(parser, words, default)
+
+
 def _add_web(parser: argparse.ArgumentParser, words: Words) -> None:
-    port = say("the port (default: 8321, or a free one if another program has it)")
-    parser.add_argument("--port", type=int, metavar="PORT", help=words(port))
-    parser.add_argument("--no-open", action="store_true", help=words(say("print the address, and open no browser")))
+    add_web_options(parser, words, argparse.SUPPRESS)
+
+
+def _add_model(parser: argparse.ArgumentParser, words: Words, default: str | None) -> None:
     model = say("the language model (default: MADANG_MODEL, then the assistant's own)")
-    parser.add_argument("--model", metavar="MODEL", help=words(model))
+    parser.add_argument("--model", metavar="MODEL", default=default, help=words(model))
 
 
 AGENT_COMMANDS: tuple[tuple[str, Phrase, Callable[[argparse.ArgumentParser, Words], None]], ...] = (

@@ -25,6 +25,13 @@ def launch_command() -> list[str]:
     return [str(beside)] if _is_madang(beside) else [sys.executable, "-m", "madang"]
 
 
+def typed_command(*words: str) -> str:
+    """Return a command of this Madang as a person types it: by its name where the PATH leads to it."""
+    command = launch_command()
+    is_on_path = len(command) == 1 and shutil.which(Path(command[0]).stem) == command[0]
+    return shell_line([Path(command[0]).stem if is_on_path else command[0], *command[1:], *words])
+
+
 def uvx_command() -> list[str]:
     """Return the command by which uv fetches and starts Madang: by the path of `uvx`, if there is one here."""
     return [shutil.which("uvx") or "uvx", "madang"]

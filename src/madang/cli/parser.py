@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NoReturn
 
 from madang import __version__
-from madang.cli.agent_options import AGENT_COMMANDS
+from madang.cli.agent_options import AGENT_COMMANDS, add_web_options
 from madang.cli.session_options import add_session_actions
 from madang.cli.terminal import text_width
 from madang.core.calls import Locale
@@ -87,6 +87,7 @@ class _Builder:
         parser.add_argument("--version", action="version", version=f"madang {__version__}", help=version)
         self._add_shared(parser, None)
         self._add_serving(parser, None)
+        add_web_options(parser, self._say, None)
         commands = parser.add_subparsers(
             title=self._say(say("commands")),
             description=self._say(say("'madang COMMAND --help' says more; options stand before or after it.")),
@@ -120,9 +121,9 @@ class _Builder:
         rows = [
             (
                 self._say(say("without a command")),
-                self._say(say("MCP for the program that started it, over its pipe;")),
+                self._say(say("in a terminal the chat in the browser, as 'madang web';")),
             ),
-            ("", self._say(say("in a terminal, MCP over HTTP on this machine"))),
+            ("", self._say(say("MCP for a program that started it, over its pipe"))),
             ("madang install claude-desktop", self._say(say("connect a client"))),
             ("madang tools add_todo", self._say(say("what a tool does and takes"))),
             ('madang call add_todo \'{"name": "…"}\'', self._say(say("call a tool"))),

@@ -43,6 +43,15 @@ def kept_token(settings: Settings) -> str:
     return _read(settings.token_path)
 
 
+def kept_browser_token(settings: Settings) -> str:
+    """Return the token of the tabs of the web host that is running, however old it is; empty if none is kept.
+
+    Raises:
+        SetupError: the file cannot be used.
+    """
+    return _read(settings.browser_token_path)
+
+
 def browser_token(settings: Settings) -> str:
     """Return the token of the web host's tabs, which is kept; a new one if there is none, or it is 30 days old.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import html
 import http.client
 import json
 import os
@@ -12,7 +11,6 @@ import signal
 import socket
 import sys
 import time
-import webbrowser
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
@@ -20,11 +18,13 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
+from madang.cli.browser import forward_command, has_screen, open_browser, remove_launch_file
 from madang.cli.conversation import absolute_model
+from madang.cli.launcher import shell_line, typed_command
 from madang.cli.serve import SWITCH_INTERVAL_S
 from madang.cli.shutdown import ShutdownClock
 from madang.cli.terminal import show, show_note
-from madang.cli.tokens import browser_token, kept_token, new_token
+from madang.cli.tokens import browser_token, kept_browser_token, kept_token, new_token
 from madang.core.errors import SetupError
 from madang.core.phrases import Phrase, say
 from madang.rendering.catalogue import translator
@@ -33,10 +33,15 @@ from madang.storage.locks import try_lock
 
 if TYPE_CHECKING:
     from madang.host.live import LiveReaders
+    from madang.host_app import WebHost
 
 DEFAULT_PORT = 8321
+NEXT_PORTS = 20
+"""How many ports after the usual one are tried before any free one is taken."""
 FREE_PORT_TRIES = 20
 START_WAIT_S = 10.0
+BROWSER_WAIT_S = 10.0
+"""How long a browser may take before the person is told what to do."""
 
 
 def run(options: argparse.Namespace, settings: Settings) -> int:
@@ -84,11 +89,14 @@ def _open_running(options: argparse.Namespace, settings: Settings) -> int:
     while time.monotonic() < until:
         with suppress(OSError, ValueError, KeyError, http.client.HTTPException):
             port = int(_port_path(settings).read_text(encoding="ascii"))
-            url = f"http://127.0.0.1:{port}/#launch={_ask_code(port, browser_token(settings))}"
+            url = f"http://127.0.0.1:{port}/#launch={_ask_code(port, kept_browser_token(settings))}"
             _say(settings, say("Madang is running already: {url}", url=url))
-            if not options.no_open:
-                _open_browser(settings, url)
+            _say(settings, say("This address lets one tab in, within a minute."))
+            if options.model or options.port is not None:
+                _note(settings, say("Its model and its port are those that it was started with."))
+            if _show_tab(options, settings, port, url):
                 time.sleep(1.0)  # the browser has to read the file before it goes
+                remove_launch_file(settings.data_dir)
             return 0
         time.sleep(0.2)
     raise SetupError(
@@ -103,6 +111,11 @@ def _ask_code(port: int, token: str) -> str:
         headers = {"authorization": f"Bearer {token}", "content-type": "application/json"}
         connection.request("POST", "/api/launch-codes", b"{}", headers)
         answer = connection.getresponse()
+        if answer.status == 401:
+            raise SetupError(
+                say("The Madang that is running was started before its token was changed."),
+                hint=say("Stop it, and start it again."),
+            )
         if answer.status != 201:
             raise ValueError(answer.status)
         return str(json.loads(answer.read(4096))["code"])
@@ -133,17 +146,56 @@ async def _serve(options: argparse.Namespace, settings: Settings, clock: Shutdow
             serving = HttpServer(host.app)
             clock.start_with(serving)
             _write_port(settings, port)
-            url = host.launch_url()
-            _say(settings, say("Madang: {url}", url=url))
-            _say(settings, say("It opens one tab within a minute; 'madang web' opens another. Stop with Ctrl-C."))
-            if not options.no_open:
-                _open_browser(settings, url)
             _end_streams_at_exit(serving, host.readers)
+            started = asyncio.create_task(_invite(options, settings, host))
             try:
                 await serving.serve(sockets=sockets)
             finally:
-                for path in (_port_path(settings), _launch_path(settings)):
-                    path.unlink(missing_ok=True)
+                started.cancel()
+                _port_path(settings).unlink(missing_ok=True)
+                remove_launch_file(settings.data_dir)
+
+
+async def _invite(options: argparse.Namespace, settings: Settings, host: WebHost) -> None:
+    """Tell the person where the chat is, and open it, if there is a screen."""
+    origin, url = host.address.origin, host.launch_url()
+    folder = ("--data-dir", str(settings.data_dir)) if options.data_dir else ()
+    another, token = typed_command("web", *folder), typed_command("token", *folder)
+    lines = (
+        say("Madang: {url}", url=url),
+        say("This address lets one tab in, within a minute; for another: {command}", command=another),
+        say("MCP clients: {url}, with the token of: {command}", url=f"{origin}/mcp", command=token),
+        say("Data folder: {folder}", folder=str(settings.data_dir)),
+        say("Stop with Ctrl-C."),
+    )
+    for line in lines:
+        _say(settings, line)
+    if not host.has_front_end:
+        _note(settings, say("The front end is not built: {url} says how to get it.", url=origin))
+    # In a thread: some systems answer only when the browser has started.
+    if await asyncio.to_thread(_show_tab, options, settings, host.address.port, url):
+        await asyncio.sleep(BROWSER_WAIT_S)
+        remove_launch_file(settings.data_dir)
+        if host.has_front_end and not host.codes.were_used:
+            _note(
+                settings,
+                say("If no tab has opened, open the address yourself: browsers in a sandbox cannot read our files."),
+            )
+
+
+def _show_tab(options: argparse.Namespace, settings: Settings, port: int, url: str) -> bool:
+    """Open a tab, and tell whether a browser was started; where there is no screen, say how to come from elsewhere."""
+    if has_screen(os.environ):
+        if options.no_open:
+            return False
+        if open_browser(settings.data_dir, url):
+            return True
+        _note(settings, say("No browser could be opened: open the address above."))
+        return False
+    if "SSH_CONNECTION" in os.environ or not options.no_open:
+        command = shell_line(forward_command(os.environ, port))
+        _note(settings, say("To open it on another computer, run there first: {command}", command=command))
+    return False
 
 
 def _end_streams_at_exit(serving: Any, readers: LiveReaders) -> None:
@@ -158,18 +210,26 @@ def _end_streams_at_exit(serving: Any, readers: LiveReaders) -> None:
 
 
 def _sockets(options: argparse.Namespace, settings: Settings) -> list[socket.socket]:
-    """Return sockets on both loopback addresses: the port that is asked for, else the usual one, else a free one."""
+    """Return sockets on both loopback addresses: the port that is asked for, else the usual one or the next free one.
+
+    A port that is free on one address may be taken on the other, and then it is somebody else's.
+    """
     from madang.server.http import loopback_sockets
 
     if options.port:
-        return loopback_sockets(options.port)
-    if options.port is None:
         try:
-            return loopback_sockets(DEFAULT_PORT)
-        except SetupError:
-            show_note(_words(settings, say("Another program has port {port}; a free one is used.", port=DEFAULT_PORT)))
+            return loopback_sockets(options.port)
+        except SetupError as error:
+            raise SetupError(error.message, hint=say("Use another port: --port 0 takes a free one.")) from None
+    if options.port is None:
+        for port in range(DEFAULT_PORT, DEFAULT_PORT + 1 + NEXT_PORTS):
+            with suppress(SetupError):
+                sockets = loopback_sockets(port)
+                if port != DEFAULT_PORT:
+                    changed = say("Another program has port {taken}: this is {port}.", taken=DEFAULT_PORT, port=port)
+                    _note(settings, changed)
+                return sockets
     for _ in range(FREE_PORT_TRIES - 1):
-        # A port that is free on one address may be taken on the other, and then it is somebody else's.
         with suppress(SetupError):
             return loopback_sockets(0)
     return loopback_sockets(0)
@@ -181,27 +241,12 @@ def _write_port(settings: Settings, port: int) -> None:
         file.write(str(port))
 
 
-def _launch_path(settings: Settings) -> Path:
-    return settings.data_dir / "open.html"
-
-
-def _open_browser(settings: Settings, url: str) -> None:
-    """Open the browser by a file that only its owner can read: other users can see command lines."""
-    path = _launch_path(settings)
-    page = f'<!doctype html><meta http-equiv="refresh" content="0;url={html.escape(url)}"><title>Madang</title>'
-    try:
-        path.unlink(missing_ok=True)
-        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as file:
-            file.write(page)
-        is_opened = webbrowser.open(path.absolute().as_uri())
-    except (OSError, webbrowser.Error):
-        is_opened = False
-    if not is_opened:
-        show_note(_words(settings, say("No browser could be opened: open the address above.")))
-
-
 def _say(settings: Settings, phrase: Phrase) -> None:
     show(_words(settings, phrase))
+
+
+def _note(settings: Settings, phrase: Phrase) -> None:
+    show_note(_words(settings, phrase))
 
 
 def _words(settings: Settings, phrase: Phrase) -> str:

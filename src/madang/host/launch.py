@@ -24,6 +24,8 @@ class LaunchCodes:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._expiries: dict[str, float] = {}
+        self.were_used = False
+        """Whether a tab came in by any of them."""
 
     def make(self) -> str:
         """Return a new code; of too many the oldest ends."""
@@ -39,7 +41,9 @@ class LaunchCodes:
         self._drop_expired()
         # Compared as a whole with each: how long it takes tells nothing of a code.
         match = next((one for one in list(self._expiries) if secrets.compare_digest(one.encode(), code.encode())), "")
-        return bool(match) and self._expiries.pop(match, None) is not None
+        is_good = bool(match) and self._expiries.pop(match, None) is not None
+        self.were_used |= is_good
+        return is_good
 
     def _drop_expired(self) -> None:
         now = self._clock()

@@ -21,10 +21,19 @@ NONCE_MARK = "__NONCE__"
 HOST_ORIGIN_MARK = "__HOST_ORIGIN__"
 MAX_FILE_BYTES = 8 * 1024 * 1024
 
-NOT_BUILT = (
-    "The front end is not built: there is no index.html in madang/host/static.\n"
-    "Run 'make web' in the repository, or install the wheel: pip install madang\n"
-)
+NOT_BUILT = """\
+Madang is running, but its front end is not built: there is no index.html in madang/host/static.
+
+In a source folder: stop it with Ctrl-C, and run 'make run' again where npm can be reached.
+Elsewhere, install a wheel, which carries it: pip install madang
+Without it: 'madang chat' is a chat in the terminal, and MCP clients can use /mcp here.
+
+마당은 실행 중이지만 화면이 아직 만들어지지 않았습니다(madang/host/static에 index.html이 없습니다).
+
+소스 폴더라면 Ctrl-C로 멈추고, npm에 접속할 수 있는 곳에서 'make run'을 다시 실행하세요.
+그 밖에는 화면이 들어 있는 패키지를 설치하세요: pip install madang
+화면 없이도 터미널에서는 'madang chat'을, MCP 클라이언트에서는 여기의 /mcp를 쓸 수 있습니다.
+"""
 
 _TYPES = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml", ".woff2": "font/woff2"}
 _HEADERS = {
@@ -64,6 +73,11 @@ class StaticFiles:
         self._index = _read(folder / "index.html")
         self._assets = _read_all(folder / "assets")
         self._proxy = PROXY_FILE.read_text(encoding="utf-8").replace(HOST_ORIGIN_MARK, host_origin)
+
+    @property
+    def are_built(self) -> bool:
+        """Whether there is a front end to serve."""
+        return self._index is not None
 
     def routes(self, host: str, content_host: str) -> list[PolicyRoute]:
         static = replace(STATIC, hosts=frozenset({host}))
