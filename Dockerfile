@@ -4,7 +4,11 @@ FROM python:3.12-slim AS build
 WORKDIR /source
 COPY requirements/build.txt requirements/
 RUN pip install --no-cache-dir --require-hashes --requirement requirements/build.txt
-COPY pyproject.toml README.md LICENSE ./
+COPY pyproject.toml hatch_build.py README.md LICENSE ./
+# The front end is built here too, with Node from PyPI.
+COPY requirements/web.txt requirements/
+COPY scripts/web scripts/
+COPY web web
 COPY src src
 RUN python -m hatchling build --target wheel --directory /wheel
 

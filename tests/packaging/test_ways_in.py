@@ -139,8 +139,29 @@ def test_the_container_runs_a_command_that_there_is_on_a_folder_that_is_kept() -
     for line in lines:
         for name in shlex.split(line)[1:-1] if line.startswith("COPY") and "--from" not in line else ():
             assert (ROOT / name).exists(), name
-    ignored = (ROOT / ".dockerignore").read_text(encoding="utf-8")
-    assert "!requirements/server.txt" in ignored
+    copied = {name for line in lines if line.startswith("COPY") and "--from" not in line for name in line.split()[1:-1]}
+    kept = set(re.findall(r"^!(.+)$", (ROOT / ".dockerignore").read_text(encoding="utf-8"), re.MULTILINE))
+    assert kept == copied
+
+
+def test_what_the_container_is_built_from_makes_a_wheel(tmp_path: Path) -> None:
+    """All but its Node: the front end that is built here already is taken along."""
+    if not (ROOT / ".git").exists():
+        pytest.skip("the files are those that git lists")
+    lines = (ROOT / "Dockerfile").read_text(encoding="utf-8").splitlines()
+    copied = [name for line in lines if line.startswith("COPY") and "--from" not in line for name in line.split()[1:-1]]
+    listed = subprocess.run(["git", "ls-files", "-z", *copied], cwd=ROOT, capture_output=True, text=True, check=True)
+    for name in filter(None, listed.stdout.split("\0")):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
+    subprocess.run([sys.executable, "scripts/web"], cwd=ROOT, capture_output=True, check=True)
+    shutil.copytree(ROOT / "src/madang/host/static", tmp_path / "src/madang/host/static")
+
+    words = ["-m", "hatchling", "build", "--target", "wheel", "--directory", str(tmp_path / "wheel")]
+    subprocess.run([sys.executable, *words], cwd=tmp_path, capture_output=True, check=True)
+
+    with zipfile.ZipFile(next((tmp_path / "wheel").glob("*.whl"))) as wheel:
+        assert "madang/host/static/index.html" in wheel.namelist()
 
 
 def test_the_lock_of_the_container_is_that_of_everybody_else_and_the_driver() -> None:
