@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Self
 
 import httpx2
-from playwright.async_api import Browser, BrowserContext, ConsoleMessage, FrameLocator, Locator, Page, expect
+from playwright.async_api import Browser, BrowserContext, ConsoleMessage, FrameLocator, Locator, Page, Response, expect
 
 from madang.core.calls import Locale
 
@@ -283,8 +283,9 @@ class ChatTab:
     async def write(self, text: str) -> None:
         """Send a message by the keyboard."""
         await self.composer.fill(text)
-        await self.composer.press("Enter")
-        await expect(self.composer).to_have_value("")
+        async with self.page.expect_response(_is_sent_message) as sent:
+            await self.composer.press("Enter")
+        assert (await sent.value).status == 202
 
     async def reload(self) -> None:
         await self.page.reload()
@@ -306,6 +307,10 @@ class ChatTab:
         if self.session_id:
             await tab.open(self.session_id)
         return tab
+
+
+def _is_sent_message(response: Response) -> bool:
+    return response.request.method == "POST" and response.url.endswith("/messages")
 
 
 def frame_in(place: Locator) -> FrameLocator:

@@ -91,7 +91,26 @@ async def test_a_page_of_a_run_is_told_with_its_call(tmp_path: Path) -> None:
         result = (await tab.post(f"/api/views/{view['id']}/tools", body))["result"]
 
         assert not result["isError"]
-        assert (await tab.get(f"/api/views/{view['id']}"))["pause"]["status"] == "answered"
+        answered = await tab.get(f"/api/views/{view['id']}")
+        assert answered["pause"]["status"] == "answered"
+        assert "<textarea" in view["toolResult"]["_meta"][FRAGMENT_KEY]
+        assert "<textarea" not in answered["toolResult"]["_meta"][FRAGMENT_KEY], "it is drawn as it stands"
+        assert "green" in answered["toolResult"]["_meta"][FRAGMENT_KEY]
+
+
+async def test_a_page_that_asks_is_drawn_as_things_stand(tmp_path: Path) -> None:
+    async with hosting(tmp_path) as tab:
+        session = await tab.new_session()
+        view, playbook = await playbook_view(tab, session)
+        await call_tool(tab, session, "create_playbook", goal="Make coffee", workflow=[])
+        await call_tool(tab, session, "delete_playbook", id=playbook)
+        now = await tab.get(f"/api/views/{view}")
+
+        fragment = now["toolResult"]["_meta"][FRAGMENT_KEY]
+        assert "Make coffee" in fragment
+        assert "Make tea" not in fragment
+        assert now["pause"]["status"] == "open"
+        assert "select_playbook" in fragment
 
 
 async def test_a_page_selects_deletes_and_restores_through_its_buttons(tmp_path: Path) -> None:

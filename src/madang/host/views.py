@@ -52,7 +52,7 @@ class ViewApi:
             tool=view.tool,
             session_id=view.session_id,
             tool_input=dict(view.arguments),
-            tool_result=_result(view),
+            tool_result=await self._result(call, view),
             pause=None
             if pause is None
             else ViewPause(id=pause.id, status=pause.status, settled_by=pause.settled_by, settled_at=pause.settled_at),
@@ -93,11 +93,29 @@ class ViewApi:
         return all(arguments[name] in ("", view.pause_id) for name in PAUSE_ARGUMENTS if name in arguments)
 
     async def _template(self, call: Call, view: View) -> str:
-        tool = page_tools(await self._parts.provider.available_tools(call)).get(view.page)
+        tool = await self._reader(call, view)
         refresh_tool, refresh_args = (tool.name, arguments_of(tool)) if tool else ("", "")
         return page_document(call, refresh_tool=refresh_tool, refresh_args=refresh_args)
 
+    async def _result(self, call: Call, view: View) -> dict[str, Any]:
+        """Return the result of a view. A page that asks is read anew: its question may be answered since."""
+        tool = await self._reader(call, view) if view.pause_id else None
+        if tool is not None:
+            arguments = _arguments(view, tool)
+            reply = await self._parts.provider.execute_tool(call, tool.name, arguments)
+            if not reply.is_error and (reply.page is not None or reply.refill):
+                return call_result(replace(reply, tool=view.tool))
+        page = ShownPage(view.page, view.fragment)
+        return call_result(Reply(view.tool, view.service, view.text, view.data, page, links=view.links))
 
-def _result(view: View) -> dict[str, Any]:
-    page = ShownPage(view.page, view.fragment)
-    return call_result(Reply(view.tool, view.service, view.text, view.data, page, links=view.links))
+    async def _reader(self, call: Call, view: View) -> Tool | None:
+        """Return the tool that reads what a page shows, if there is one."""
+        return page_tools(await self._parts.provider.available_tools(call)).get(view.page)
+
+
+def _arguments(view: View, tool: Tool) -> dict[str, Any]:
+    """Return what a page's reader is called with: what the page showed, and the pause that it is for."""
+    listing = view.data.get("page")
+    values: dict[str, Any] = {"page": 1, **view.data, **(listing if isinstance(listing, dict) else {})}
+    values |= dict.fromkeys(PAUSE_ARGUMENTS, view.pause_id)
+    return {name: values[name] for name in tool.input_schema.get("properties", {}) if name in values}
