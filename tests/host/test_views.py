@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -96,6 +97,20 @@ async def test_a_page_of_a_run_is_told_with_its_call(tmp_path: Path) -> None:
         assert "<textarea" in view["toolResult"]["_meta"][FRAGMENT_KEY]
         assert "<textarea" not in answered["toolResult"]["_meta"][FRAGMENT_KEY], "it is drawn as it stands"
         assert "green" in answered["toolResult"]["_meta"][FRAGMENT_KEY]
+
+
+async def test_a_page_reads_what_its_result_links_to_and_nothing_else(tmp_path: Path) -> None:
+    async with hosting(tmp_path) as tab:
+        session = await tab.new_session()
+        for name in ("tea.txt", "other.txt"):
+            await call_tool(tab, session, "write_file", path=name, content=f"all of {name}")
+        shown, other = [await call_tool(tab, session, "export_file", path=name) for name in ("tea.txt", "other.txt")]
+        path = f"/api/views/{shown['view']['id']}/resources"
+        [contents] = (await tab.post(path, {"uri": shown["data"]["uri"]}))["contents"]
+        assert base64.b64decode(contents["blob"]) == b"all of tea.txt"
+        for uri in (other["data"]["uri"], "file:///etc/passwd", "ui://madang/playbooks", ""):
+            answer = await tab.http.post(path, json={"uri": uri})
+            assert (answer.status_code, answer.json()["code"]) == (403, "denied")
 
 
 async def test_a_page_that_asks_is_drawn_as_things_stand(tmp_path: Path) -> None:

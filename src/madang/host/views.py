@@ -18,9 +18,9 @@ from madang.core.results import Reply, ShownPage, page_uri
 from madang.core.tools import Tool
 from madang.host.api import ApiRequest, Operation
 from madang.host.parts import HostParts
-from madang.host.wire import ViewAnswer, ViewCallAnswer, ViewCallBody, ViewPause
+from madang.host.wire import ViewAnswer, ViewCallAnswer, ViewCallBody, ViewPause, ViewReadAnswer, ViewReadBody
 from madang.rendering.replies import page_document
-from madang.server.mapping import arguments_of, call_result, page_tools
+from madang.server.mapping import arguments_of, call_result, page_tools, resource_contents
 from madang.storage.audit import AuditEntry
 from madang.storage.views import View
 
@@ -39,6 +39,7 @@ class ViewApi:
         return [
             Operation("GET", "/api/views/{id}", self.get, ViewAnswer),
             Operation("POST", "/api/views/{id}/tools", self.call, ViewCallAnswer, ViewCallBody),
+            Operation("POST", "/api/views/{id}/resources", self.read, ViewReadAnswer, ViewReadBody),
         ]
 
     async def get(self, request: ApiRequest) -> ViewAnswer:
@@ -70,6 +71,17 @@ class ViewApi:
             raise Denied(say("This page may not call '{tool}'.", tool=name))
         reply = await self._parts.provider.execute_tool(call, tool.name, body.arguments)
         return ViewCallAnswer(result=call_result(reply))
+
+    async def read(self, request: ApiRequest) -> ViewReadAnswer:
+        """Read what the page's own result links to, and nothing else."""
+        body: ViewReadBody = request.body
+        view, call = await self._find(request)
+        if body.uri not in [link.uri for link in view.links]:
+            raise Denied(say("This page may not read '{uri}'.", uri=body.uri[:MAX_AUDITED_NAME_CHARS]))
+        resource = await self._parts.provider.read_resource(call, body.uri)
+        if resource is None:
+            raise NotFound(say("It is not there any more."))
+        return ViewReadAnswer(contents=[resource_contents(resource, call)])
 
     async def _find(self, request: ApiRequest) -> tuple[View, Call]:
         call = self._parts.call_of(request.request)

@@ -16,6 +16,7 @@ from madang.storage.runs.records import RunState
 from madang.storage.sessions import MAX_TITLE_CHARS
 
 MAX_ID_CHARS = 200
+MAX_URI_CHARS = 2000
 MAX_MESSAGE_CHARS = 1_000_000
 MAX_QUERY_CHARS = 500
 MAX_ATTACHMENTS = 20
@@ -379,3 +380,12 @@ class ViewCallBody(Document):
 class ViewCallAnswer(Document):
     result: dict[str, Any]
     """As MCP has it."""
+
+
+class ViewReadBody(Document):
+    uri: str = Field(max_length=MAX_URI_CHARS)
+
+
+class ViewReadAnswer(Document):
+    contents: list[dict[str, Any]]
+    """As MCP has them."""

@@ -8,11 +8,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from madang.core.calls import PageMode
+from madang.core.calls import Call, PageMode
 from madang.core.ids import new_id
 from madang.core.resources import Resource, ResourceTemplate
 from madang.core.results import ALT_KEY, PAUSE_KEY, Image, Link, Reply, ShownPage, page_uri
 from madang.core.tools import AUDIENCE_KEY, Tool
+from madang.rendering.replies import document
 
 UI_EXTENSION = "io.modelcontextprotocol/ui"
 SKILLS_EXTENSION = "io.modelcontextprotocol/skills"
@@ -134,6 +135,13 @@ def listed_resource(resource: Resource) -> dict[str, Any]:
     if resource.size is not None:
         entry["size"] = resource.size
     return entry
+
+
+def resource_contents(resource: Resource, call: Call) -> dict[str, Any]:
+    """Return a resource as `resources/read` gives it."""
+    if isinstance(resource.body, bytes):
+        return file_contents(resource, resource.body)
+    return {"uri": resource.uri, "mimeType": resource.mime_type, "text": document(resource, call)}
 
 
 def file_contents(resource: Resource, data: bytes) -> dict[str, Any]:

@@ -192,11 +192,7 @@ class McpServer:
                 html = page_document(call, refresh_tool=refresh_tool, refresh_args=refresh_args)
                 return mapping.cacheable({"contents": [mapping.page_contents(name, html)]})
         resource = await self._resource(call, params.uri)
-        if isinstance(resource.body, bytes):
-            contents = mapping.file_contents(resource, resource.body)
-        else:
-            contents = {"uri": resource.uri, "mimeType": resource.mime_type, "text": document(resource, call)}
-        return mapping.cacheable({"contents": [contents]}, ttl_ms=0)
+        return mapping.cacheable({"contents": [mapping.resource_contents(resource, call)]}, ttl_ms=0)
 
     async def _list_skills(self, context: RequestContext, params: types.PaginatedRequestParams) -> dict[str, Any]:
         call = self._call_of(context)

@@ -17,6 +17,7 @@ function open(overrides: Partial<PageHost> = {}, page = PAGE) {
     }
   const host: PageHost = {
     callTool: record("callTool", Promise.resolve({ content: [{ type: "text", text: "ok" }] })),
+    readResource: record("readResource", Promise.resolve({ contents: [{ uri: "file:///a", blob: "YQ==" }] })),
     sendMessage: record("sendMessage", Promise.resolve()),
     openLink: record("openLink", Promise.resolve(true)),
     saveFile: record("saveFile"),
@@ -207,5 +208,15 @@ test("a page that a run waits for may not speak for the person: its answer wakes
   assert.ok(!("message" in (result as { hostCapabilities: object }).hostCapabilities))
   assert.ok("error" in (await page.ask("ui/message", { role: "user", content: [{ type: "text", text: "answered" }] })))
   assert.deepEqual(page.seen, [])
+  page.end()
+})
+
+test("a page reads what the host gives it", async () => {
+  const page = open()
+  const { result } = await page.ask("resources/read", { uri: "madang://export/1" })
+  assert.deepEqual(result, { contents: [{ uri: "file:///a", blob: "YQ==" }] })
+  assert.deepEqual(page.seen, [["readResource", "madang://export/1"]])
+  const { error } = await page.ask("resources/read", { uri: 7 })
+  assert.equal((error as { code: number }).code, -32602)
   page.end()
 })

@@ -18,6 +18,8 @@ export type DisplayMode = "inline" | "fullscreen"
 /** What a page can ask of the host around it. */
 export interface PageHost {
   callTool(name: string, args: unknown): Promise<McpResult>
+  /** What the page's own result links to, as MCP has it. */
+  readResource(uri: string): Promise<{ contents: unknown[] }>
   /** A message in the person's name. */
   sendMessage(text: string): Promise<void>
   /** Whether the person agreed. */
@@ -130,6 +132,7 @@ export class Bridge {
             openLinks: {},
             downloadFile: {},
             serverTools: {},
+            serverResources: {},
             logging: {},
             ...(this.page.isAwaited ? {} : { message: { text: {} } }),
           },
@@ -139,6 +142,8 @@ export class Bridge {
         return {}
       case "tools/call":
         return this.#callTool(textOf(params, "name"), params.arguments)
+      case "resources/read":
+        return this.host.readResource(textOf(params, "uri"))
       case "ui/message":
         if (this.page.isAwaited) throw new RpcError(METHOD_NOT_FOUND, "This page answers by calling its tool.")
         await this.host.sendMessage(textOfContent(params.content))

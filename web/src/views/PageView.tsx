@@ -8,7 +8,7 @@ import { mountFrame } from "../frame/mount.ts"
 import { app, notify, refreshSoon } from "../state/app.ts"
 import { useStore } from "../state/store.ts"
 import { pageTitleOf, type TextKey } from "../texts.ts"
-import { callFromView, getView, sendMessage } from "../wire/api.ts"
+import { callFromView, getView, readFromView, sendMessage } from "../wire/api.ts"
 import type { View } from "../wire/types.ts"
 import { Code } from "./Calls.tsx"
 import { Icon } from "./icons.tsx"
@@ -77,6 +77,7 @@ export default function PageView({ viewId, isWaiting, fallbackText, pauseId }: P
             refreshSoon()
             return result
           },
+          readResource: (uri) => readFromView(viewId, uri),
           sendMessage: async (text) => void (await sendMessage(view.sessionId, { text })),
           openLink: (url) => new Promise((answer) => setLink({ url, answer })),
           saveFile,

@@ -139,6 +139,11 @@ export const callTool = (id: string, name: string, args: Record<string, unknown>
   post<ToolOutcome>(`${session(id)}/tools/${at(name)}`, { arguments: args })
 
 export const getView = (id: string) => get<View>(`/api/views/${at(id)}`)
+/** What a page's own result links to. */
+export async function readFromView(id: string, uri: string): Promise<{ contents: unknown[] }> {
+  return post(`/api/views/${at(id)}/resources`, { uri })
+}
+
 /** A page's own call. Which tools it may call is the server's to say. */
 export async function callFromView(id: string, name: string, args: unknown): Promise<McpResult> {
   const answer = await post<{ result: McpResult }>(`/api/views/${at(id)}/tools`, { name, arguments: args ?? {} })

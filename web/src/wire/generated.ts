@@ -775,6 +775,14 @@ export interface ViewPause {
   settledAt: string
 }
 
+export interface ViewReadAnswer {
+  contents: Record<string, unknown>[]
+}
+
+export interface ViewReadBody {
+  uri: string
+}
+
 export interface ViewReference {
   id: string
   uri: string
