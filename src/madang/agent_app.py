@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from madang.agent.approvals import Approvals
@@ -13,6 +13,7 @@ from madang.agent.execution import RunSetup, RunStores
 from madang.agent.inbox import Inbox
 from madang.agent.limits import parse_limits
 from madang.agent.manual import ManualTurns
+from madang.agent.model_options import with_own_options
 from madang.agent.models import ModelOpener, OpenModels
 from madang.agent.policy import AgentPolicy
 from madang.agent.rules import NO_RULES, ApprovalRules
@@ -48,6 +49,7 @@ class Agent:
     search: MessageSearch
     inbox: Inbox
     models: OpenModels
+    decisions: DecisionStore
 
     def watch(self) -> None:
         """Take over runs that can go on, from now on."""
@@ -62,11 +64,13 @@ async def open_agent(
     only_session: Call | None = None,
     rules: ApprovalRules = NO_RULES,
     base_url: str = "",
+    default_model: Callable[[], str] | None = None,
 ) -> AsyncIterator[Agent]:
     """Open Madang with an agent on it. Runs of other processes that can go on are taken over from now on.
 
     With `only_session` only those of the call's session, and only after `Agent.watch`: a process that ends with its own
     run must not begin others, which may need a key or a rule that it does not have. `base_url` is as for `open_madang`.
+    `default_model` is asked for each run whose assistant has no model; without it, it is that of the settings.
 
     Raises:
         SetupError: the data folder cannot be used, or the settings name an unknown service.
@@ -93,8 +97,11 @@ async def open_agent(
         async def load_setup(run: Run) -> RunSetup:
             assistant = await madang.assistants.get(run.user_id, run.assistant_id)
             session = await madang.sessions.get(run.call())
-            name = run.model or settings.model or (assistant.model if assistant else "")
+            fallback = default_model() if default_model is not None else settings.default_model
+            name = run.model or settings.model or (assistant.model if assistant else "") or fallback
             opened = await models.get(name) if name else None
+            if opened is not None and assistant is not None:
+                opened = replace(opened, options=with_own_options(opened.options, assistant.options))
             return RunSetup(
                 opened,
                 assistant.instructions if assistant else "",
@@ -110,7 +117,9 @@ async def open_agent(
         runner = Runner(stores, DeltaStore(database), madang.provider, load_setup, policy.approve, only_session)
         await madang.assistants.open()
         await runner.open()
-        agent = Agent(madang, runner, stores, EventLog(database), search, Inbox(database, madang.provider), models)
+        agent = Agent(
+            madang, runner, stores, EventLog(database), search, Inbox(database, madang.provider), models, decisions
+        )
         if only_session is None:
             agent.watch()
         try:

@@ -105,6 +105,8 @@ async def _host_parts(settings: Settings, agent: Agent, address: HostAddress) ->
         inbox=agent.inbox,
         views=views,
         images=images,
+        decisions=agent.decisions,
+        config_assistants=frozenset(settings.grants),
         model=settings.model,
         models=models,
         data_dir=str(settings.data_dir),

@@ -77,7 +77,9 @@ class Settings:
     grants: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """The services each listed assistant may use: what its row is seeded with."""
     model: str = ""
-    """The language model of an agent, by its name; empty means that of the assistant, or none."""
+    """The language model of every run, by its name, whatever an assistant says; empty means that of the assistant."""
+    default_model: str = ""
+    """The model of runs whose assistant has none of its own."""
     models: Mapping[str, ModelConfig] = field(default_factory=dict)
     """The models that have a name in `config.toml`."""
     events_days: int = EVENTS_DAYS
@@ -160,7 +162,8 @@ def read_settings(
         allow_folders=_allowed(_wanted_folders(allow_folders, environment, config), folder),
         workspace=_workspace(workspace, folder) if workspace is not None else None,
         grants={name("assistant", id): tuple(assistant.services) for id, assistant in config.assistants.items()},
-        model=environment.get("MADANG_MODEL", config.model).strip(),
+        model=environment.get("MADANG_MODEL", "").strip(),
+        default_model=config.model.strip(),
         models=_models(config.models, folder / CONFIG_FILE),
         events_days=config.retention.events_days,
         audit_days=config.retention.audit_days,

@@ -19,7 +19,7 @@ def test_the_example_of_models_in_the_config_file_can_be_read(tmp_path: Path) ->
 
     settings = read_settings({}, data_dir=str(tmp_path))
 
-    assert settings.model == "quick"
+    assert settings.default_model == "quick"
     assert {name: config.model for name, config in settings.models.items()} == {
         "quick": "qwen3",
         "careful": "claude-opus",

@@ -20,7 +20,7 @@ from madang.storage.database import Database, Row
 from tests.storage.backends import BACK_ENDS
 
 ANN, BOB = UserId("ann"), UserId("bob")
-EDITOR = AssistantId("editor")
+EDITOR, DEFAULT = AssistantId("editor"), AssistantId("default")
 ANNS, BOBS = Call(EDITOR, user_id=ANN), Call(EDITOR, user_id=BOB)
 WITHIN_S = 60
 
@@ -97,7 +97,7 @@ async def test_another_users_assistants_are_not_there(assistants: AssistantStore
     assert await assistants.list_all(BOB) == []
     assert await assistants.services(BOBS) is None
     with pytest.raises(NotFound):
-        await assistants.delete(BOB, EDITOR)
+        await assistants.delete(BOB, EDITOR, 1, DEFAULT)
     with pytest.raises(Conflict):
         await assistants.save(BOB, AssistantRecord(EDITOR, version=1))
     assert await assistants.services(ANNS) == frozenset({"planning"})
@@ -182,7 +182,7 @@ async def test_a_write_of_this_process_holds_at_once(assistants: AssistantStore)
     assert await assistants.services(ANNS) is None
     await edit(assistants, ("planning",))
     assert await assistants.services(ANNS) == frozenset({"planning"})
-    await assistants.delete(ANN, EDITOR)
+    await assistants.delete(ANN, EDITOR, 1, DEFAULT)
     assert await assistants.services(ANNS) is None
 
 

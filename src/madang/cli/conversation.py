@@ -73,7 +73,7 @@ class Conversation:
         settings = self.agent.madang.settings
         assistant = await self.agent.madang.assistants.get(settings.user, settings.assistant)
         name = run.model if run is not None else ""
-        name = name or settings.model or (assistant.model if assistant else "")
+        name = name or settings.model or (assistant.model if assistant else "") or settings.default_model
         if name:
             await self.agent.models.get(name)
         return name

@@ -10,6 +10,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp
 
 from madang.host.api import API_HEADERS, Operation
+from madang.host.assistants import AssistantApi
 from madang.host.inbox import InboxApi
 from madang.host.launch import LaunchCodes, launch_operations
 from madang.host.live import LiveReaders
@@ -68,6 +69,7 @@ def host_operations(parts: HostParts, codes: LaunchCodes, browser_token: str) ->
         *InboxApi(parts).operations(),
         *ToolApi(parts).operations(),
         *ViewApi(parts).operations(),
+        *AssistantApi(parts).operations(),
     ]
 
 

@@ -20,6 +20,7 @@ from madang.provider.sessions import SessionOperations
 from madang.storage.assistants import AssistantStore
 from madang.storage.audit import AuditLog
 from madang.storage.database import Database
+from madang.storage.decisions import DecisionStore
 from madang.storage.events import EventLog
 from madang.storage.image_uploads import ImageUploads
 from madang.storage.runs.message_search import MessageSearch
@@ -46,9 +47,12 @@ class HostParts:
     inbox: Inbox
     views: ViewStore
     images: ImageUploads
+    decisions: DecisionStore
     model: str
     models: Mapping[str, str]
     """The models that can be chosen, by name, with how they are called."""
+    config_assistants: frozenset[str]
+    """The assistants that `config.toml` names."""
     data_dir: str
     host_origin: str
     content_origin: str

@@ -11,7 +11,7 @@ import asyncio
 import logging
 import secrets
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 from typing import Any
@@ -137,6 +137,11 @@ class Provider:
         """Return the name of the service that a tool belongs to; empty if there is no such tool."""
         entry = self._registry.find(tool)
         return entry[0].metadata.name if entry else ""
+
+    def list_service_tools(self, name: str) -> Sequence[Tool]:
+        """Return the tools that a service declares, whoever may use them."""
+        service = self._registry.get(name)
+        return self._registry.tools(service) if service else ()
 
     async def available_tools(self, call: Call) -> list[Tool]:
         """Return the tools that the call's assistant may use and its actor may call.

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from madang.core.calls import Call
-from madang.core.errors import Conflict, InvalidArguments, NotFound
-from madang.core.ids import AssistantId, UserId, is_name
+from madang.core.errors import Conflict, InvalidArguments
+from madang.core.ids import AssistantId, SessionId, UserId, is_name
 from madang.core.limits import MAX_NAME_CHARS
 from madang.core.phrases import say
 from madang.storage.clock import POSTGRESQL_NOW, SQLITE_NOW, timestamp
@@ -26,6 +26,8 @@ MAX_CACHED_GRANTS = 10_000
 MAX_ASSISTANTS = 1000
 MAX_ASSISTANT_CHARS = 100_000
 
+_OPTIONS = "ALTER TABLE assistant ADD options TEXT NOT NULL DEFAULT '{}'"
+
 ASSISTANT_MIGRATIONS = MigrationSet(
     "assistants",
     sqlite=(
@@ -37,6 +39,7 @@ ASSISTANT_MIGRATIONS = MigrationSet(
           PRIMARY KEY (user_id, id)
         ) WITHOUT ROWID
         """,
+        _OPTIONS,
     ),
     postgresql=(
         f"""
@@ -48,10 +51,11 @@ ASSISTANT_MIGRATIONS = MigrationSet(
         );
         {private_rows("assistant")}
         """,
+        _OPTIONS,
     ),
 )
 
-_COLUMNS = "id, name, instructions, model, services, limits, policy, version, created_at, updated_at"
+_COLUMNS = "id, name, instructions, model, services, limits, policy, options, version, created_at, updated_at"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +71,8 @@ class AssistantRecord:
     out."""
     limits: Mapping[str, Any] = field(default_factory=dict)
     policy: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """What its model is asked with, where that differs from what the model's own settings say."""
     version: int = 0
     created_at: str = ""
     updated_at: str = ""
@@ -154,7 +160,7 @@ class AssistantStore:
             else:
                 count = await tx.run(
                     "UPDATE assistant SET name = ?4, instructions = ?5, model = ?6, services = ?7, limits = ?8, "
-                    "policy = ?9, updated_at = ?10, version = version + 1 "
+                    "policy = ?9, options = ?10, updated_at = ?11, version = version + 1 "
                     "WHERE user_id = ?1 AND id = ?2 AND version = ?3",
                     user_id,
                     assistant.id,
@@ -163,11 +169,8 @@ class AssistantStore:
                     timestamp(),
                 )
             if not count:
-                raise Conflict(
-                    say("The assistant '{id}' has been changed meanwhile.", id=assistant.id),
-                    hint=say("Read it again, then save."),
-                )
-            await tx.notify(_topic(user_id, assistant.id))
+                raise assistant_changed(assistant.id)
+            await tx.notify(assistant_topic(user_id, assistant.id))
             row = await tx.one(
                 f"SELECT {_COLUMNS} FROM assistant WHERE user_id = ?1 AND id = ?2", user_id, assistant.id
             )
@@ -178,20 +181,20 @@ class AssistantStore:
         self._forget_grants()
         return saved
 
-    async def delete(self, user_id: UserId, assistant_id: AssistantId) -> None:
-        """Delete what was set for an assistant.
+    async def delete(
+        self, user_id: UserId, assistant_id: AssistantId, version: int, successor: AssistantId
+    ) -> list[SessionId]:
+        """Delete the version of an assistant that was read; return its sessions, which go on with `successor`.
 
         Raises:
-            NotFound: nothing was.
+            NotFound: there is no such assistant.
+            Conflict: it was changed meanwhile, or a run of it is not over.
         """
+        from madang.storage.assistant_removal import remove_assistant  # on use: most processes never do this
 
-        async def work(tx: Transaction) -> None:
-            if not await tx.run("DELETE FROM assistant WHERE user_id = ?1 AND id = ?2", user_id, assistant_id):
-                raise NotFound(say("There is no assistant '{id}'.", id=assistant_id))
-            await tx.notify(_topic(user_id, assistant_id))
-
-        await self._database.write(work, user_id=user_id)
+        sessions = await remove_assistant(self._database, user_id, assistant_id, version, successor)
         self._forget_grants()
+        return sessions
 
     async def seed(self, user_id: UserId, grants: Mapping[str, Iterable[str]]) -> None:
         """Take over what `config.toml` says of assistants, as far as it says something new.
@@ -226,7 +229,7 @@ class AssistantStore:
                     )
                 else:
                     continue
-                await tx.notify(_topic(user_id, id))
+                await tx.notify(assistant_topic(user_id, id))
 
         await self._database.write(work, user_id=user_id)
         self._forget_grants()
@@ -244,8 +247,8 @@ async def _insert(
     tx: Transaction, user_id: UserId, id: AssistantId, values: tuple[str | None, ...], seed: str = ""
 ) -> int:
     return await tx.run(
-        "INSERT INTO assistant (user_id, id, name, instructions, model, services, limits, policy, updated_at, seed, "
-        "version) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 1) ON CONFLICT (user_id, id) DO NOTHING",
+        "INSERT INTO assistant (user_id, id, name, instructions, model, services, limits, policy, options, updated_at, "
+        "seed, version) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, 1) ON CONFLICT (user_id, id) DO NOTHING",
         user_id,
         id,
         *values,
@@ -254,11 +257,18 @@ async def _insert(
     )
 
 
+def assistant_changed(id: AssistantId) -> Conflict:
+    """Return the error of a change to a version that is not the last one."""
+    return Conflict(
+        say("The assistant '{id}' has been changed meanwhile.", id=id), hint=say("Read it again, then save.")
+    )
+
+
 def _key(call: Call) -> tuple[UserId, str]:
     return call.user_id, call.assistant_id or ""
 
 
-def _topic(user_id: UserId, assistant_id: AssistantId) -> str:
+def assistant_topic(user_id: UserId, assistant_id: AssistantId) -> str:
     return topic("assistant", user_id, assistant_id)
 
 
@@ -271,6 +281,7 @@ def _values(assistant: AssistantRecord) -> tuple[str | None, ...]:
         services,
         json.dumps(assistant.limits),
         json.dumps(assistant.policy),
+        json.dumps(assistant.options),
     )
     if not is_name(assistant.id) or not all(is_name(name) for name in assistant.services or ()):
         raise InvalidArguments(
@@ -290,7 +301,7 @@ def _names(services: str | None) -> tuple[str, ...] | None:
 
 
 def _record(row: Row) -> AssistantRecord:
-    id, name, instructions, model, services, limits, policy, version, created_at, updated_at = row
+    id, name, instructions, model, services, limits, policy, options, version, created_at, updated_at = row
     return AssistantRecord(
         id,
         name,
@@ -299,6 +310,7 @@ def _record(row: Row) -> AssistantRecord:
         _names(services),
         json.loads(limits),
         json.loads(policy),
+        json.loads(options),
         version,
         created_at,
         updated_at,

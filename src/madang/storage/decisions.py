@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal
 
 from madang.core.calls import Call
+from madang.core.ids import AssistantId, UserId
 from madang.storage.clock import POSTGRESQL_NOW, SQLITE_NOW
 from madang.storage.database import Database, MigrationSet, Transaction, private_rows
 
 DecisionScope = Literal["session", "assistant"]
+MAX_DECISIONS = 1000
 
 
 def _table(time: str, now: str, end: str = "") -> str:
@@ -26,6 +29,16 @@ DECISION_MIGRATIONS = MigrationSet(
     sqlite=(_table("TEXT", f"({SQLITE_NOW})", " WITHOUT ROWID"),),
     postgresql=(_table("TIMESTAMPTZ", POSTGRESQL_NOW) + private_rows("decision"),),
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """A tool that the person has allowed, in a session or to an assistant."""
+
+    scope: DecisionScope
+    scope_id: str
+    tool: str
+    decided_at: str
 
 
 class DecisionStore:
@@ -49,6 +62,17 @@ class DecisionStore:
             user_id=call.user_id,
         )
         return bool(rows)
+
+    async def list_all(self, user_id: UserId) -> list[Decision]:
+        """Return what the user has allowed, newest first."""
+        rows = await self._database.find(
+            "SELECT scope, scope_id, tool, decided_at FROM decision WHERE user_id = ?1 "
+            "ORDER BY decided_at DESC, scope, scope_id, tool LIMIT ?2",
+            user_id,
+            MAX_DECISIONS,
+            user_id=user_id,
+        )
+        return [Decision(*row) for row in rows]
 
     async def forget(self, call: Call, scope: DecisionScope, tool: str) -> bool:
         """Take a decision back; False if there was none."""
@@ -75,6 +99,13 @@ async def forget_session_decisions(tx: Transaction, call: Call) -> None:
     """Take back what was allowed in the call's session, which is deleted: another may get its name."""
     await tx.run(
         "DELETE FROM decision WHERE user_id = ?1 AND scope = 'session' AND scope_id = ?2", call.user_id, call.session
+    )
+
+
+async def forget_assistant_decisions(tx: Transaction, user_id: UserId, assistant_id: AssistantId) -> None:
+    """Take back what was allowed to an assistant that is deleted: another may get its name."""
+    await tx.run(
+        "DELETE FROM decision WHERE user_id = ?1 AND scope = 'assistant' AND scope_id = ?2", user_id, assistant_id
     )
 
 

@@ -180,6 +180,16 @@ class SessionStore:
         items = [_record(row) for row in rows[:limit]]
         return SessionPage(items, f"{items[-1].last_at} {items[-1].id}" if len(rows) > limit else "")
 
+    async def count_by_assistant(self, user_id: UserId) -> dict[AssistantId, int]:
+        """Return how many sessions of the user's each assistant has."""
+        rows = await self._database.find(
+            "SELECT assistant_id, count(*) AS count FROM session WHERE user_id = ?1 AND state <> 'filling' "
+            "GROUP BY assistant_id",
+            user_id,
+            user_id=user_id,
+        )
+        return {AssistantId(id): count for id, count in rows}
+
     async def create(
         self,
         call: Call,

@@ -44,6 +44,47 @@ export interface AssistantAnswer {
   model: string
 }
 
+export interface AssistantDetails {
+  id: string
+  name: string
+  instructions: string
+  model: string
+  options: OwnOptions
+  limits: RunLimits
+  defaultLimits: RunLimits
+  services: ServiceAnswer[]
+  decisions: DecisionAnswer[]
+  sessionCount: number
+  isDefault: boolean
+  isInConfig: boolean
+  version: number
+  updatedAt: string
+}
+
+/** What is given is changed; `version` is that of what was read. */
+export interface AssistantPatch {
+  version: number
+  name?: string
+  instructions?: string
+  model?: string
+  options?: OwnOptions
+  limits?: RunLimits
+  services?: Record<string, "on" | "ask" | "off">
+}
+
+export interface AssistantSummary {
+  id: string
+  name: string
+  model: string
+  sessionCount: number
+  isDefault: boolean
+  updatedAt: string
+}
+
+export interface AssistantsAnswer {
+  assistants: AssistantSummary[]
+}
+
 export interface Attachment {
   contentId: string
   name: string
@@ -105,6 +146,29 @@ export interface ContentState {
   total: number
 }
 
+/** A tool that the person has allowed for more than one call. */
+export interface DecisionAnswer {
+  scope: "session" | "assistant"
+  scopeId: string
+  sessionTitle: string
+  assistantId: string
+  tool: string
+  decidedAt: string
+}
+
+export interface DecisionsAnswer {
+  decisions: DecisionAnswer[]
+}
+
+export interface DeleteAssistantQuery {
+  version: number
+}
+
+export interface DeletedAssistantAnswer {
+  successorId: string
+  sessionCount: number
+}
+
 /** Of what is live: `offset` counts code points, as Python does, not UTF-16 units. */
 export interface DeltaMetadata {
   runId: string
@@ -138,6 +202,12 @@ export interface ExportInState {
   uri: string
   name: string
   size: number
+}
+
+export interface ForgetDecisionQuery {
+  scope: "session" | "assistant"
+  scopeId: string
+  tool: string
 }
 
 export interface ForkBody {
@@ -289,6 +359,11 @@ export interface ModelChoice {
   label: string
 }
 
+export interface NewAssistantBody {
+  name: string
+  copyOf?: string
+}
+
 export interface NewSessionBody {
   assistantId?: string
   locale?: "en" | "ko"
@@ -312,6 +387,13 @@ export interface NoteAnswer {
   code: string
   retryHelps: boolean
   at: string
+}
+
+/** The options of an assistant. None leaves it to the model's configuration. */
+export interface OwnOptions {
+  temperature?: number
+  maxOutputTokens?: number
+  thinking?: "off" | "low" | "medium" | "high"
 }
 
 export interface PauseValue {
@@ -488,6 +570,15 @@ export interface RunInterrupted {
   interrupts: Interrupt[]
 }
 
+/** The limits of one run. None is no limit. */
+export interface RunLimits {
+  turns?: number
+  calls?: number
+  tokens?: number
+  cost?: number
+  unattendedMinutes?: number
+}
+
 export interface RunStarted {
   seq?: number
   at?: string
@@ -509,6 +600,19 @@ export interface Selection {
   version: number
   sessionId: string
   selectedAt: string
+}
+
+/** A service as it is set for one assistant. */
+export interface ServiceAnswer {
+  name: string
+  title: string
+  description: string
+  mode: "on" | "ask" | "off"
+  status: "loading" | "ready" | "error"
+  toolCount: number
+  tokens: number
+  runsCode: boolean
+  reachesOut: boolean
 }
 
 /** The whole state of a service that changed, as an operation of JSON Patch. */
