@@ -103,7 +103,7 @@ async def test_a_chat_that_is_not_built_says_how_to_build_it(tmp_path: Path) -> 
     async with hosting(tmp_path / "data", static=tmp_path) as tab:
         answer = await tab.http.get("/", headers=NO_TOKEN)
         assert answer.status_code == 404
-        assert "make web" in answer.text
+        assert "make run" in answer.text
 
 
 @pytest.fixture
