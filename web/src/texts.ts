@@ -71,16 +71,25 @@ const TEXTS = {
   copied: ["Copied", "복사함"],
   fork: ["Continue in a new session from here", "여기서 새 세션으로 갈라내기"],
   edit: ["Edit as a branch", "고쳐서 새 갈래로 보내기"],
-  again: ["Send again", "다시 보내기"],
+  again: ["Ask again in a branch", "새 갈래에서 다시 묻기"],
   summary: ["Summary of what came before", "앞의 대화를 줄인 글"],
   stopped: ["Stopped", "멈췄습니다"],
+  cutHere: ["Stopped here", "여기까지 쓰고 멈춤"],
+  goOnPlease: ["Please go on.", "이어서 해 주세요."],
+  otherModel: ["Another model", "다른 모델로"],
+  justNow: ["just now", "방금"],
+  findHere: ["Find in this session", "이 세션에서 찾기"],
+  foundOf: ["{number} of {count}", "{count}곳 가운데 {number}"],
+  foundNone: ["Not found", "없습니다"],
+  previous: ["Previous", "이전"],
+  next: ["Next", "다음"],
   actionBeside: ["Done beside the run", "따로 한 일"],
   answeredLate: ["Answered later", "나중에 답함"],
   runFailed: [
     "This turn failed. Everything done so far is kept.",
     "이번 차례가 실패했습니다. 한 일은 모두 남아 있습니다.",
   ],
-  tryAgain: ["Try again", "다시 하기"],
+  tryAgain: ["Go on", "이어서 하기"],
   retrying: ["The model's server is busy: attempt {attempt}", "모델 서버가 바쁩니다. {attempt}번째 시도"],
   jumpToEnd: ["Jump to the newest", "맨 아래로"],
   // Calls
@@ -95,6 +104,12 @@ const TEXTS = {
   callFailed: ["failed", "실패"],
   callWaiting: ["waiting", "기다림"],
   callEnded: ["ended without a result", "결과 없이 끝남"],
+  deedTimes: ["{deed} × {count}", "{deed} · {count}번"],
+  deedFailed: ["{deed}: failed", "{deed}: 실패"],
+  tookMs: ["{ms} ms", "{ms}ms 걸림"],
+  sizeOfText: ["text {size}", "글 {size}"],
+  sizeOfData: ["data {size}", "데이터 {size}"],
+  showAll: ["Show all {count} lines", "전부 보기 · {count}줄"],
   noTextYet: ["No result yet", "아직 결과가 없습니다"],
   // Composer
   message: ["Message", "메시지"],
@@ -113,6 +128,7 @@ const TEXTS = {
   queued: ["Next turn", "다음 차례"],
   withdraw: ["Withdraw", "거두기"],
   uploading: ["Uploading {name}", "{name} 올리는 중"],
+  cancelFile: ["Cancel uploading {name}", "{name} 올리기 취소"],
   removeFile: ["Remove {name}", "{name} 빼기"],
   dropHere: ["Drop to add to this session", "놓으면 이 세션에 더해집니다"],
   contextUsed: ["Context: {tokens} tokens", "맥락: 토큰 {tokens}개"],
@@ -155,6 +171,9 @@ const TEXTS = {
   ],
   openSession: ["Open session", "세션 열기"],
   dontAnswer: ["Don't answer", "답하지 않기"],
+  waitTitle: ["Waiting for you", "기다림"],
+  callAsModel: ["Call a tool", "도구 부르기"],
+  leftOut: ["{count} more are not shown here", "여기에 없는 것이 {count}개 더 있습니다"],
   goOn: ["Go on", "이어서 하기"],
   yourAnswer: ["Your answer", "답"],
   nextPrevious: ["next, previous", "다음·이전"],
@@ -172,7 +191,23 @@ const TEXTS = {
   noToolFound: ["No tool has this name", "이런 이름의 도구가 없습니다"],
   pickTool: ["Pick a tool", "도구를 골라 주세요"],
   pickToolHint: ["Its form and what an agent would read appear here.", "양식과 에이전트가 읽을 글이 여기에 나옵니다."],
-  pauses: ["pauses", "멈춰 기다림"],
+  pauses: ["pauses", "멈춤"],
+  pausesAgent: ["pauses the agent", "에이전트가 멈춰 기다림"],
+  noModelChip: ["No model", "모델 없음"],
+  history: ["History", "기록"],
+  noResultHint: [
+    "The answer of the tool appears here, as an agent would read it.",
+    "도구의 답이 에이전트가 읽는 그대로 여기에 나옵니다.",
+  ],
+  milliseconds: ["{ms} ms", "{ms} ms"],
+  textSize: [
+    "{bytes} bytes, about {tokens} tokens. This text alone is enough for a model.",
+    "{bytes}바이트, 토큰 약 {tokens}개. 모델은 이 글만 읽어도 됩니다.",
+  ],
+  asModelHint: [
+    "It is your turn to be the model of this session: the call becomes part of its talk.",
+    "이 세션에서 모델이 할 차례를 맡고 있습니다. 부르면 대화에 남습니다.",
+  ],
   forButtons: ["for buttons", "단추용"],
   call: ["Call", "부르기"],
   calling: ["Calling", "부르는 중"],
@@ -198,11 +233,15 @@ const TEXTS = {
   // Pages
   pageFailed: ["The page did not start within 5 seconds", "페이지가 5초 안에 뜨지 않았습니다"],
   pageFailedHint: ["What the model got is below as it is.", "모델이 받은 글은 아래에 그대로 있습니다."],
+  showText: ["Show the text", "글 보기"],
   startAgain: ["Start again", "다시 띄우기"],
   enlarge: ["Enlarge", "크게 보기"],
   shrink: ["Make smaller", "작게 보기"],
   openLink: ["Open this address?", "이 주소를 열까요?"],
-  openLinkHint: ["A page asks to open it in a new tab.", "페이지가 새 탭에서 열려고 합니다."],
+  openLinkHint: [
+    "It leaves this computer and opens in a new tab. This is the whole address.",
+    "이 컴퓨터 밖으로 나가 새 탭에서 열립니다. 위가 주소 전체입니다.",
+  ],
   open: ["Open", "열기"],
   // Connection and errors
   connectionLost: ["The connection to Madang was lost. Reconnecting", "마당과 연결이 끊겼습니다. 다시 잇는 중"],
@@ -292,6 +331,43 @@ const DEEDS: Record<string, readonly [en: string, ko: string]> = {
 
 export function deedOf(tool: string, locale: Locale): string {
   return DEEDS[tool]?.[locale === "ko" ? 1 : 0] ?? tool
+}
+
+/** What the services are for, in manual mode. One that is not here is told by its name. */
+const SERVICE_TITLES: Record<string, readonly [en: string, ko: string]> = {
+  playbook: ["playbook · workflows", "playbook · 플레이북"],
+  planning: ["planning · goal and to-dos", "planning · 목표와 할 일"],
+  ui: ["ui · questions and waiting", "ui · 질문과 기다림"],
+  chart: ["chart · pictures of data", "chart · 차트"],
+  content: ["content · stores and search", "content · 자료와 찾기"],
+  workspace: ["workspace · files", "workspace · 파일"],
+  files: ["files · files", "files · 파일"],
+  export: ["export · files out", "export · 내보내기"],
+  agent: ["agent · the talk itself", "agent · 대화 자체"],
+}
+
+export function serviceTitleOf(service: string, locale: Locale): string {
+  return SERVICE_TITLES[service]?.[locale === "ko" ? 1 : 0] ?? service
+}
+
+/** Tools whose call ends the turn of an agent until the person has done something. */
+const PAUSING = new Set(["prompt_user", "wait_for_user", "show_playbooks"])
+
+export const doesPause = (tool: string): boolean => PAUSING.has(tool)
+
+/** The service that a tool with a page belongs to; a tool that is not here is told by its name. */
+const SERVICES: Record<string, string> = {
+  prompt_user: "ui",
+  wait_for_user: "ui",
+  show_playbooks: "playbook",
+  get_playbook_page: "playbook",
+  visualize_data: "chart",
+  export_file: "export",
+  export_zip: "export",
+}
+
+export function serviceOf(tool: string): string {
+  return SERVICES[tool] ?? tool
 }
 
 /** What a page of a tool is called in the bar above it. */

@@ -51,6 +51,8 @@ export interface AppState {
   notices: readonly Notice[]
   isPaletteOpen: boolean
   isPanelOpen: boolean
+  /** An address that a page or an answer wants to open, until the person says whether. */
+  link: { url: string; answer: (isAllowed: boolean) => void } | null
 }
 
 export const app = new Store<AppState>({
@@ -60,11 +62,12 @@ export const app = new Store<AppState>({
   sessions: [],
   inbox: [],
   feed: null,
-  locale: readLocale() ?? (navigator.language.startsWith("ko") ? "ko" : "en"),
+  locale: readLocale() ?? (isKorean(navigator.language) ? "ko" : "en"),
   theme: readTheme(),
   notices: [],
   isPaletteOpen: false,
   isPanelOpen: readPanel(),
+  link: null,
 })
 
 /** Start: trade the launch code, then read what the first screen needs; try again until the server answers. */
@@ -83,7 +86,8 @@ export async function start(): Promise<void> {
         me,
         sessions,
         inbox,
-        locale: readLocale() ?? me.locale,
+        // English is what both fall back to: Korean in either is somebody's choice.
+        locale: readLocale() ?? (isKorean(navigator.language) ? "ko" : me.locale),
         route: parseRoute(location.hash),
       })
       break
@@ -222,6 +226,20 @@ export function report(error: unknown): void {
   else throw error
 }
 
+/* Addresses outside */
+
+/** Ask the person before an address is opened. One at a time: a page cannot pile them up. */
+export function askLink(url: string): Promise<boolean> {
+  if (app.get().link !== null) return Promise.resolve(false)
+  return new Promise((answer) => app.update({ link: { url, answer } }))
+}
+
+export function answerLink(isAllowed: boolean): void {
+  const { link } = app.get()
+  app.update({ link: null })
+  link?.answer(isAllowed)
+}
+
 /* Choices of this browser */
 
 export function setLocale(locale: Locale): void {
@@ -242,6 +260,10 @@ export function setPanelOpen(isPanelOpen: boolean): void {
 /** Open unless it was closed; where it would cover the talk, closed at first. */
 function readPanel(): boolean {
   return localStorage.getItem(PANEL_KEY) !== "closed" && matchMedia("(min-width: 1181px)").matches
+}
+
+function isKorean(language: string): boolean {
+  return language.startsWith("ko")
 }
 
 function readLocale(): Locale | null {

@@ -1,16 +1,60 @@
-/** What was typed and not sent, by session: it survives a reload and a change of session. */
+/** What was typed or added and not sent, by session: it survives a reload and a change of session. */
 
-const PREFIX = "madang.draft."
+import type { Upload } from "../wire/types.ts"
+
+const TEXT = "madang.draft."
+const FILES = "madang.files."
+const MADE = "madang.made"
 
 export function readDraft(sessionId: string): string {
-  return localStorage.getItem(PREFIX + sessionId) ?? ""
+  return localStorage.getItem(TEXT + sessionId) ?? ""
 }
 
 export function writeDraft(sessionId: string, text: string): void {
+  write(TEXT + sessionId, text)
+}
+
+/** Files that are in the content store already. */
+export function readFiles(sessionId: string): Upload[] {
   try {
-    if (text === "") localStorage.removeItem(PREFIX + sessionId)
-    else localStorage.setItem(PREFIX + sessionId, text)
+    const value: unknown = JSON.parse(localStorage.getItem(FILES + sessionId) ?? "[]")
+    return Array.isArray(value) ? value.filter(isUpload) : []
+  } catch {
+    return []
+  }
+}
+
+export function writeFiles(sessionId: string, files: readonly Upload[]): void {
+  write(FILES + sessionId, files.length === 0 ? "" : JSON.stringify(files))
+}
+
+/** The session that was made for the files of a message whose session is not opened yet. */
+export function readMadeSession(): string {
+  return localStorage.getItem(MADE) ?? ""
+}
+
+export function writeMadeSession(id: string): void {
+  write(MADE, id)
+}
+
+function write(key: string, text: string): void {
+  try {
+    if (text === "") localStorage.removeItem(key)
+    else localStorage.setItem(key, text)
   } catch {
     // The storage is full: the text is still in its field.
   }
+}
+
+function isUpload(value: unknown): value is Upload {
+  return (
+    typeof value === "object" &&
+    value !== null &&
+    "contentId" in value &&
+    typeof value.contentId === "string" &&
+    "name" in value &&
+    typeof value.name === "string" &&
+    "size" in value &&
+    typeof value.size === "number"
+  )
 }

@@ -7,6 +7,7 @@ test("every place has an address that leads back to it", () => {
   const routes: Route[] = [
     { screen: "chat", sessionId: "" },
     { screen: "chat", sessionId: "세션/1 #?" },
+    { screen: "chat", sessionId: "s1", messageId: "m/1" },
     { screen: "inbox", itemId: "" },
     { screen: "inbox", itemId: "p1" },
     { screen: "sessions" },

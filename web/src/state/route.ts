@@ -1,20 +1,21 @@
 /** Where the person is, kept in the fragment: it never reaches the server, and survives a reload. */
 
 export type Route =
-  | { screen: "chat"; sessionId: string }
+  /** `messageId`: to be shown, of a deep link or something found. */
+  | { screen: "chat"; sessionId: string; messageId?: string }
   | { screen: "inbox"; itemId: string }
   | { screen: "sessions" }
   | { screen: "manual"; tool: string }
   | { screen: "settings" }
 
 export function parseRoute(hash: string): Route {
-  const [screen = "", rest = ""] = hash
+  const [screen = "", rest = "", more = ""] = hash
     .replace(/^#?\/?/, "")
-    .split("/", 2)
+    .split("/", 3)
     .map(decode)
   switch (screen) {
     case "s":
-      return { screen: "chat", sessionId: rest }
+      return { screen: "chat", sessionId: rest, ...(more !== "" && { messageId: more }) }
     case "inbox":
       return { screen: "inbox", itemId: rest }
     case "sessions":
@@ -30,8 +31,11 @@ export function parseRoute(hash: string): Route {
 
 export function routeTo(route: Route): string {
   switch (route.screen) {
-    case "chat":
-      return route.sessionId === "" ? "#/" : `#/s/${encodeURIComponent(route.sessionId)}`
+    case "chat": {
+      if (route.sessionId === "") return "#/"
+      const message = route.messageId ? `/${encodeURIComponent(route.messageId)}` : ""
+      return `#/s/${encodeURIComponent(route.sessionId)}${message}`
+    }
     case "inbox":
       return route.itemId === "" ? "#/inbox" : `#/inbox/${encodeURIComponent(route.itemId)}`
     case "manual":

@@ -1,7 +1,6 @@
 /** The frame of the application: which screen is shown, keys that work everywhere, notices. */
 
 import { lazy, Suspense, useEffect } from "react"
-import { I18nProvider } from "react-aria-components"
 
 import { app, dismiss, go, report, setPanelOpen } from "../state/app.ts"
 import { useStore } from "../state/store.ts"
@@ -19,6 +18,7 @@ const Sessions = lazy(() => import("./Sessions.tsx"))
 const Manual = lazy(() => import("./Manual.tsx"))
 const Settings = lazy(() => import("./Settings.tsx"))
 const Palette = lazy(() => import("./Palette.tsx"))
+const LinkDialog = lazy(async () => ({ default: (await import("./Dialogs.tsx")).LinkDialog }))
 
 export function App() {
   const state = useStore(app)
@@ -43,30 +43,33 @@ export function App() {
   }, [])
 
   return (
-    <I18nProvider locale={locale === "ko" ? "ko-KR" : "en-US"}>
-      <LocaleContext value={locale}>
-        {state.status === "ready" ? (
-          <div className={panelFeed === null ? "app" : "app with-panel"}>
-            <Sidebar />
-            <main className="stage">
-              <Suspense>
-                <Screen />
-              </Suspense>
-            </main>
-            {panelFeed !== null && <PanelSlot key={panelFeed.sessionId} feed={panelFeed} />}
-            <BottomTabs />
-          </div>
-        ) : (
-          <NotReady />
-        )}
-        <Notices />
-        {state.isPaletteOpen && (
-          <Suspense>
-            <Palette />
-          </Suspense>
-        )}
-      </LocaleContext>
-    </I18nProvider>
+    <LocaleContext value={locale}>
+      {state.status === "ready" ? (
+        <div className={panelFeed === null ? "app" : "app with-panel"}>
+          <Sidebar />
+          <main className="stage">
+            <Suspense>
+              <Screen />
+            </Suspense>
+          </main>
+          {panelFeed !== null && <PanelSlot key={panelFeed.sessionId} feed={panelFeed} />}
+          <BottomTabs />
+        </div>
+      ) : (
+        <NotReady />
+      )}
+      <Notices />
+      {state.isPaletteOpen && (
+        <Suspense>
+          <Palette />
+        </Suspense>
+      )}
+      {state.link !== null && (
+        <Suspense>
+          <LinkDialog />
+        </Suspense>
+      )}
+    </LocaleContext>
   )
 }
 
@@ -74,7 +77,7 @@ function Screen() {
   const { route } = useStore(app)
   switch (route.screen) {
     case "chat":
-      return <Chat sessionId={route.sessionId} />
+      return <Chat sessionId={route.sessionId} messageId={route.messageId ?? ""} />
     case "inbox":
       return <Inbox itemId={route.itemId} />
     case "sessions":

@@ -1,51 +1,103 @@
-/** The calls of an answer, in one card: deed, tool, first argument, time, state; open: what the model read comes first. */
+/** The calls of an answer, in one card: deed, tool, first argument, time, state; what is inside is drawn when opened. */
 
-import { useState } from "react"
-import { Tab, TabList, TabPanel, Tabs } from "react-aria-components"
+import { lazy, memo, Suspense, useEffect, useState } from "react"
 
 import type { CallState } from "../state/fold.ts"
+import { highlight } from "../state/highlight.ts"
+import { firstArgument, groupCalls } from "../state/rows.ts"
 import { deedOf } from "../texts.ts"
-import { Icon } from "./icons.tsx"
+import { Icon, toolIcon } from "./icons.tsx"
 import { useLocale, useSay } from "./language.tsx"
+
+const CallDetails = lazy(() => import("./CallDetails.tsx"))
 
 /** Ends of a call that went well, or that are the person's choice. */
 const GOOD = new Set(["ok", "answered_late", "unanswered"])
 
-export function Calls({ calls }: { calls: CallState[] }) {
+const hasFailed = (call: CallState) => !call.isRunning && !GOOD.has(call.outcome)
+
+/** `isEnd`: the turn ended with them. A failed call then opens itself; else it stays one red mark. */
+export function Calls({ calls, isEnd }: { calls: CallState[]; isEnd: boolean }) {
   return (
     <div className="card calls">
-      {calls.map((call) => (
-        <Call key={call.id} call={call} />
-      ))}
+      {groupCalls(calls).map((group) =>
+        group.length > 1 ? (
+          <CallGroup key={group[0]!.id} calls={group} />
+        ) : (
+          <Call key={group[0]!.id} call={group[0]!} opensItself={isEnd && hasFailed(group[0]!)} />
+        ),
+      )}
     </div>
   )
 }
 
-function Call({ call }: { call: CallState }) {
+function CallGroup({ calls }: { calls: CallState[] }) {
   const say = useSay()
   const locale = useLocale()
   const [isOpen, setOpen] = useState(false)
+  const { tool } = calls[0]!
+  const times = calls.flatMap(({ tookMs }) => (tookMs === null ? [] : [tookMs]))
+  return (
+    <details className="call" open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary>
+        <Icon name={toolIcon(tool)} className="lead" />
+        <b>{say("deedTimes", { deed: deedOf(tool, locale), count: calls.length })}</b>
+        <code className="xs soft hide-phone">
+          {tool} ×{calls.length}
+        </code>
+        <span className="arg cut">{calls.map((call) => firstArgument(call.arguments)).join(", ")}</span>
+        <span className="ms">{formatMs(times.length > 0 ? times.reduce((sum, one) => sum + one) : null, say)}</span>
+        <CallMark call={calls[0]!} />
+        <Icon name="chevron" small className="chev" />
+      </summary>
+      {isOpen && (
+        <div className="nested">
+          {calls.map((call) => (
+            <Call key={call.id} call={call} opensItself={false} />
+          ))}
+        </div>
+      )}
+    </details>
+  )
+}
+
+const Call = memo(function Call({ call, opensItself }: { call: CallState; opensItself: boolean }) {
+  const say = useSay()
+  const locale = useLocale()
+  const [isOpen, setOpen] = useState(opensItself)
+  useEffect(() => {
+    if (opensItself) setOpen(true)
+  }, [opensItself])
   return (
     <details
       className="call"
       id={`call-${call.id}`}
       open={isOpen}
-      onToggle={(event) => setOpen(event.currentTarget.open)}
+      onToggle={(event) => {
+        // Of a details inside of it the event comes here too.
+        if (event.target === event.currentTarget) setOpen(event.currentTarget.open)
+      }}
     >
       <summary>
-        <Icon name="tools" className="lead" />
-        <b>{deedOf(call.tool, locale)}</b>
+        <Icon name={toolIcon(call.tool)} className="lead" />
+        <b>{hasFailed(call) ? say("deedFailed", { deed: deedOf(call.tool, locale) }) : deedOf(call.tool, locale)}</b>
         <code className="xs soft hide-phone">{call.tool}</code>
         <span className="arg cut">{firstArgument(call.arguments)}</span>
-        <span className="ms">
-          {call.tookMs === null ? "" : say("seconds", { seconds: (call.tookMs / 1000).toFixed(2) })}
-        </span>
+        <span className="ms">{formatMs(call.tookMs, say)}</span>
         <CallMark call={call} />
         <Icon name="chevron" small className="chev" />
       </summary>
-      {isOpen && <CallDetails call={call} />}
+      {isOpen && (
+        <Suspense fallback={<div className="in" />}>
+          <CallDetails call={call} />
+        </Suspense>
+      )}
     </details>
   )
+})
+
+function formatMs(ms: number | null, say: ReturnType<typeof useSay>): string {
+  return ms === null ? "" : say("seconds", { seconds: (ms / 1000).toFixed(ms < 10_000 ? 2 : 1) })
 }
 
 function CallMark({ call }: { call: CallState }) {
@@ -67,38 +119,23 @@ function CallMark({ call }: { call: CallState }) {
   )
 }
 
-function CallDetails({ call }: { call: CallState }) {
-  const say = useSay()
+export function Code({ text, label }: { text: string; label?: string }) {
   return (
-    <Tabs className="in">
-      <TabList className="tabs" aria-label={call.tool}>
-        <Tab className="tab" id="text">
-          {say("modelRead")}
-        </Tab>
-        <Tab className="tab" id="arguments">
-          {say("arguments")}
-        </Tab>
-        <Tab className="tab" id="data">
-          {say("data")}
-        </Tab>
-      </TabList>
-      <TabPanel id="text">
-        <Code text={call.text || say("noTextYet")} />
-      </TabPanel>
-      <TabPanel id="arguments">
-        <Code text={prettyJson(call.arguments)} />
-      </TabPanel>
-      <TabPanel id="data">
-        <Code text={JSON.stringify(call.data, null, 2)} />
-      </TabPanel>
-    </Tabs>
+    <pre className="code scrolls" tabIndex={0} role={label ? "group" : undefined} aria-label={label}>
+      {text}
+    </pre>
   )
 }
 
-export function Code({ text }: { text: string }) {
+/** JSON set out over lines and in colours: names of fields apart from what stands in them. */
+export function JsonCode({ text, label }: { text: string; label?: string }) {
+  const tokens = highlight(prettyJson(text), "json")
   return (
-    <pre className="code scrolls" tabIndex={0}>
-      {text}
+    <pre className="code scrolls" tabIndex={0} role={label ? "group" : undefined} aria-label={label}>
+      {tokens.map(([kind, piece], index) => {
+        if (kind === "string" && /^\s*:/.test(tokens[index + 1]?.[1] ?? "")) return <i key={index}>{piece}</i>
+        return kind === "string" ? <u key={index}>{piece}</u> : piece
+      })}
     </pre>
   )
 }
@@ -107,15 +144,6 @@ export function Code({ text }: { text: string }) {
 export function prettyJson(text: string): string {
   try {
     return JSON.stringify(JSON.parse(text), null, 2)
-  } catch {
-    return text
-  }
-}
-
-function firstArgument(text: string): string {
-  try {
-    const value: unknown = Object.values(JSON.parse(text) as object)[0]
-    return typeof value === "string" ? value : value === undefined ? "" : JSON.stringify(value)
   } catch {
     return text
   }

@@ -3,7 +3,7 @@
 import { useMemo, useRef, useState } from "react"
 
 import { app, go, newSession, refreshSoon, report, setPanelOpen, settleItem } from "../state/app.ts"
-import { readDraft, writeDraft } from "../state/drafts.ts"
+import { readDraft, readMadeSession, writeDraft, writeFiles, writeMadeSession } from "../state/drafts.ts"
 import type { Feed, TalkFeed } from "../state/feed.ts"
 import type { MessageItem } from "../state/fold.ts"
 import { sortInbox } from "../state/inbox.ts"
@@ -19,7 +19,7 @@ import { Talk, type TalkActions } from "./Talk.tsx"
 
 const NO_FEED = new Store<Feed | null>(null)
 
-export function Chat({ sessionId }: { sessionId: string }) {
+export function Chat({ sessionId, messageId }: { sessionId: string; messageId: string }) {
   const { feed, sessions } = useStore(app)
   const current = feed?.sessionId === sessionId ? feed : null
   const state = useStore<Feed | null>(current?.store ?? NO_FEED)
@@ -29,7 +29,7 @@ export function Chat({ sessionId }: { sessionId: string }) {
       <ChatHead session={session} state={state} />
       {state !== null && !state.isConnected && <ConnectionBar feed={current!} />}
       {current !== null && state !== null && state.status === "ready" ? (
-        <OpenTalk feed={current} state={state} session={session} />
+        <OpenTalk key={sessionId} feed={current} state={state} session={session} target={messageId} />
       ) : (
         <BeforeTalk state={state} sessionId={sessionId} />
       )}
@@ -136,21 +136,29 @@ function Welcome() {
   )
 }
 
-function OpenTalk({ feed, state, session }: { feed: TalkFeed; state: Feed; session: Session | undefined }) {
+interface OpenTalkProps {
+  feed: TalkFeed
+  state: Feed
+  session: Session | undefined
+  target: string
+}
+
+function OpenTalk({ feed, state, session, target }: OpenTalkProps) {
   const { inbox, me } = useStore(app)
   const questions = useMemo(() => inbox.filter((item) => item.sessionId === feed.sessionId), [inbox, feed])
   const say = useSay()
   const assistant = me?.assistants.find(({ id }) => id === session?.assistantId)?.name || say("madang")
-  const actions = useMemo<TalkActions>(() => actionsOf(feed.sessionId), [feed])
+  const actions = useMemo<TalkActions>(() => actionsOf(feed, say("goOnPlease")), [feed, say])
   return (
-    <Talk feed={feed} talk={state.talk} questions={questions} assistant={assistant} actions={actions}>
+    <Talk feed={feed} talk={state.talk} questions={questions} assistant={assistant} actions={actions} target={target}>
       {state.talk.items.length === 0 && state.talk.run.state === "idle" && <Welcome />}
     </Talk>
   )
 }
 
 /** Branches are sessions of their own: what was said stays where it is. */
-function actionsOf(sessionId: string): TalkActions {
+function actionsOf(feed: TalkFeed, goOn: string): TalkActions {
+  const { sessionId } = feed
   const branch = async (item: MessageItem, before: boolean, draft: string) => {
     const forked = await forkSession(sessionId, item.id, before)
     if (draft !== "") writeDraft(forked.id, draft)
@@ -158,13 +166,20 @@ function actionsOf(sessionId: string): TalkActions {
     go({ screen: "chat", sessionId: forked.id })
     return forked.id
   }
+  const again = async (itemId: string) => {
+    const { items } = feed.store.get().talk
+    const index = items.findIndex(({ id }) => id === itemId)
+    // A run that did not end well goes on where it is; an answer is asked for anew in a branch.
+    if (items[index]?.kind === "note") return sendMessage(sessionId, { text: goOn })
+    const asked = items.slice(0, index).findLast((item) => item.kind === "message" && item.role === "user")
+    if (asked?.kind !== "message") return
+    const id = await branch(asked, true, "")
+    await sendMessage(id, { text: asked.text })
+  }
   return {
     fork: (item) => void branch(item, false, "").catch(report),
     edit: (item) => void branch(item, true, item.text).catch(report),
-    sendAgain: (item) =>
-      void branch(item, true, "")
-        .then((id) => sendMessage(id, { text: item.text }))
-        .catch(report),
+    again: (itemId) => void again(itemId).catch(report),
   }
 }
 
@@ -182,9 +197,12 @@ function Dock({ sessionId, state }: { sessionId: string; state: Feed | null }) {
   const isRunning = talk?.run.state === "running"
 
   // A file needs a session before the first message does; going there would drop what is being written.
-  const made = useRef("")
+  const made = useRef(sessionId === "" ? readMadeSession() : "")
   const makeSession = async () => {
-    if (made.current === "") made.current = (await newSession()).id
+    if (made.current === "") {
+      made.current = (await newSession()).id
+      writeMadeSession(made.current)
+    }
     return made.current
   }
   const onSend = async ({ text, attachments, model }: Sent) => {
@@ -193,6 +211,8 @@ function Dock({ sessionId, state }: { sessionId: string; state: Feed | null }) {
     if (sessionId === "") {
       writeDraft(id, readDraft("")) // typed meanwhile
       writeDraft("", "")
+      writeFiles("", [])
+      writeMadeSession("")
       go({ screen: "chat", sessionId: id })
     }
     refreshSoon()
@@ -201,6 +221,14 @@ function Dock({ sessionId, state }: { sessionId: string; state: Feed | null }) {
   const onAnswer = async (text: string) => {
     if (textQuestion) await settleItem(textQuestion, { answer: text })
   }
+  const oldest = questions.toSorted((a, b) => a.openedAt.localeCompare(b.openedAt))[0]
+  const waitingLine = oldest && (
+    <Jump
+      text={say("questionsWait", { count: questions.length })}
+      button={say("goToQuestion")}
+      onPress={() => goToQuestion(oldest, talk?.calls)}
+    />
+  )
   return (
     <div className="dock">
       {approval === undefined && approvals.length > 0 && (
@@ -210,13 +238,7 @@ function Dock({ sessionId, state }: { sessionId: string; state: Feed | null }) {
           onPress={() => setLater(new Set())}
         />
       )}
-      {questions.length > 0 && (
-        <Jump
-          text={say("questionsWait", { count: questions.length })}
-          button={say("goToQuestion")}
-          onPress={() => goToQuestion(questions.at(-1)!, talk?.calls)}
-        />
-      )}
+      {approval === undefined && waitingLine}
       {talk?.queued.map(({ id, text }) => (
         <div key={id} className="note queued">
           <span className="chip line">{say("queued")}</span>
@@ -233,6 +255,9 @@ function Dock({ sessionId, state }: { sessionId: string; state: Feed | null }) {
           count={approvals.length}
           onLater={() => setLater(new Set([...later, approval.id]))}
         />
+      ) : null}
+      {approval ? (
+        waitingLine
       ) : (
         <Composer
           sessionId={sessionId}
@@ -264,6 +289,7 @@ function Jump({ text, button, onPress }: { text: string; button: string; onPress
       <span className="dot wait" />
       <span className="grow cut">{text}</span>
       <button type="button" className="btn" onClick={onPress}>
+        <Icon name="send" small />
         {button}
       </button>
     </div>

@@ -3,11 +3,11 @@
 import { useEffect, useLayoutEffect, useRef, useState, type ReactNode } from "react"
 
 import { report } from "../state/app.ts"
-import { readDraft, writeDraft } from "../state/drafts.ts"
+import { readDraft, readFiles, writeDraft, writeFiles } from "../state/drafts.ts"
 import { upload } from "../wire/api.ts"
 import type { InboxItem, Model, Upload } from "../wire/types.ts"
 import { Icon } from "./icons.tsx"
-import { useSay } from "./language.tsx"
+import { formatBytes, useLocale, useSay } from "./language.tsx"
 
 const MAX_HEIGHT_PX = 240
 
@@ -37,19 +37,32 @@ interface Attachment {
   key: number
   name: string
   content: Upload | null
+  /** How much of it is there, 0 to 1. */
+  progress: number
   abort: AbortController
 }
 
 let attachmentCount = 0
 
+const attachmentOf = (name: string, content: Upload | null): Attachment => ({
+  key: ++attachmentCount,
+  name,
+  content,
+  progress: content === null ? 0 : 1,
+  abort: new AbortController(),
+})
+
 export function Composer(props: Props) {
   const { sessionId, makeSession, models, model, isRunning, question, onSend, onAnswer, onStop, onUseTool, meter } =
     props
   const say = useSay()
+  const locale = useLocale()
   const field = useRef<HTMLTextAreaElement>(null)
   const picker = useRef<HTMLInputElement>(null)
   const [text, setText] = useState(() => readDraft(sessionId))
-  const [attachments, setAttachments] = useState<Attachment[]>([])
+  const [attachments, setAttachments] = useState<Attachment[]>(() =>
+    readFiles(sessionId).map((content) => attachmentOf(content.name, content)),
+  )
   const [isSending, setSending] = useState(false)
   const [isOver, setOver] = useState(false)
   const [chosen, setChosen] = useState(model)
@@ -60,6 +73,10 @@ export function Composer(props: Props) {
     if (matchMedia("(hover: hover)").matches) field.current?.focus()
   }, [])
   useEffect(() => writeDraft(sessionId, text), [sessionId, text])
+  useEffect(() => {
+    const files = attachments.flatMap(({ content }) => content ?? [])
+    writeFiles(sessionId, files)
+  }, [sessionId, attachments])
   useLayoutEffect(() => {
     const element = field.current
     if (!element) return
@@ -100,16 +117,12 @@ export function Composer(props: Props) {
     if (list.length === 0) return
     const id = sessionId || (await makeSession())
     for (const file of list) {
-      const attachment: Attachment = {
-        key: ++attachmentCount,
-        name: file.name,
-        content: null,
-        abort: new AbortController(),
-      }
+      const attachment = attachmentOf(file.name, null)
+      const change = (values: Partial<Attachment>) =>
+        setAttachments((now) => now.map((one) => (one.key === attachment.key ? { ...one, ...values } : one)))
       setAttachments((now) => [...now, attachment])
-      upload(id, file, attachment.abort.signal).then(
-        (content) =>
-          setAttachments((now) => now.map((one) => (one.key === attachment.key ? { ...one, content } : one))),
+      upload(id, file, attachment.abort.signal, (progress) => change({ progress })).then(
+        (content) => change({ content, progress: 1 }),
         (error: unknown) => {
           setAttachments((now) => now.filter(({ key }) => key !== attachment.key))
           if (!attachment.abort.signal.aborted) report(error)
@@ -145,14 +158,24 @@ export function Composer(props: Props) {
         <ul className="attached">
           {attachments.map((attachment) => (
             <li key={attachment.key} className="chip line">
-              {attachment.content === null && (
-                <span className="spin" role="img" aria-label={say("uploading", { name: attachment.name })} />
-              )}
+              <Icon name="page" small />
               <span className="cut">{attachment.name}</span>
+              {attachment.content === null ? (
+                <span
+                  className="bar"
+                  role="progressbar"
+                  aria-label={say("uploading", { name: attachment.name })}
+                  aria-valuenow={Math.round(attachment.progress * 100)}
+                >
+                  <i style={{ width: `${attachment.progress * 100}%` }} />
+                </span>
+              ) : (
+                <span className="soft num">{formatBytes(attachment.content.size, locale)}</span>
+              )}
               <button
                 type="button"
                 className="ib"
-                aria-label={say("removeFile", { name: attachment.name })}
+                aria-label={say(attachment.content === null ? "cancelFile" : "removeFile", { name: attachment.name })}
                 onClick={() => remove(attachment)}
               >
                 <Icon name="cross" small />
@@ -218,21 +241,27 @@ export function Composer(props: Props) {
           </button>
         )}
         {isManual ? (
-          <span className="chip line">{say("noModel")}</span>
+          <span className="chip line">
+            <Icon name="hand" small />
+            {say("noModel")}
+          </span>
         ) : (
-          models.length > 1 && (
-            <select
-              className="btn quiet pick"
-              aria-label={say("model")}
-              value={chosen}
-              onChange={(event) => setChosen(event.target.value)}
-            >
-              {models.map(({ name, label }) => (
-                <option key={name} value={name}>
-                  {label}
-                </option>
-              ))}
-            </select>
+          models.length > 0 && (
+            <span className="pick-frame">
+              <select
+                className="btn quiet pick"
+                aria-label={say("model")}
+                value={chosen}
+                onChange={(event) => setChosen(event.target.value)}
+              >
+                {models.map(({ name, label }) => (
+                  <option key={name} value={name}>
+                    {label}
+                  </option>
+                ))}
+              </select>
+              <Icon name="down" small />
+            </span>
           )
         )}
         {isRunning && !canSend ? (

@@ -8,10 +8,12 @@
 import { useEffect, useRef, useState } from "react"
 
 import { settleItem } from "../state/app.ts"
+import { deedOf } from "../texts.ts"
 import type { InboxItem, Scope } from "../wire/types.ts"
-import { Code, prettyJson } from "./Calls.tsx"
+import { JsonCode } from "./Calls.tsx"
 import { Icon } from "./icons.tsx"
-import { askerOf, useSay } from "./language.tsx"
+import { askerOf, useLocale, useSay } from "./language.tsx"
+import { MenuButton } from "./MenuButton.tsx"
 
 interface Props {
   item: InboxItem
@@ -26,6 +28,7 @@ const SETTLE_MS = 600
 
 export function Gate({ item, number, count, onLater }: Props) {
   const say = useSay()
+  const locale = useLocale()
   const heading = useRef<HTMLHeadingElement>(null)
   const [isBusy, setBusy] = useState(true)
 
@@ -48,7 +51,10 @@ export function Gate({ item, number, count, onLater }: Props) {
       onKeyDown={(event) => {
         // Also on the button: to allow takes a press of the pointer or of the space bar.
         if (event.key === "Enter" && (event.target as HTMLElement).closest("[data-allows]")) event.preventDefault()
-        if (event.key === "Escape") onLater?.()
+        if (event.key === "Escape" && onLater) {
+          event.preventDefault() // or it would stop the run as well
+          onLater()
+        }
       }}
     >
       <header>
@@ -66,7 +72,10 @@ export function Gate({ item, number, count, onLater }: Props) {
       <div className="in">
         <dl>
           <dt>{say("tool")}</dt>
-          <dd className="mono">{item.tool}</dd>
+          <dd>
+            <b className="mono">{item.tool}</b>
+            {deedOf(item.tool, locale) === item.tool ? "" : ` · ${deedOf(item.tool, locale)}`}
+          </dd>
           {item.reason !== "" && (
             <>
               <dt>{say("reason")}</dt>
@@ -76,7 +85,7 @@ export function Gate({ item, number, count, onLater }: Props) {
           <dt>{say("asker")}</dt>
           <dd>{askerOf(item, say)}</dd>
         </dl>
-        <Code text={prettyJson(item.text)} />
+        <JsonCode text={item.text} label={say("arguments")} />
       </div>
       <footer>
         <span className="hint grow hide-phone">{say("allShown", { count: [...item.text].length })}</span>
@@ -90,7 +99,7 @@ export function Gate({ item, number, count, onLater }: Props) {
         </button>
         <button
           type="button"
-          className="btn"
+          className="btn hide-phone"
           data-allows
           disabled={isBusy}
           onClick={() => void decide(true, "session")}
@@ -100,6 +109,13 @@ export function Gate({ item, number, count, onLater }: Props) {
         <button type="button" className="btn ink" data-allows disabled={isBusy} onClick={() => void decide(true)}>
           {say("allowOnce")}
         </button>
+        <span className="only-phone">
+          <MenuButton
+            label={say("more")}
+            choices={[{ id: "session", label: say("allowInSession") }]}
+            onChoose={() => void decide(true, "session")}
+          />
+        </span>
       </footer>
     </section>
   )

@@ -1,29 +1,43 @@
 /** Manual mode: the tools as a person calls them: palette, form, and what an agent would read. */
 
-import { lazy, Suspense, useEffect, useMemo, useRef, useState } from "react"
+import { lazy, Suspense, useEffect, useRef, useState } from "react"
 import { Tab, TabList, TabPanel, Tabs } from "react-aria-components"
 
-import { app, go, newSession, refreshSoon, report } from "../state/app.ts"
+import { app, go, newSession, report } from "../state/app.ts"
 import { routeTo } from "../state/route.ts"
-import { argumentsOf, entriesOf, fieldsOf, type Entries, type Problem } from "../state/schema.ts"
 import { useStore } from "../state/store.ts"
-import { deedOf } from "../texts.ts"
-import { callTool, listTools } from "../wire/api.ts"
+import { deedOf, doesPause, serviceTitleOf } from "../texts.ts"
+import { listTools } from "../wire/api.ts"
 import type { Tool, ToolOutcome } from "../wire/types.ts"
-import { Code } from "./Calls.tsx"
+import { AriaLocale } from "./AriaLocale.tsx"
+import { Code, JsonCode } from "./Calls.tsx"
 import { Icon } from "./icons.tsx"
-import { useLocale, useSay } from "./language.tsx"
+import { formatAgo, useLocale, useSay } from "./language.tsx"
 import { Question } from "./Question.tsx"
-import { SchemaForm } from "./SchemaForm.tsx"
+import { ToolForm } from "./ToolForm.tsx"
 
 const PageView = lazy(() => import("./PageView.tsx"))
 
+/** A call that was made here. */
+interface Made {
+  id: number
+  tool: string
+  values: Record<string, unknown>
+  outcome: ToolOutcome
+  at: string
+}
+
+/** Of this tab: what was called stays in sight when the person comes back to this screen. */
+const history: Made[] = []
+const MAX_HISTORY = 50
+
 export default function Manual({ toolName }: { toolName: string }) {
   const say = useSay()
-  const { feed, sessions } = useStore(app)
+  const { feed, sessions, inbox, me } = useStore(app)
   const [sessionId, setSessionId] = useState(feed?.sessionId ?? sessions[0]?.id ?? "")
   const [tools, setTools] = useState<Tool[]>([])
-  const [outcome, setOutcome] = useState<ToolOutcome | null>(null)
+  const [made, setMade] = useState<Made | null>(history.find(({ tool }) => tool === toolName) ?? null)
+  const [isHistoryOpen, setHistoryOpen] = useState(false)
   const isMaking = useRef(false)
 
   useEffect(() => {
@@ -37,8 +51,16 @@ export default function Manual({ toolName }: { toolName: string }) {
 
   const tool = tools.find(({ name }) => name === toolName)
   const title = sessions.find(({ id }) => id === sessionId)?.title
+  const turn = inbox.find((item) => item.type === "model" && item.sessionId === sessionId)
+  const onMade = (values: Record<string, unknown>, outcome: ToolOutcome) => {
+    const call = { id: history.length + 1, tool: toolName, values, outcome, at: new Date().toISOString() }
+    history.unshift(call)
+    history.length = Math.min(history.length, MAX_HISTORY)
+    setMade(call)
+    setHistoryOpen(false)
+  }
   return (
-    <>
+    <AriaLocale>
       <header className="top line">
         {tool !== undefined && (
           <a className="ib only-phone" aria-label={say("back")} href={routeTo({ screen: "manual", tool: "" })}>
@@ -46,25 +68,78 @@ export default function Manual({ toolName }: { toolName: string }) {
           </a>
         )}
         <h1>{say("manualMode")}</h1>
+        {me?.model === "" && (
+          <span className="chip line">
+            <Icon name="hand" small />
+            {say("noModelChip")}
+          </span>
+        )}
         <span className="grow" />
         <span className="hint hide-phone cut">
           {say("session")}: {title || say("untitled")}
         </span>
+        <button
+          type="button"
+          className="btn quiet"
+          aria-expanded={isHistoryOpen}
+          onClick={() => setHistoryOpen(!isHistoryOpen)}
+        >
+          <Icon name="history" small />
+          {say("history")} {history.length > 0 && history.length}
+        </button>
       </header>
-      <div className={`three ${tool === undefined ? "" : "has-tool"}`}>
+      <div className={`three ${tool === undefined && !isHistoryOpen ? "" : "has-tool"}`}>
         <ToolList tools={tools} chosen={toolName} />
         {tool === undefined ? (
-          <section className="empty">
+          <section className="empty" aria-label={say("arguments")}>
             <Icon name="tools" />
             <b>{say("pickTool")}</b>
             {say("pickToolHint")}
           </section>
         ) : (
-          <ToolForm key={tool.name} tool={tool} sessionId={sessionId} onOutcome={setOutcome} />
+          <ToolForm
+            key={`${tool.name}-${made?.id ?? 0}`}
+            tool={tool}
+            sessionId={sessionId}
+            turn={turn}
+            values={made?.tool === tool.name ? made.values : {}}
+            onMade={onMade}
+          />
         )}
-        <Outcome outcome={outcome} />
+        {isHistoryOpen ? (
+          <History
+            onChoose={(call) => {
+              setMade(call)
+              setHistoryOpen(false)
+              go({ screen: "manual", tool: call.tool })
+            }}
+          />
+        ) : (
+          <Outcome made={made?.tool === toolName ? made : null} />
+        )}
       </div>
-    </>
+    </AriaLocale>
+  )
+}
+
+function History({ onChoose }: { onChoose: (call: Made) => void }) {
+  const say = useSay()
+  const locale = useLocale()
+  return (
+    <section aria-label={say("history")}>
+      {history.length === 0 && <p className="empty">{say("noResult")}</p>}
+      {history.map((call) => (
+        <button key={call.id} type="button" className="item tool wide-button" onClick={() => onChoose(call)}>
+          <span className="grow">
+            <b className="mono">{call.tool}</b>
+            <span className="meta">
+              {deedOf(call.tool, locale)} · {formatAgo(call.at, locale)}
+            </span>
+          </span>
+          {call.outcome.isError && <span className="chip bad">{say("callFailed")}</span>}
+        </button>
+      ))}
+    </section>
   )
 }
 
@@ -83,6 +158,7 @@ function ToolList({ tools, chosen }: { tools: Tool[]; chosen: string }) {
         <input
           className="input"
           type="search"
+          aria-keyshortcuts="/"
           aria-label={say("findTool")}
           placeholder={say("findTool")}
           value={query}
@@ -92,11 +168,14 @@ function ToolList({ tools, chosen }: { tools: Tool[]; chosen: string }) {
               go({ screen: "manual", tool: found[0].name })
           }}
         />
+        <span className="end-slot hide-phone">
+          <kbd className="kbd">/</kbd>
+        </span>
       </div>
       {tools.length > 0 && found.length === 0 && <p className="empty">{say("noToolFound")}</p>}
       {services.map((service) => (
         <div key={service}>
-          <div className="group">{service}</div>
+          <h2 className="group">{serviceTitleOf(service, locale)}</h2>
           {found
             .filter((tool) => tool.service === service)
             .map((tool) => (
@@ -110,7 +189,11 @@ function ToolList({ tools, chosen }: { tools: Tool[]; chosen: string }) {
                   <h3 className="mono">{tool.name}</h3>
                   <div className="meta">{locale === "ko" ? deedOf(tool.name, locale) : tool.title}</div>
                 </div>
-                {tool.audience === "person" && <span className="chip line">{say("forButtons")}</span>}
+                {tool.audience === "person" ? (
+                  <span className="chip line">{say("forButtons")}</span>
+                ) : (
+                  doesPause(tool.name) && <span className="chip wait">{say("pauses")}</span>
+                )}
               </a>
             ))}
         </div>
@@ -119,135 +202,25 @@ function ToolList({ tools, chosen }: { tools: Tool[]; chosen: string }) {
   )
 }
 
-function ToolForm({
-  tool,
-  sessionId,
-  onOutcome,
-}: {
-  tool: Tool
-  sessionId: string
-  onOutcome: (outcome: ToolOutcome) => void
-}) {
+function Outcome({ made }: { made: Made | null }) {
   const say = useSay()
-  const fields = useMemo(() => fieldsOf(tool.inputSchema), [tool])
-  const [entries, setEntries] = useState<Entries>({})
-  const [problems, setProblems] = useState<Record<string, Problem>>({})
-  const [json, setJson] = useState<string | null>(null)
-  const [isBusy, setBusy] = useState(false)
-
-  const call = async (values: Record<string, unknown>) => {
-    setBusy(true)
-    try {
-      onOutcome(await callTool(sessionId, tool.name, values))
-      refreshSoon()
-    } catch (error) {
-      report(error)
-    } finally {
-      setBusy(false)
-    }
-  }
-  const submit = () => {
-    if (isBusy) return
-    if (json !== null) {
-      const values = parseObject(json)
-      setProblems(values === null ? { "": "badJson" } : {})
-      if (values !== null) void call(values)
-      return
-    }
-    const made = argumentsOf(fields, entries)
-    setProblems(made.problems)
-    if (Object.keys(made.problems).length === 0) void call(made.values)
-  }
-  const toggleJson = () => {
-    const values = json === null ? null : parseObject(json)
-    if (json === null) setJson(JSON.stringify(argumentsOf(fields, entries).values, null, 2))
-    else if (values === null) setProblems({ "": "badJson" })
-    else {
-      setEntries(entriesOf(fields, values))
-      setProblems({})
-      setJson(null)
-    }
-  }
-  return (
-    <section aria-label={say("arguments")}>
-      <form
-        className="box-in"
-        onSubmit={(event) => {
-          event.preventDefault()
-          submit()
-        }}
-        onKeyDown={(event) => {
-          if (event.key !== "Enter" || event.nativeEvent.isComposing || !(event.metaKey || event.ctrlKey)) return
-          event.preventDefault()
-          submit()
-        }}
-      >
-        <div>
-          <h2 className="mono">{tool.name}</h2>
-          <p className="small">{tool.description}</p>
-        </div>
-        {json === null ? (
-          <SchemaForm
-            fields={fields}
-            entries={entries}
-            problems={problems}
-            onChange={(name, entry) => setEntries({ ...entries, [name]: entry })}
-          />
-        ) : (
-          <div className="field">
-            <textarea
-              className="input mono"
-              rows={10}
-              aria-label={say("arguments")}
-              value={json}
-              onChange={(event) => setJson(event.target.value)}
-            />
-            {problems[""] && <p className="hint bad">{say("badJson")}</p>}
-          </div>
-        )}
-        <div className="row wraps">
-          <button type="submit" className="btn main lg" disabled={isBusy}>
-            <Icon name="play" small />
-            {say(isBusy ? "calling" : "call")}
-          </button>
-          <button type="button" className="btn quiet lg" onClick={toggleJson}>
-            {say(json === null ? "asJson" : "asForm")}
-          </button>
-          <span className="hint end hide-phone">
-            <kbd className="kbd">⌘</kbd>
-            <kbd className="kbd">↵</kbd>
-          </span>
-        </div>
-      </form>
-    </section>
-  )
-}
-
-function parseObject(text: string): Record<string, unknown> | null {
-  try {
-    const value: unknown = JSON.parse(text)
-    return typeof value === "object" && value !== null && !Array.isArray(value)
-      ? (value as Record<string, unknown>)
-      : null
-  } catch {
-    return null
-  }
-}
-
-function Outcome({ outcome }: { outcome: ToolOutcome | null }) {
-  const say = useSay()
+  const locale = useLocale()
   const { inbox } = useStore(app)
-  if (outcome === null)
+  if (made === null)
     return (
       <section className="empty" aria-label={say("result")}>
-        {say("noResult")}
+        <Icon name="play" />
+        <b>{say("noResult")}</b>
+        {say("noResultHint")}
       </section>
     )
+  const { outcome } = made
   const question = inbox.find(({ id }) => id === outcome.pauseId)
+  const bytes = new TextEncoder().encode(outcome.text).length
   return (
     <section aria-label={say("result")} aria-live="polite">
-      <div className="box-in">
-        <Tabs>
+      <div className="box-in" key={made.id}>
+        <Tabs className="stack">
           <div className="row">
             <TabList className="tabs grow" aria-label={say("result")}>
               <Tab className="tab" id="text">
@@ -258,32 +231,46 @@ function Outcome({ outcome }: { outcome: ToolOutcome | null }) {
               </Tab>
             </TabList>
             {outcome.isError && <span className="chip bad">{say("callFailed")}</span>}
-            <span className="xs soft num">{say("seconds", { seconds: (outcome.tookMs / 1000).toFixed(2) })}</span>
+            <span className="xs soft num">{say("milliseconds", { ms: outcome.tookMs.toLocaleString(locale) })}</span>
           </div>
-          <TabPanel id="text">
-            <Code text={outcome.text} />
+          <TabPanel id="text" className="stack">
+            <Code text={outcome.text} label={say("agentReads")} />
+            <div className="note">
+              <Icon name="spark" small />
+              {say("textSize", { bytes: bytes.toLocaleString(locale), tokens: tokensOf(outcome.text) })}
+            </div>
           </TabPanel>
           <TabPanel id="data">
-            <Code text={JSON.stringify(outcome.data, null, 2)} />
+            <JsonCode text={JSON.stringify(outcome.data)} label={say("data")} />
           </TabPanel>
         </Tabs>
-        {outcome.view ? (
+        {(outcome.view !== null || question !== undefined) && (
           <>
-            <div className="group">{say("whatYouSee")}</div>
-            <Suspense>
-              <PageView
-                key={outcome.view.id}
-                viewId={outcome.view.id}
-                isWaiting={question !== undefined}
-                fallbackText={outcome.text}
-                pauseId={outcome.pauseId}
-              />
-            </Suspense>
+            <h2 className="group flat">{say("whatYouSee")}</h2>
+            {outcome.view ? (
+              <Suspense fallback={<div className="card view starting" />}>
+                <PageView
+                  key={outcome.view.id}
+                  viewId={outcome.view.id}
+                  tool={made.tool}
+                  isWaiting={question !== undefined}
+                  expiresAt={question?.expiresAt ?? ""}
+                  fallbackText={outcome.text}
+                  pauseId={outcome.pauseId}
+                />
+              </Suspense>
+            ) : (
+              question && <Question item={question} />
+            )}
           </>
-        ) : (
-          question && <Question item={question} />
         )}
       </div>
     </section>
   )
+}
+
+/** About: four letters of Latin, less than two of Korean. */
+function tokensOf(text: string): number {
+  const wide = text.match(/[\u1100-\uffdc]/g)?.length ?? 0
+  return Math.max(1, Math.round(wide / 1.6 + (text.length - wide) / 4))
 }

@@ -1,9 +1,10 @@
 /** Markdown of a model: no HTML, no pictures fetched, links that say where they lead. One remembered part a block. */
 
-import { memo, useMemo, useState, type ReactNode } from "react"
+import { memo, useMemo, useState, type MouseEvent, type ReactNode } from "react"
 import ReactMarkdown, { type Components } from "react-markdown"
 import remarkGfm from "remark-gfm"
 
+import { askLink } from "../state/app.ts"
 import { splitBlocks } from "../state/blocks.ts"
 import { highlight } from "../state/highlight.ts"
 import { Icon } from "./icons.tsx"
@@ -48,11 +49,15 @@ export default function Markdown({ text, isStreaming }: { text: string; isStream
   )
 }
 
-/** Only the web and mail: what else a model writes as an address is plain text. The whole address shows on hover. */
+/** Only the web and mail: what else a model writes as an address is plain text. It is shown whole before it is opened. */
 function Link({ href, children }: { href: string | undefined; children: ReactNode }) {
-  if (href === undefined || !/^(https?:|mailto:)/i.test(href)) return <span>{children}</span>
+  if (href === undefined || !/^(https?:|mailto:)/i.test(href) || !URL.canParse(href)) return <span>{children}</span>
+  const ask = (event: MouseEvent) => {
+    event.preventDefault()
+    void askLink(href)
+  }
   return (
-    <a href={href} target="_blank" rel="noopener noreferrer" title={href}>
+    <a href={href} target="_blank" rel="noopener noreferrer" title={href} onClick={ask} onAuxClick={ask}>
       {children}
     </a>
   )

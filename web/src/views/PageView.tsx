@@ -5,15 +5,14 @@ import { useEffect, useRef, useState } from "react"
 import { Bridge } from "../frame/bridge.ts"
 import { hostContext } from "../frame/context.ts"
 import { mountFrame } from "../frame/mount.ts"
-import { app, notify, refreshSoon } from "../state/app.ts"
+import { app, askLink, notify, refreshSoon } from "../state/app.ts"
 import { useStore } from "../state/store.ts"
-import { pageTitleOf, type TextKey } from "../texts.ts"
+import { pageTitleOf, serviceOf, type TextKey } from "../texts.ts"
 import { callFromView, getView, readFromView, sendMessage } from "../wire/api.ts"
 import type { View } from "../wire/types.ts"
 import { Code } from "./Calls.tsx"
-import { Icon } from "./icons.tsx"
-import { useLocale, useSay } from "./language.tsx"
-import { ConfirmDialog } from "./SessionMenu.tsx"
+import { Icon, toolIcon, type IconName } from "./icons.tsx"
+import { formatLeft, formatTime, useLocale, useSay } from "./language.tsx"
 
 const START_MS = 5_000
 const FIRST_HEIGHT_PX = 160
@@ -21,19 +20,17 @@ const MAX_HEIGHT_PX = 4_000
 
 interface Props {
   viewId: string
+  tool: string
   /** Whether its question is open. */
   isWaiting: boolean
+  /** Of the question, if it ends by itself. */
+  expiresAt: string
   /** What the model read: shown where the page does not start. */
   fallbackText: string
   pauseId: string
 }
 
-interface Link {
-  url: string
-  answer: (isAllowed: boolean) => void
-}
-
-export default function PageView({ viewId, isWaiting, fallbackText, pauseId }: Props) {
+export default function PageView({ viewId, tool, isWaiting, expiresAt, fallbackText, pauseId }: Props) {
   const say = useSay()
   const locale = useLocale()
   const { me, theme } = useStore(app)
@@ -44,7 +41,7 @@ export default function PageView({ viewId, isWaiting, fallbackText, pauseId }: P
   const [attempt, setAttempt] = useState(0)
   const [height, setHeight] = useState(FIRST_HEIGHT_PX)
   const [isLarge, setLarge] = useState(false)
-  const [link, setLink] = useState<Link | null>(null)
+  const [isTextShown, setTextShown] = useState(false)
   const contentOrigin = me?.contentOrigin ?? ""
   const version = me?.version ?? ""
 
@@ -79,7 +76,7 @@ export default function PageView({ viewId, isWaiting, fallbackText, pauseId }: P
           },
           readResource: (uri) => readFromView(viewId, uri),
           sendMessage: async (text) => void (await sendMessage(view.sessionId, { text })),
-          openLink: (url) => new Promise((answer) => setLink({ url, answer })),
+          openLink: askLink,
           saveFile,
           notify: (text) => notify(text),
           resize: (pixels) => setHeight(Math.min(Math.ceil(pixels), MAX_HEIGHT_PX)),
@@ -112,23 +109,37 @@ export default function PageView({ viewId, isWaiting, fallbackText, pauseId }: P
     if (view !== null) bridge.current?.sendResult(view.toolResult)
   }, [view])
 
-  const chip = view?.pause ? chipOf(view, isWaiting) : null
+  useEffect(() => {
+    if (!isLarge) return
+    const onKey = (event: KeyboardEvent) => {
+      if (event.key !== "Escape") return
+      event.preventDefault() // or it would stop the run
+      setLarge(false)
+    }
+    document.addEventListener("keydown", onKey, true)
+    return () => document.removeEventListener("keydown", onKey, true)
+  }, [isLarge])
+
+  const end = view?.pause ? endOf(view, isWaiting) : null
+  const left = isWaiting ? formatLeft(expiresAt, locale) : ""
+  const title = pageTitleOf(tool, locale)
   return (
     <section
       className={`card view ${isWaiting ? "waiting" : ""} ${isLarge ? "large" : ""}`}
       id={pauseId ? `pause-${pauseId}` : undefined}
-      aria-label={view ? pageTitleOf(view.tool, locale) : say("page")}
+      role="group"
+      aria-label={title}
     >
       <div className="bar-top">
-        <Icon name="page" small />
-        <b>{view ? pageTitleOf(view.tool, locale) : say("page")}</b>
+        <Icon name={toolIcon(tool)} small />
+        <b>{title}</b>
         <span className="soft xs cut grow">
-          {view?.tool} · {say("madang")}
+          {[serviceOf(tool), say("madang"), left && say("timeLeft", { time: left })].filter(Boolean).join(" · ")}
         </span>
-        {chip && (
-          <span className={`chip ${chip[1]}`}>
-            {chip[1] === "wait" && <span className="dot" />}
-            {say(chip[0])}
+        {end && (
+          <span className={`chip ${end.look}`} title={end.at && formatTime(end.at, locale)}>
+            {end.icon === null ? <span className="dot" /> : <Icon name={end.icon} small />}
+            {say(end.text)}
           </span>
         )}
         <button
@@ -144,47 +155,54 @@ export default function PageView({ viewId, isWaiting, fallbackText, pauseId }: P
       <div ref={place} className="frame" hidden={status === "failed"} style={isLarge ? {} : { height }} />
       {status === "failed" && (
         <div className="empty" role="alert">
+          <Icon name="warning" />
           <b>{say("pageFailed")}</b>
           {say("pageFailedHint")}
-          <button type="button" className="btn" onClick={() => setAttempt(attempt + 1)}>
-            {say("startAgain")}
-          </button>
-          <Code text={fallbackText} />
+          <div className="row">
+            <button type="button" className="btn" onClick={() => setAttempt(attempt + 1)}>
+              {say("startAgain")}
+            </button>
+            <button
+              type="button"
+              className="btn quiet"
+              aria-expanded={isTextShown}
+              onClick={() => setTextShown(!isTextShown)}
+            >
+              {say("showText")}
+            </button>
+          </div>
+          {isTextShown && <Code text={fallbackText} />}
         </div>
-      )}
-      {link && (
-        <ConfirmDialog
-          title={say("openLink")}
-          text={`${link.url} · ${say("openLinkHint")}`}
-          button={say("open")}
-          onConfirm={() => {
-            window.open(link.url, "_blank", "noopener,noreferrer")
-            link.answer(true)
-          }}
-          onClose={() => {
-            link.answer(false) // the first answer counts
-            setLink(null)
-          }}
-        />
       )}
     </section>
   )
 }
 
-function chipOf({ pause }: View, isWaiting: boolean): [TextKey, string] | null {
+interface PauseEnd {
+  text: TextKey
+  look: string
+  icon: IconName | null
+  at: string
+}
+
+/** Where the question of a page stands, in a word, a shape and a colour. */
+function endOf({ pause }: View, isWaiting: boolean): PauseEnd | null {
+  const at = pause?.settledAt ?? ""
   switch (pause?.status) {
     case "open":
-      return isWaiting ? ["yourTurn", "wait"] : null
+      return isWaiting ? { text: "yourTurn", look: "wait", icon: null, at } : null
     case "answered":
-      return pause.settledBy === "person" || pause.settledBy === "" ? ["answered", "ok"] : ["answeredElsewhere", ""]
+      return pause.settledBy === "person" || pause.settledBy === ""
+        ? { text: "answered", look: "ok", icon: "tick", at }
+        : { text: "answeredElsewhere", look: "", icon: "tick", at }
     case "cancelled":
-      return ["declined", ""]
+      return { text: "declined", look: "", icon: "cross", at }
     case "expired":
-      return ["expired", ""]
+      return { text: "expired", look: "", icon: "clock", at }
     case "withdrawn":
-      return ["withdrawn", ""]
+      return { text: "withdrawn", look: "", icon: "cross", at }
     case "superseded":
-      return ["superseded", ""]
+      return { text: "superseded", look: "", icon: "again", at }
     default:
       return null
   }

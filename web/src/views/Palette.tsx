@@ -9,6 +9,7 @@ import { useStore } from "../state/store.ts"
 import { deedOf } from "../texts.ts"
 import { listTools } from "../wire/api.ts"
 import type { Tool } from "../wire/types.ts"
+import { AriaLocale } from "./AriaLocale.tsx"
 import { Icon, type IconName } from "./icons.tsx"
 import { useLocale, useSay } from "./language.tsx"
 
@@ -67,57 +68,59 @@ export default function Palette() {
     go(place.route)
   }
   return (
-    <ModalOverlay className="scrim" isOpen isDismissable onOpenChange={(isOpen) => !isOpen && close()}>
-      <Modal className="modal palette">
-        <Dialog className="dialog" aria-label={say("palette")}>
-          <div className="search">
-            <Icon name="search" />
-            <input
-              className="input"
-              autoFocus
-              role="combobox"
-              aria-expanded="true"
-              aria-controls="palette-list"
-              aria-activedescendant={found[current] ? `palette-${found[current].key}` : undefined}
-              aria-label={say("palette")}
-              placeholder={say("palette")}
-              value={query}
-              onChange={(event) => {
-                setQuery(event.target.value)
-                setIndex(0)
-              }}
-              onKeyDown={(event) => {
-                if (event.nativeEvent.isComposing) return
-                const step = { ArrowDown: 1, ArrowUp: -1 }[event.key]
-                if (step !== undefined) {
-                  event.preventDefault()
-                  setIndex((current + step + found.length) % Math.max(found.length, 1))
-                } else if (event.key === "Enter") {
-                  event.preventDefault()
-                  choose(found[current])
-                }
-              }}
-            />
-          </div>
-          <ul id="palette-list" role="listbox" aria-label={say("palette")} className="found">
-            {found.map((place, number) => (
-              <li
-                key={place.key}
-                id={`palette-${place.key}`}
-                role="option"
-                aria-selected={number === current}
-                className="nav"
-                onClick={() => choose(place)}
-                ref={number === current ? (element) => element?.scrollIntoView({ block: "nearest" }) : undefined}
-              >
-                <Icon name={place.icon} />
-                <span className="cut">{place.label}</span>
-                <span className="soft xs cut grow">{place.detail}</span>
-              </li>
-            ))}
-          </ul>
-        </Dialog>
-      </Modal>
-    </ModalOverlay>
+    <AriaLocale>
+      <ModalOverlay className="scrim" isOpen isDismissable onOpenChange={(isOpen) => !isOpen && close()}>
+        <Modal className="modal palette">
+          <Dialog className="dialog" aria-label={say("palette")}>
+            <div className="search">
+              <Icon name="search" />
+              <input
+                className="input"
+                autoFocus
+                role="combobox"
+                aria-expanded="true"
+                aria-controls="palette-list"
+                aria-activedescendant={found[current] ? `palette-${found[current].key}` : undefined}
+                aria-label={say("palette")}
+                placeholder={say("palette")}
+                value={query}
+                onChange={(event) => {
+                  setQuery(event.target.value)
+                  setIndex(0)
+                }}
+                onKeyDown={(event) => {
+                  if (event.nativeEvent.isComposing) return
+                  const step = { ArrowDown: 1, ArrowUp: -1 }[event.key]
+                  if (step !== undefined) {
+                    event.preventDefault()
+                    setIndex((current + step + found.length) % Math.max(found.length, 1))
+                  } else if (event.key === "Enter") {
+                    event.preventDefault()
+                    choose(found[current])
+                  }
+                }}
+              />
+            </div>
+            <ul id="palette-list" role="listbox" aria-label={say("palette")} className="found">
+              {found.map((place, number) => (
+                <li
+                  key={place.key}
+                  id={`palette-${place.key}`}
+                  role="option"
+                  aria-selected={number === current}
+                  className="nav"
+                  onClick={() => choose(place)}
+                  ref={number === current ? (element) => element?.scrollIntoView({ block: "nearest" }) : undefined}
+                >
+                  <Icon name={place.icon} />
+                  <span className="cut">{place.label}</span>
+                  <span className="soft xs cut grow">{place.detail}</span>
+                </li>
+              ))}
+            </ul>
+          </Dialog>
+        </Modal>
+      </ModalOverlay>
+    </AriaLocale>
   )
 }

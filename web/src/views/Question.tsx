@@ -1,25 +1,32 @@
 /** A question, a choice or a wait, in the host's own form: in the inbox, and in the talk where no page asks it. */
 
-import { useState, type FormEvent } from "react"
-import { Checkbox, CheckboxGroup, Radio, RadioGroup } from "react-aria-components"
+import { useId, useState, type FormEvent, type ReactNode } from "react"
 
 import { settleItem } from "../state/app.ts"
 import type { InboxItem, Settlement } from "../wire/types.ts"
 import { Icon } from "./icons.tsx"
 import { askerOf, formatLeft, useLocale, useSay } from "./language.tsx"
 
-export function Question({ item, onSettled }: { item: InboxItem; onSettled?: () => void }) {
+interface Props {
+  item: InboxItem
+  /** In the inbox: whose it is, and the way to its session. */
+  meta?: string
+  link?: ReactNode
+  children?: ReactNode
+}
+
+export function Question({ item, meta, link, children }: Props) {
   const say = useSay()
   const locale = useLocale()
+  const heading = useId()
   const [text, setText] = useState("")
   const [values, setValues] = useState<string[]>([])
   const [isBusy, setBusy] = useState(false)
 
   const send = async (settlement: Settlement) => {
     setBusy(true)
-    const isSettled = await settleItem(item, settlement)
+    await settleItem(item, settlement)
     setBusy(false)
-    if (isSettled) onSettled?.()
   }
   const settlement = settlementOf(item, text, values)
   const onSubmit = (event: FormEvent) => {
@@ -27,27 +34,34 @@ export function Question({ item, onSettled }: { item: InboxItem; onSettled?: () 
     if (settlement !== null && !isBusy) void send(settlement)
   }
   const left = formatLeft(item.expiresAt, locale)
+  const about = meta ?? [askerOf(item, say), left && say("timeLeft", { time: left })].filter(Boolean).join(" · ")
 
   return (
-    <section className="card view waiting" aria-label={say("question")} id={`pause-${item.id}`}>
+    <section className="card view waiting" aria-labelledby={heading} id={`pause-${item.id}`}>
       <div className="bar-top">
         <Icon name={item.type === "wait" ? "hand" : "question"} small />
-        <b>{say("question")}</b>
-        <span className="soft xs cut grow">
-          {[askerOf(item, say), left && say("timeLeft", { time: left })].filter(Boolean).join(" · ")}
-        </span>
-        <span className="chip wait">
-          <span className="dot" />
-          {say("yourTurn")}
-        </span>
+        <b>{say(item.type === "wait" ? "waitTitle" : "question")}</b>
+        <span className="soft xs cut grow">{about}</span>
+        {link ?? (
+          <span className="chip wait">
+            <span className="dot" />
+            {say("yourTurn")}
+          </span>
+        )}
       </div>
       <form className="box-in" onSubmit={onSubmit}>
-        <h2>{item.type === "model" ? say("yourModelTurn") : item.text || item.title}</h2>
+        <h2 id={heading}>{item.type === "model" ? say("yourModelTurn") : item.text || item.title}</h2>
         <Field item={item} text={text} setText={setText} values={values} setValues={setValues} />
         <div className="row wraps">
           <button type="submit" className="btn main lg" disabled={settlement === null || isBusy}>
             {say(item.type === "wait" ? "goOn" : item.type === "model" ? "sayAsModel" : "send")}
           </button>
+          {item.type === "model" && (
+            <a className="btn lg" href="#/manual">
+              <Icon name="tools" small />
+              {say("callAsModel")}
+            </a>
+          )}
           {item.type !== "wait" && item.type !== "model" && (
             <button
               type="button"
@@ -58,7 +72,13 @@ export function Question({ item, onSettled }: { item: InboxItem; onSettled?: () 
               {say("dontAnswer")}
             </button>
           )}
+          {link && (
+            <span className="hint end hide-phone">
+              <kbd className="kbd">J</kbd> <kbd className="kbd">K</kbd> {say("nextPrevious")}
+            </span>
+          )}
         </div>
+        {children}
       </form>
     </section>
   )
@@ -94,35 +114,38 @@ function Field({ item, text, setText, values, setValues }: FieldProps) {
       )
     case "select":
     case "choice":
-      return (
-        <RadioGroup
-          className="opts"
-          aria-label={item.text || item.title}
-          value={values[0] ?? null}
-          onChange={(value) => setValues([value])}
-        >
-          {item.choices.map(({ value, label }) => (
-            <Radio key={value} value={value} className={({ isSelected }) => `opt ${isSelected ? "on" : ""}`}>
-              <span className="tick" />
-              {label}
-            </Radio>
-          ))}
-        </RadioGroup>
-      )
     case "multiselect":
       return (
-        <CheckboxGroup className="opts" aria-label={item.text || item.title} value={values} onChange={setValues}>
-          {item.choices.map(({ value, label }) => (
-            <Checkbox key={value} value={value} className={({ isSelected }) => `opt many ${isSelected ? "on" : ""}`}>
-              <span className="tick" />
-              {label}
-            </Checkbox>
-          ))}
-        </CheckboxGroup>
+        <>
+          <Options item={item} values={values} setValues={setValues} />
+          {item.leftOut > 0 && <p className="hint">{say("leftOut", { count: item.leftOut })}</p>}
+        </>
       )
     default:
       return item.hint === "" ? null : <p className="hint">{item.hint}</p>
   }
+}
+
+function Options({ item, values, setValues }: Pick<FieldProps, "item" | "values" | "setValues">) {
+  const isMany = item.type === "multiselect"
+  const choose = (value: string, isOn: boolean) =>
+    setValues(isMany ? (isOn ? [...values, value] : values.filter((one) => one !== value)) : [value])
+  return (
+    <div className="opts" role={isMany ? "group" : "radiogroup"} aria-label={item.text || item.title}>
+      {item.choices.map(({ value, label }) => (
+        <label key={value} className={`opt ${isMany ? "many" : ""} ${values.includes(value) ? "on" : ""}`}>
+          <input
+            type={isMany ? "checkbox" : "radio"}
+            name={`answer-${item.id}`}
+            checked={values.includes(value)}
+            onChange={(event) => choose(value, event.target.checked)}
+          />
+          <span className="tick" />
+          {label}
+        </label>
+      ))}
+    </div>
+  )
 }
 
 /** What sending would say; null while there is nothing to send. */

@@ -7,6 +7,8 @@ import type { Say } from "../texts.ts"
 import { Icon } from "./icons.tsx"
 import { useSay } from "./language.tsx"
 
+const MAX_SEGMENTS = 5
+
 interface Props {
   fields: FormField[]
   entries: Entries
@@ -40,7 +42,7 @@ function Field({ field, entry, problem, onChange }: FieldProps) {
   return (
     <div className="field" role="group" aria-labelledby={`${id}-label`}>
       <label htmlFor={id} id={`${id}-label`}>
-        <span className="mono">{field.name}</span>{" "}
+        <span>{field.name}</span>{" "}
         {field.isRequired ? <span className="must">*</span> : <span className="hint">{say("optional")}</span>}
       </label>
       <Control field={field} entry={entry} id={id} isBad={problem !== undefined} onChange={onChange} />
@@ -70,6 +72,8 @@ function Control({ field, entry, id, isBad, onChange }: ControlProps) {
   switch (field.kind) {
     case "choice":
     case "boolean": {
+      if (field.kind === "choice" && field.options.length <= MAX_SEGMENTS)
+        return <Segments field={field} entry={text} onChange={onChange} />
       const options =
         field.kind === "choice"
           ? field.options.map((one) => [one, one])
@@ -125,6 +129,24 @@ function Control({ field, entry, id, isBad, onChange }: ControlProps) {
       )
     }
   }
+}
+
+/** Few choices are all seen at once; pressing the chosen one again leaves it open. */
+function Segments({ field, entry, onChange }: { field: FormField; entry: string; onChange: (entry: string) => void }) {
+  return (
+    <div className="seg" role="group" aria-label={field.name}>
+      {field.options.map((option) => (
+        <button
+          key={option}
+          type="button"
+          aria-pressed={entry === option}
+          onClick={() => onChange(entry === option ? "" : option)}
+        >
+          {option}
+        </button>
+      ))}
+    </div>
+  )
 }
 
 function Texts({

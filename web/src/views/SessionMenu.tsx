@@ -1,22 +1,14 @@
 /** What can be done with a session: rename, pin, language, archive, delete. */
 
-import { useState } from "react"
-import {
-  Button,
-  Dialog,
-  Heading,
-  Menu,
-  MenuItem,
-  MenuTrigger,
-  Modal,
-  ModalOverlay,
-  Popover,
-} from "react-aria-components"
+import { lazy, Suspense, useState } from "react"
 
-import { archiveSession, changeSession, removeSession, report, setLocale } from "../state/app.ts"
+import { archiveSession, changeSession, report, setLocale } from "../state/app.ts"
 import type { Session } from "../wire/types.ts"
-import { Icon } from "./icons.tsx"
 import { useLocale, useSay } from "./language.tsx"
+import { MenuButton } from "./MenuButton.tsx"
+
+const RenameDialog = lazy(async () => ({ default: (await import("./Dialogs.tsx")).RenameDialog }))
+const DeleteDialog = lazy(async () => ({ default: (await import("./Dialogs.tsx")).DeleteDialog }))
 
 export function SessionMenu({ session }: { session: Session }) {
   const say = useSay()
@@ -41,109 +33,29 @@ export function SessionMenu({ session }: { session: Session }) {
         return void archiveSession(session, say("sessionArchived", { title })).catch(report)
     }
   }
+  const close = () => setDialog("")
   return (
     <>
-      <MenuTrigger>
-        <Button className="ib" aria-label={`${say("more")}: ${title}`}>
-          <Icon name="more" />
-        </Button>
-        <Popover className="popover" placement="bottom end">
-          <Menu className="menu" onAction={(key) => act(String(key))}>
-            <MenuItem id="rename">{say("rename")}</MenuItem>
-            <MenuItem id="pin">{say(session.isPinned ? "unpin" : "pin")}</MenuItem>
-            <MenuItem id="language">{locale === "ko" ? "English" : "한국어"}</MenuItem>
-            <MenuItem id="archive">{say(session.isArchived ? "restore" : "archive")}</MenuItem>
-            <MenuItem id="delete" className="no">
-              {say("delete")}
-            </MenuItem>
-          </Menu>
-        </Popover>
-      </MenuTrigger>
-      {dialog === "rename" && <RenameDialog session={session} onClose={() => setDialog("")} />}
-      {dialog === "delete" && (
-        <ConfirmDialog
-          title={say("deleteSession")}
-          text={`“${title}” · ${say("deleteSessionHint")}`}
-          button={say("delete")}
-          onConfirm={() => void removeSession(session.id).catch(report)}
-          onClose={() => setDialog("")}
-        />
+      <MenuButton
+        label={`${say("more")}: ${title}`}
+        onChoose={act}
+        choices={[
+          { id: "rename", label: say("rename") },
+          { id: "pin", label: say(session.isPinned ? "unpin" : "pin") },
+          { id: "language", label: locale === "ko" ? "English" : "한국어" },
+          { id: "archive", label: say(session.isArchived ? "restore" : "archive") },
+          { id: "delete", label: say("delete"), isDanger: true },
+        ]}
+      />
+      {dialog !== "" && (
+        <Suspense>
+          {dialog === "rename" ? (
+            <RenameDialog session={session} onClose={close} />
+          ) : (
+            <DeleteDialog session={session} onClose={close} />
+          )}
+        </Suspense>
       )}
     </>
-  )
-}
-
-function RenameDialog({ session, onClose }: { session: Session; onClose: () => void }) {
-  const say = useSay()
-  const [title, setTitle] = useState(session.title)
-  return (
-    <ModalOverlay className="scrim" isOpen isDismissable onOpenChange={(isOpen) => !isOpen && onClose()}>
-      <Modal className="modal">
-        <Dialog className="dialog">
-          <Heading slot="title">{say("rename")}</Heading>
-          <form
-            onSubmit={(event) => {
-              event.preventDefault()
-              void changeSession(session.id, { title }).then(onClose, report)
-            }}
-          >
-            <input
-              className="input"
-              aria-label={say("title")}
-              value={title}
-              maxLength={200}
-              autoFocus
-              onChange={(event) => setTitle(event.target.value)}
-            />
-            <div className="row ends">
-              <button type="button" className="btn quiet" onClick={onClose}>
-                {say("cancel")}
-              </button>
-              <button type="submit" className="btn main" disabled={title.trim() === ""}>
-                {say("save")}
-              </button>
-            </div>
-          </form>
-        </Dialog>
-      </Modal>
-    </ModalOverlay>
-  )
-}
-
-interface ConfirmProps {
-  title: string
-  text: string
-  button: string
-  onConfirm: () => void
-  onClose: () => void
-}
-
-/** The safe answer has the focus first. */
-export function ConfirmDialog({ title, text, button, onConfirm, onClose }: ConfirmProps) {
-  const say = useSay()
-  return (
-    <ModalOverlay className="scrim" isOpen isDismissable onOpenChange={(isOpen) => !isOpen && onClose()}>
-      <Modal className="modal">
-        <Dialog className="dialog" role="alertdialog">
-          <Heading slot="title">{title}</Heading>
-          <p>{text}</p>
-          <div className="row ends">
-            <button type="button" className="btn quiet" autoFocus onClick={onClose}>
-              {say("cancel")}
-            </button>
-            <button
-              type="button"
-              className="btn no"
-              onClick={() => {
-                onConfirm()
-                onClose()
-              }}
-            >
-              {button}
-            </button>
-          </div>
-        </Dialog>
-      </Modal>
-    </ModalOverlay>
   )
 }

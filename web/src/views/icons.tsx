@@ -30,6 +30,19 @@ const PATHS = {
   fork: "M5 3v10M5 8.5c5 0 6-1.5 6-5",
   edit: "m3 13 .7-3L10.5 3.2l2.3 2.3L6 12.3z",
   panel: "M4 3h8a2 2 0 0 1 2 2v6a2 2 0 0 1-2 2H4a2 2 0 0 1-2-2V5a2 2 0 0 1 2-2zM10 3v10",
+  stop: "M6 4.5h4A1.5 1.5 0 0 1 11.5 6v4a1.5 1.5 0 0 1-1.5 1.5H6A1.5 1.5 0 0 1 4.5 10V6A1.5 1.5 0 0 1 6 4.5z",
+  person: "M10.6 5.2a2.6 2.6 0 1 1-5.2 0 2.6 2.6 0 0 1 5.2 0zM3 13.5c.5-2.7 2.5-4 5-4s4.5 1.3 5 4",
+  chip: "M5.5 4h5A1.5 1.5 0 0 1 12 5.5v5a1.5 1.5 0 0 1-1.5 1.5h-5A1.5 1.5 0 0 1 4 10.5v-5A1.5 1.5 0 0 1 5.5 4zM6.5 1.8V4M9.5 1.8V4M6.5 12v2.2M9.5 12v2.2M1.8 6.5H4M1.8 9.5H4M12 6.5h2.2M12 9.5h2.2",
+  download: "M8 2.5V10M4.5 7 8 10.5 11.5 7M3 13.5h10",
+  book: "M8 4.2C6.5 3 4.5 2.8 2.5 3v9.5c2-.2 4 0 5.5 1.2 1.5-1.2 3.5-1.4 5.5-1.2V3c-2-.2-4 0-5.5 1.2zM8 4.2v9.5",
+  goal: "M13.5 8a5.5 5.5 0 1 1-11 0 5.5 5.5 0 0 1 11 0zM10 8a2 2 0 1 1-4 0 2 2 0 0 1 4 0z",
+  list: "M6 4.5h7M6 8h7M6 11.5h7M3 4.5h.01M3 8h.01M3 11.5h.01",
+  chart: "M3 13V8M8 13V3M13 13V6",
+  history: "M3 8a5 5 0 1 0 1.5-3.6M3 2.5v2.7h2.7M8 5.5V8l2 1.2",
+  folder: "M2 12.5v-9h4l1.5 2H14v7z",
+  layers: "m8 2.5 6 3-6 3-6-3zM2.5 8.5 8 11.2l5.5-2.7M2.5 11.2 8 13.8l5.5-2.6",
+  spark: "M8 2v3.5M8 10.5V14M2 8h3.5M10.5 8H14M4 4l2 2M10 10l2 2M12 4l-2 2M6 10l-2 2",
+  clock: "M13.8 8A5.8 5.8 0 1 1 2.2 8a5.8 5.8 0 0 1 11.6 0zM8 4.8V8l2.2 1.5",
   again: "M13 8a5 5 0 1 1-1.5-3.6M13 2.5v2.7h-2.7",
 } as const
 
@@ -38,9 +51,28 @@ export type IconName = keyof typeof PATHS
 export function Icon({ name, small = false, className = "" }: { name: IconName; small?: boolean; className?: string }) {
   return (
     <svg className={`i ${small ? "s" : ""} ${className}`} viewBox="0 0 16 16" aria-hidden="true">
-      <path d={PATHS[name]} />
+      <path d={PATHS[name]} strokeWidth={name === "more" ? 2.4 : undefined} />
     </svg>
   )
+}
+
+/** What a call does, by its tool; one that is not known is a tool. */
+const TOOL_ICONS: [RegExp, IconName][] = [
+  [/^(prompt_user|reply_prompt|get_prompt|list_prompts)$/, "question"],
+  [/^(wait_for_user|resume_from_wait)$/, "hand"],
+  [/playbook/, "book"],
+  [/goal|^get_current_state$/, "goal"],
+  [/todo|observation|^clear_session$/, "list"],
+  [/^visualize_data$/, "chart"],
+  [/^export_|^import_/, "download"],
+  [/grep|search/, "search"],
+  [/directory/, "folder"],
+  [/file/, "page"],
+  [/content|store/, "layers"],
+]
+
+export function toolIcon(tool: string): IconName {
+  return TOOL_ICONS.find(([pattern]) => pattern.test(tool))?.[1] ?? "tools"
 }
 
 export function Mark() {

@@ -43,3 +43,31 @@ export function formatLeft(iso: string, locale: Locale): string {
     Math.max(1, Math.floor(seconds / size)),
   )
 }
+
+/** 1.9 KB, 25 MB: thousands, one digit after the point. */
+export function formatBytes(bytes: number, locale: Locale): string {
+  const units = ["B", "KB", "MB", "GB"]
+  let size = bytes
+  let index = 0
+  while (size >= 1000 && index < units.length - 1) {
+    size /= 1000
+    index++
+  }
+  const digits = index === 0 || size >= 100 ? 0 : 1
+  return `${size.toLocaleString(locale, { maximumFractionDigits: digits })} ${units[index]}`
+}
+
+/** How long ago: now, minutes and hours in words, else the day. */
+export function formatAgo(iso: string, locale: Locale, now = Date.now()): string {
+  const seconds = (now - Date.parse(iso)) / 1000
+  if (Number.isNaN(seconds)) return ""
+  const format = new Intl.RelativeTimeFormat(locale, { numeric: "auto" })
+  if (seconds < 60) return speaker(locale)("justNow")
+  if (seconds < 3600) return format.format(-Math.floor(seconds / 60), "minute")
+  if (seconds < 6 * 3600) return format.format(-Math.floor(seconds / 3600), "hour")
+  const date = new Date(iso)
+  const time = new Intl.DateTimeFormat(locale, { hour: "2-digit", minute: "2-digit", hour12: false }).format(date)
+  if (date.toDateString() === new Date(now).toDateString()) return time
+  if (date.toDateString() === new Date(now - 86_400_000).toDateString()) return `${format.format(-1, "day")} ${time}`
+  return new Intl.DateTimeFormat(locale, { month: "short", day: "numeric" }).format(date)
+}

@@ -53,12 +53,18 @@ export async function takeLaunchCode(): Promise<void> {
   sessionStorage.setItem(TOKEN_KEY, token)
 }
 
+function ownHeaders(): [name: string, value: string][] {
+  const token = sessionStorage.getItem(TOKEN_KEY)
+  return [
+    ...(token === null ? [] : [["Authorization", `Bearer ${token}`] as [string, string]]),
+    // The language of refusals; those within a session speak its own.
+    ["Accept-Language", document.documentElement.lang],
+  ]
+}
+
 export async function request(method: string, path: string, init: RequestInit = {}): Promise<Response> {
   const headers = new Headers(init.headers)
-  const token = sessionStorage.getItem(TOKEN_KEY)
-  if (token !== null) headers.set("Authorization", `Bearer ${token}`)
-  // The language of refusals; those within a session speak its own.
-  headers.set("Accept-Language", document.documentElement.lang)
+  for (const [name, value] of ownHeaders()) headers.set(name, value)
   let response: Response
   try {
     response = await fetch(path, {
@@ -124,14 +130,30 @@ export const stopRun = (id: string) => post<void>(`${session(id)}/stop`)
 export const listInbox = async () => (await get<{ items: InboxItem[] }>("/api/inbox")).items
 export const settle = (id: string, settlement: Settlement) => post<unknown>(`/api/inbox/${at(id)}`, settlement)
 
-export async function upload(id: string, file: File, signal: AbortSignal): Promise<Upload> {
-  const headers = { "Content-Type": "application/octet-stream" }
-  const response = await request("POST", `${session(id)}/uploads?name=${at(file.name)}`, {
-    body: file,
-    headers,
-    signal,
+/** Send a file as a stream. `fetch` does not tell how much is sent, so this is the one request that is older. */
+export function upload(
+  id: string,
+  file: File,
+  signal: AbortSignal,
+  onProgress: (part: number) => void,
+): Promise<Upload> {
+  return new Promise((resolve, reject) => {
+    const request = new XMLHttpRequest()
+    request.open("POST", `${session(id)}/uploads?name=${at(file.name)}`)
+    request.setRequestHeader("Content-Type", "application/octet-stream")
+    for (const [name, value] of ownHeaders()) request.setRequestHeader(name, value)
+    request.responseType = "json"
+    request.upload.onprogress = ({ loaded, total }) => onProgress(total > 0 ? loaded / total : 1)
+    request.onload = () => {
+      const answer: unknown = request.response
+      if (request.status < 300) resolve(answer as Upload)
+      else reject(new ApiError(request.status, (answer ?? {}) as Partial<ApiErrorBody>))
+    }
+    request.onerror = () => reject(new Unreachable())
+    request.onabort = () => reject(new DOMException("", "AbortError"))
+    signal.addEventListener("abort", () => request.abort(), { once: true })
+    request.send(file)
   })
-  return (await response.json()) as Upload
 }
 
 export const listTools = async (id: string) => (await get<{ tools: Tool[] }>(`${session(id)}/tools`)).tools

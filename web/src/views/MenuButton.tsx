@@ -1,0 +1,54 @@
+/** A button with a menu. The menu's code comes when the pointer or the focus is on it, before it is pressed. */
+
+import { lazy, Suspense, useRef, useState } from "react"
+
+import { Icon } from "./icons.tsx"
+import type { MenuChoice } from "./MenuPopover.tsx"
+
+const load = () => import("./MenuPopover.tsx")
+const MenuPopover = lazy(load)
+
+interface Props {
+  label: string
+  choices: MenuChoice[]
+  onChoose: (id: string) => void
+}
+
+export function MenuButton({ label, choices, onChoose }: Props) {
+  const button = useRef<HTMLButtonElement>(null)
+  const [isOpen, setOpen] = useState(false)
+  return (
+    <>
+      <button
+        ref={button}
+        type="button"
+        className="ib"
+        aria-label={label}
+        title={label}
+        aria-haspopup="menu"
+        aria-expanded={isOpen}
+        onPointerEnter={() => void load()}
+        onFocus={() => void load()}
+        onClick={() => setOpen(true)}
+        onKeyDown={(event) => {
+          if (event.key !== "ArrowDown") return
+          event.preventDefault()
+          setOpen(true)
+        }}
+      >
+        <Icon name="more" />
+      </button>
+      {isOpen && (
+        <Suspense>
+          <MenuPopover
+            trigger={button}
+            label={label}
+            choices={choices}
+            onChoose={onChoose}
+            onClose={() => setOpen(false)}
+          />
+        </Suspense>
+      )}
+    </>
+  )
+}

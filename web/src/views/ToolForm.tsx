@@ -1,0 +1,137 @@
+/** The form of a tool, from its schema or as JSON, and the call that it makes. */
+
+import { useMemo, useState } from "react"
+
+import { go, refreshSoon, report, settleItem } from "../state/app.ts"
+import { argumentsOf, entriesOf, fieldsOf, type Entries, type Problem } from "../state/schema.ts"
+import { doesPause } from "../texts.ts"
+import { callTool } from "../wire/api.ts"
+import type { InboxItem, Tool, ToolOutcome } from "../wire/types.ts"
+import { Icon } from "./icons.tsx"
+import { useSay } from "./language.tsx"
+import { SchemaForm } from "./SchemaForm.tsx"
+
+interface ToolFormProps {
+  tool: Tool
+  sessionId: string
+  /** The person is the model of a run: what is called here is its call. */
+  turn: InboxItem | undefined
+  values: Record<string, unknown>
+  onMade: (values: Record<string, unknown>, outcome: ToolOutcome) => void
+}
+
+export function ToolForm({ tool, sessionId, turn, values: first, onMade }: ToolFormProps) {
+  const say = useSay()
+  const fields = useMemo(() => fieldsOf(tool.inputSchema), [tool])
+  const [entries, setEntries] = useState<Entries>(() => entriesOf(fields, first))
+  const [problems, setProblems] = useState<Record<string, Problem>>({})
+  const [json, setJson] = useState<string | null>(null)
+  const [isBusy, setBusy] = useState(false)
+
+  const call = async (values: Record<string, unknown>) => {
+    setBusy(true)
+    try {
+      if (turn !== undefined) {
+        const isTold = await settleItem(turn, { calls: [{ tool: tool.name, arguments: values }] })
+        if (isTold) go({ screen: "chat", sessionId })
+        return
+      }
+      onMade(values, await callTool(sessionId, tool.name, values))
+      refreshSoon()
+    } catch (error) {
+      report(error)
+    } finally {
+      setBusy(false)
+    }
+  }
+  const submit = () => {
+    if (isBusy) return
+    if (json !== null) {
+      const values = parseObject(json)
+      setProblems(values === null ? { "": "badJson" } : {})
+      if (values !== null) void call(values)
+      return
+    }
+    const made = argumentsOf(fields, entries)
+    setProblems(made.problems)
+    if (Object.keys(made.problems).length === 0) void call(made.values)
+  }
+  const toggleJson = () => {
+    const values = json === null ? null : parseObject(json)
+    if (json === null) setJson(JSON.stringify(argumentsOf(fields, entries).values, null, 2))
+    else if (values === null) setProblems({ "": "badJson" })
+    else {
+      setEntries(entriesOf(fields, values))
+      setProblems({})
+      setJson(null)
+    }
+  }
+  return (
+    <section aria-label={say("arguments")}>
+      <form
+        className="box-in"
+        onSubmit={(event) => {
+          event.preventDefault()
+          submit()
+        }}
+        onKeyDown={(event) => {
+          if (event.key !== "Enter" || event.nativeEvent.isComposing || !(event.metaKey || event.ctrlKey)) return
+          event.preventDefault()
+          submit()
+        }}
+      >
+        <div>
+          <div className="row">
+            <h2 className="mono">{tool.name}</h2>
+            {doesPause(tool.name) && <span className="chip wait">{say("pausesAgent")}</span>}
+          </div>
+          <p className="small about">{tool.description}</p>
+        </div>
+        {turn && <p className="note on">{say("asModelHint")}</p>}
+        {json === null ? (
+          <SchemaForm
+            fields={fields}
+            entries={entries}
+            problems={problems}
+            onChange={(name, entry) => setEntries({ ...entries, [name]: entry })}
+          />
+        ) : (
+          <div className="field">
+            <textarea
+              className="input mono"
+              rows={10}
+              aria-label={say("arguments")}
+              value={json}
+              onChange={(event) => setJson(event.target.value)}
+            />
+            {problems[""] && <p className="hint bad">{say("badJson")}</p>}
+          </div>
+        )}
+        <div className="row wraps">
+          <button type="submit" className="btn main lg" disabled={isBusy}>
+            <Icon name="play" small />
+            {say(isBusy ? "calling" : "call")}
+          </button>
+          <button type="button" className="btn quiet lg" onClick={toggleJson}>
+            {say(json === null ? "asJson" : "asForm")}
+          </button>
+          <span className="hint end hide-phone">
+            <kbd className="kbd">⌘</kbd>
+            <kbd className="kbd">↵</kbd>
+          </span>
+        </div>
+      </form>
+    </section>
+  )
+}
+
+function parseObject(text: string): Record<string, unknown> | null {
+  try {
+    const value: unknown = JSON.parse(text)
+    return typeof value === "object" && value !== null && !Array.isArray(value)
+      ? (value as Record<string, unknown>)
+      : null
+  } catch {
+    return null
+  }
+}

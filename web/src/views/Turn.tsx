@@ -1,0 +1,267 @@
+/** One thing that was said: the person's words, an answer with its calls and pages, a note, the answer to come. */
+
+import { lazy, memo, Suspense, useEffect, useState } from "react"
+
+import type { CallState, MessageItem, NoteItem, Talk as TalkState } from "../state/fold.ts"
+import type { InboxItem } from "../wire/types.ts"
+import { Calls } from "./Calls.tsx"
+import { Icon, Mark, type IconName } from "./icons.tsx"
+import { formatTime, useLocale, useSay } from "./language.tsx"
+import { Question } from "./Question.tsx"
+import type { TalkActions } from "./Talk.tsx"
+
+const Markdown = lazy(() => import("./Markdown.tsx"))
+const PageView = lazy(() => import("./PageView.tsx"))
+
+function By({ name, at }: { name: string; at: string }) {
+  const locale = useLocale()
+  return (
+    <div className="by">
+      <span className="who agent">
+        <Mark />
+      </span>
+      <span>{name}</span>
+      <span className="soft xs num">{formatTime(at, locale)}</span>
+    </div>
+  )
+}
+
+export const OwnMessage = memo(function OwnMessage({ item, actions }: { item: MessageItem; actions: TalkActions }) {
+  const say = useSay()
+  return (
+    <div className="turn own" data-row={item.id}>
+      <div className="me">
+        {item.text}
+        {item.images.map((image, index) => (
+          <img key={index} src={image.src} alt={image.alt} />
+        ))}
+      </div>
+      <div className="acts end">
+        <CopyButton text={item.text} />
+        <Act icon="edit" label={say("edit")} onPress={() => actions.edit(item)} />
+      </div>
+    </div>
+  )
+})
+
+interface AnswerProps {
+  items: MessageItem[]
+  calls: CallState[]
+  /** Of its calls, those that are open. */
+  questions: InboxItem[]
+  isFirst: boolean
+  /** The turn has ended with it. */
+  isEnd: boolean
+  assistant: string
+  actions: TalkActions
+}
+
+const sameList = (a: readonly unknown[], b: readonly unknown[]) =>
+  a.length === b.length && a.every((one, index) => Object.is(one, b[index]))
+
+/** While an answer streams, those before it are not drawn again. */
+export const Answer = memo(AnswerView, (before, after) => {
+  const { items, calls, questions, ...rest } = before
+  return (
+    sameList(items, after.items) &&
+    sameList(calls, after.calls) &&
+    sameList(questions, after.questions) &&
+    Object.entries(rest).every(([name, value]) => Object.is(value, after[name as keyof AnswerProps]))
+  )
+})
+
+function AnswerView({ items, calls, questions, isFirst, isEnd, assistant, actions }: AnswerProps) {
+  const say = useSay()
+  const item = items[0]!
+  const last = items.at(-1)!
+  return (
+    <div className={`turn ${isFirst ? "" : "more"}`} data-row={item.id}>
+      {isFirst && item.role === "assistant" && <By name={assistant} at={item.at} />}
+      {item.role === "summary" && <p className="label">{say("summary")}</p>}
+      {item.thinking !== "" && <Thinking text={item.thinking} />}
+      {item.text !== "" && <Prose text={item.text} isStreaming={false} />}
+      {item.isCut && (
+        <p className="cut-mark">
+          <span className="chip">
+            <Icon name="cross" small />
+            {say("cutHere")}
+          </span>
+        </p>
+      )}
+      {calls.length > 0 && <Calls calls={calls} isEnd={isEnd} />}
+      {calls.map((call) => (
+        <CallPage key={call.id} call={call} question={questions.find(({ id }) => id === call.pauseId)} />
+      ))}
+      {item.role === "assistant" && item.text !== "" && (
+        <div className="acts">
+          <CopyButton text={item.text} />
+          <Act icon="again" label={say("again")} onPress={() => actions.again(item.id)} />
+          {!item.isCut && <Act icon="fork" label={say("fork")} onPress={() => actions.fork(last)} />}
+        </div>
+      )}
+    </div>
+  )
+}
+
+/** The page that a call shows; an open question without one is asked by the host itself. */
+function CallPage({ call, question }: { call: CallState; question: InboxItem | undefined }) {
+  if (call.viewId !== "") {
+    return (
+      <Suspense fallback={<div className="card view starting" />}>
+        <PageView
+          viewId={call.viewId}
+          tool={call.tool}
+          isWaiting={question !== undefined}
+          expiresAt={question?.expiresAt ?? ""}
+          fallbackText={call.text}
+          pauseId={call.pauseId}
+        />
+      </Suspense>
+    )
+  }
+  return question && question.type !== "approval" ? <Question item={question} /> : null
+}
+
+/** The answer that is being written. */
+export function LiveAnswer({ talk, assistant, isFirst }: { talk: TalkState; assistant: string; isFirst: boolean }) {
+  const say = useSay()
+  if (talk.run.state !== "running") return null
+  const { draft, run } = talk
+  return (
+    <div className={`turn ${isFirst ? "" : "more"}`}>
+      {isFirst && <By name={assistant} at={new Date().toISOString()} />}
+      {run.retry !== null && (
+        <div className="note" role="status">
+          <span className="spin" />
+          {say("retrying", { attempt: run.retry.attempt })}
+        </div>
+      )}
+      {draft !== null && draft.text !== "" ? (
+        <div className="live">
+          <Prose text={draft.text} isStreaming />
+        </div>
+      ) : (
+        run.retry === null && <ThinkingNow key={talk.lastSeq} />
+      )}
+    </div>
+  )
+}
+
+/** One line with its seconds; screen readers are told once. */
+function ThinkingNow() {
+  const say = useSay()
+  const [seconds, setSeconds] = useState(0)
+  useEffect(() => {
+    const timer = setInterval(() => setSeconds((now) => now + 1), 1000)
+    return () => clearInterval(timer)
+  }, [])
+  return (
+    <p className="think">
+      <span className="row">
+        <span className="spin" />
+        <span role="status">{say("thinkingNow")}</span>
+        {seconds > 0 && (
+          <span className="num" aria-hidden="true">
+            · {say("seconds", { seconds })}
+          </span>
+        )}
+      </span>
+    </p>
+  )
+}
+
+/** Until the Markdown part has come, the text as it is. */
+export function Prose({ text, isStreaming }: { text: string; isStreaming: boolean }) {
+  return (
+    <Suspense fallback={<div className="prose plain">{text}</div>}>
+      <Markdown text={text} isStreaming={isStreaming} />
+    </Suspense>
+  )
+}
+
+function Thinking({ text }: { text: string }) {
+  const say = useSay()
+  return (
+    <details className="think">
+      <summary>
+        <Icon name="chevron" small className="chev" />
+        {say("thought")}
+      </summary>
+      <p className="plain">{text}</p>
+    </details>
+  )
+}
+
+export function Note({ note, actions }: { note: NoteItem; actions: TalkActions }) {
+  const say = useSay()
+  switch (note.note) {
+    case "failed":
+      return (
+        <div className="turn" data-row={note.id}>
+          <div className="note bad" role="alert">
+            <Icon name="warning" small />
+            <span className="grow">
+              <b>{note.text}</b>
+              <br />
+              {say("runFailed")}
+            </span>
+          </div>
+          <div className="row wraps">
+            <button type="button" className="btn main" onClick={() => actions.again(note.id)}>
+              <Icon name="again" small />
+              {say("tryAgain")}
+            </button>
+            <a className="btn" href="#/settings">
+              {say("otherModel")}
+            </a>
+            {note.code !== "" && <code className="xs soft">{note.code}</code>}
+          </div>
+        </div>
+      )
+    case "cancelled":
+      return (
+        <div className="turn more" data-row={note.id}>
+          <div className="row">
+            <span className="chip">
+              <Icon name="stop" small />
+              {say("stopped")}
+            </span>
+            <button type="button" className="btn quiet" onClick={() => actions.again(note.id)}>
+              {say("tryAgain")}
+            </button>
+          </div>
+        </div>
+      )
+    default:
+      return (
+        <div className="turn more" data-row={note.id}>
+          <details className="think">
+            <summary>
+              <Icon name="hand" small />
+              {say(note.note === "action" ? "actionBeside" : "answeredLate")}
+            </summary>
+            <p className="plain">{note.text}</p>
+          </details>
+        </div>
+      )
+  }
+}
+
+function Act({ icon, label, onPress }: { icon: IconName; label: string; onPress: () => void }) {
+  return (
+    <button type="button" className="ib" aria-label={label} title={label} onClick={onPress}>
+      <Icon name={icon} />
+    </button>
+  )
+}
+
+function CopyButton({ text }: { text: string }) {
+  const say = useSay()
+  const [isCopied, setCopied] = useState(false)
+  const copy = async () => {
+    await navigator.clipboard.writeText(text)
+    setCopied(true)
+    setTimeout(() => setCopied(false), 2000)
+  }
+  return <Act icon={isCopied ? "tick" : "copy"} label={say(isCopied ? "copied" : "copy")} onPress={() => void copy()} />
+}
