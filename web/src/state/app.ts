@@ -20,6 +20,7 @@ import type { Talk } from "./fold.ts"
 import { parseRoute, routeTo, type Route } from "./route.ts"
 import { speaker } from "../texts.ts"
 import { Store } from "./store.ts"
+import { NEW_TOUR, readTour, writeTour, type Tour } from "./tour.ts"
 
 const START_RETRY_MS = 1_000
 const REFRESH_AFTER_MS = 150
@@ -51,6 +52,7 @@ export interface AppState {
   notices: readonly Notice[]
   isPaletteOpen: boolean
   isPanelOpen: boolean
+  tour: Tour
   /** An address that a page or an answer wants to open, until the person says whether. */
   link: { url: string; answer: (isAllowed: boolean) => void } | null
 }
@@ -67,6 +69,7 @@ export const app = new Store<AppState>({
   notices: [],
   isPaletteOpen: false,
   isPanelOpen: readPanel(),
+  tour: readTour(),
   link: null,
 })
 
@@ -224,6 +227,19 @@ export function report(error: unknown): void {
   if (error instanceof ApiError) notify([error.message, error.hint].filter(Boolean).join(" "), { isError: true })
   else if (error instanceof Unreachable) notify(speaker(app.get().locale)("unreachable"), { isError: true })
   else throw error
+}
+
+/* The tour of the first run */
+
+export function setTour(tour: Tour): void {
+  writeTour(tour)
+  app.update({ tour })
+}
+
+/** From the menu: from its beginning. */
+export function startTour(): void {
+  setTour({ ...NEW_TOUR, isWanted: true })
+  go({ screen: "chat", sessionId: "" })
 }
 
 /* Addresses outside */

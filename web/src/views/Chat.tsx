@@ -12,10 +12,11 @@ import { forkSession, sendMessage, stopRun, withdrawMessage } from "../wire/api.
 import type { InboxItem, Session } from "../wire/types.ts"
 import { Composer, type Sent } from "./Composer.tsx"
 import { Gate } from "./Gate.tsx"
-import { Icon, Mark } from "./icons.tsx"
+import { Icon } from "./icons.tsx"
 import { useSay } from "./language.tsx"
 import { SessionMenu } from "./SessionMenu.tsx"
 import { Talk, type TalkActions } from "./Talk.tsx"
+import { Welcome, WelcomeHead } from "./Welcome.tsx"
 
 const NO_FEED = new Store<Feed | null>(null)
 
@@ -26,14 +27,14 @@ export function Chat({ sessionId, messageId }: { sessionId: string; messageId: s
   const session = sessions.find(({ id }) => id === sessionId)
   return (
     <>
-      <ChatHead session={session} state={state} />
+      {sessionId === "" ? <WelcomeHead /> : <ChatHead session={session} state={state} />}
       {state !== null && !state.isConnected && <ConnectionBar feed={current!} />}
       {current !== null && state !== null && state.status === "ready" ? (
-        <OpenTalk key={sessionId} feed={current} state={state} session={session} target={messageId} />
+        <OpenTalk key={`talk-${sessionId}`} feed={current} state={state} session={session} target={messageId} />
       ) : (
         <BeforeTalk state={state} sessionId={sessionId} />
       )}
-      <Dock key={sessionId} sessionId={sessionId} state={state} />
+      <Dock key={`dock-${sessionId}`} sessionId={sessionId} state={state} />
     </>
   )
 }
@@ -118,20 +119,6 @@ function BeforeTalk({ state, sessionId }: { state: Feed | null; sessionId: strin
         <div className="sk line" />
         <div className="sk block" />
       </div>
-    </div>
-  )
-}
-
-function Welcome() {
-  const say = useSay()
-  const { me } = useStore(app)
-  return (
-    <div className="welcome">
-      <div className="yard">
-        <Mark />
-      </div>
-      <h1>{say("welcome")}</h1>
-      <p>{say(me?.model || me?.models.length ? "welcomeWithModel" : "welcomeWithoutModel")}</p>
     </div>
   )
 }

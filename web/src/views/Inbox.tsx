@@ -73,10 +73,10 @@ export default function Inbox({ itemId }: { itemId: string }) {
 function Group({ title, items, chosen }: { title: string; items: InboxItem[]; chosen: InboxItem }) {
   if (items.length === 0) return null
   return (
-    <section aria-label={title}>
-      <div className="group">
+    <section>
+      <h2 className="group">
         {title} <span className="chip wait">{items.length}</span>
-      </div>
+      </h2>
       <div className="card list">
         {items.map((item) => (
           <Entry key={item.id} item={item} isChosen={item === chosen} />

@@ -1,11 +1,12 @@
 /** A page of a service in its frame, under a bar that is ours: whose it is, what it waits for. */
 
-import { useEffect, useRef, useState } from "react"
+import { lazy, Suspense, useEffect, useRef, useState } from "react"
 
 import { Bridge } from "../frame/bridge.ts"
 import { hostContext } from "../frame/context.ts"
 import { mountFrame } from "../frame/mount.ts"
 import { app, askLink, notify, refreshSoon } from "../state/app.ts"
+import type { CallState } from "../state/fold.ts"
 import { useStore } from "../state/store.ts"
 import { pageTitleOf, serviceOf, type TextKey } from "../texts.ts"
 import { callFromView, getView, readFromView, sendMessage } from "../wire/api.ts"
@@ -13,6 +14,8 @@ import type { View } from "../wire/types.ts"
 import { Code } from "./Calls.tsx"
 import { Icon, toolIcon, type IconName } from "./icons.tsx"
 import { formatLeft, formatTime, useLocale, useSay } from "./language.tsx"
+
+const CallDetails = lazy(() => import("./CallDetails.tsx"))
 
 const START_MS = 5_000
 const FIRST_HEIGHT_PX = 160
@@ -28,9 +31,11 @@ interface Props {
   /** What the model read: shown where the page does not start. */
   fallbackText: string
   pauseId: string
+  /** The call that it is of: what the model read, the arguments and the data can be looked at. */
+  call?: CallState
 }
 
-export default function PageView({ viewId, tool, isWaiting, expiresAt, fallbackText, pauseId }: Props) {
+export default function PageView({ viewId, tool, isWaiting, expiresAt, fallbackText, pauseId, call }: Props) {
   const say = useSay()
   const locale = useLocale()
   const { me, theme } = useStore(app)
@@ -42,6 +47,7 @@ export default function PageView({ viewId, tool, isWaiting, expiresAt, fallbackT
   const [height, setHeight] = useState(FIRST_HEIGHT_PX)
   const [isLarge, setLarge] = useState(false)
   const [isTextShown, setTextShown] = useState(false)
+  const [isCallShown, setCallShown] = useState(false)
   const contentOrigin = me?.contentOrigin ?? ""
   const version = me?.version ?? ""
 
@@ -142,9 +148,22 @@ export default function PageView({ viewId, tool, isWaiting, expiresAt, fallbackT
             {say(end.text)}
           </span>
         )}
+        {call && (
+          <button
+            type="button"
+            className="ib"
+            aria-label={say("modelRead")}
+            title={say("modelRead")}
+            aria-expanded={isCallShown}
+            onClick={() => setCallShown(!isCallShown)}
+          >
+            <Icon name="list" />
+          </button>
+        )}
         <button
           type="button"
           className="ib"
+          title={say(isLarge ? "shrink" : "enlarge")}
           aria-label={say(isLarge ? "shrink" : "enlarge")}
           aria-pressed={isLarge}
           onClick={() => setLarge(!isLarge)}
@@ -152,6 +171,13 @@ export default function PageView({ viewId, tool, isWaiting, expiresAt, fallbackT
           <Icon name="enlarge" />
         </button>
       </div>
+      {call && isCallShown && (
+        <div className="call page-call">
+          <Suspense>
+            <CallDetails call={call} />
+          </Suspense>
+        </div>
+      )}
       <div ref={place} className="frame" hidden={status === "failed"} style={isLarge ? {} : { height }} />
       {status === "failed" && (
         <div className="empty" role="alert">

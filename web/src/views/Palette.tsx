@@ -3,7 +3,7 @@
 import { useEffect, useState } from "react"
 import { Dialog, Modal, ModalOverlay } from "react-aria-components"
 
-import { app, go, report } from "../state/app.ts"
+import { app, go, report, startTour } from "../state/app.ts"
 import type { Route } from "../state/route.ts"
 import { useStore } from "../state/store.ts"
 import { deedOf } from "../texts.ts"
@@ -21,6 +21,7 @@ interface Place {
   detail: string
   icon: IconName
   route: Route
+  act?: () => void
 }
 
 export default function Palette() {
@@ -40,6 +41,14 @@ export default function Palette() {
     { key: "new", label: say("newSession"), detail: "", icon: "plus", route: { screen: "chat", sessionId: "" } },
     { key: "inbox", label: say("inbox"), detail: "g i", icon: "inbox", route: { screen: "inbox", itemId: "" } },
     { key: "manual", label: say("manualMode"), detail: "", icon: "tools", route: { screen: "manual", tool: "" } },
+    {
+      key: "tour",
+      label: say("tour"),
+      detail: "",
+      icon: "spark",
+      route: { screen: "chat", sessionId: "" },
+      act: startTour,
+    },
     ...tools.map((tool): Place => ({
       key: `t-${tool.name}`,
       label: tool.name,
@@ -65,7 +74,8 @@ export default function Palette() {
   const choose = (place: Place | undefined) => {
     if (!place) return
     close()
-    go(place.route)
+    if (place.act) place.act()
+    else go(place.route)
   }
   return (
     <AriaLocale>

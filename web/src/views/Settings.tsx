@@ -1,6 +1,6 @@
 /** Choices of this browser, and what is running. */
 
-import { app, setLocale, setTheme, type Theme } from "../state/app.ts"
+import { app, setLocale, setTheme, startTour, type Theme } from "../state/app.ts"
 import { useStore } from "../state/store.ts"
 import type { Locale } from "../wire/types.ts"
 import { useSay } from "./language.tsx"
@@ -49,6 +49,12 @@ export default function Settings() {
           <div className="field">
             <span className="label">{say("dataFolder")}</span>
             <p className="mono">{me?.dataDir}</p>
+          </div>
+          <div className="field">
+            <span className="label">{say("tour")}</span>
+            <button type="button" className="btn starts" onClick={startTour}>
+              {say("tourAgain")}
+            </button>
           </div>
           <div className="field">
             <span className="label">{say("version")}</span>

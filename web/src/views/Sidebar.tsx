@@ -42,7 +42,7 @@ export function Sidebar() {
         />
       ))}
       {groupsOf(sessions).map(([text, group]) => (
-        <section key={text} aria-label={say(text)}>
+        <section key={text}>
           <h2>{say(text)}</h2>
           {group.map((session) => (
             <SessionLink

@@ -40,6 +40,7 @@ export function Talk({ feed, talk, questions, assistant, actions, target, childr
   const [isAway, setAway] = useState(false)
   const isAtEnd = useRef(true)
   const isLoading = useRef(false)
+  const lastTop = useRef(0)
   const anchor = useRef<{ id: string; top: number } | null>(null)
 
   const { items, calls } = talk
@@ -131,7 +132,10 @@ export function Talk({ feed, talk, questions, assistant, actions, target, childr
     const element = scroller.current
     if (!element) return
     const left = element.scrollHeight - element.scrollTop - element.clientHeight
-    isAtEnd.current = left < NEAR_PX && !hasNewer
+    // Only a person leaves the end: what grows below before it is scrolled to does not.
+    if (left < NEAR_PX) isAtEnd.current = !hasNewer
+    else if (element.scrollTop < lastTop.current - 1) isAtEnd.current = false
+    lastTop.current = element.scrollTop
     setAway(left > element.clientHeight || hasNewer)
     if (element.scrollTop < NEAR_PX && hasOlder) void older()
     else if (left < NEAR_PX && hasNewer) newer()

@@ -74,6 +74,7 @@ function AnswerView({ items, calls, questions, isFirst, isEnd, assistant, action
   const say = useSay()
   const item = items[0]!
   const last = items.at(-1)!
+  const rows = calls.filter(({ viewId }) => viewId === "") // a page tells of its call itself
   return (
     <div className={`turn ${isFirst ? "" : "more"}`} data-row={item.id}>
       {isFirst && item.role === "assistant" && <By name={assistant} at={item.at} />}
@@ -81,14 +82,11 @@ function AnswerView({ items, calls, questions, isFirst, isEnd, assistant, action
       {item.thinking !== "" && <Thinking text={item.thinking} />}
       {item.text !== "" && <Prose text={item.text} isStreaming={false} />}
       {item.isCut && (
-        <p className="cut-mark">
-          <span className="chip">
-            <Icon name="cross" small />
-            {say("cutHere")}
-          </span>
+        <p className="hint">
+          <Icon name="stop" small /> {say("cutHere")}
         </p>
       )}
-      {calls.length > 0 && <Calls calls={calls} isEnd={isEnd} />}
+      {rows.length > 0 && <Calls calls={rows} isEnd={isEnd} />}
       {calls.map((call) => (
         <CallPage key={call.id} call={call} question={questions.find(({ id }) => id === call.pauseId)} />
       ))}
@@ -115,6 +113,7 @@ function CallPage({ call, question }: { call: CallState; question: InboxItem | u
           expiresAt={question?.expiresAt ?? ""}
           fallbackText={call.text}
           pauseId={call.pauseId}
+          call={call}
         />
       </Suspense>
     )
@@ -222,10 +221,7 @@ export function Note({ note, actions }: { note: NoteItem; actions: TalkActions }
       return (
         <div className="turn more" data-row={note.id}>
           <div className="row">
-            <span className="chip">
-              <Icon name="stop" small />
-              {say("stopped")}
-            </span>
+            <span className="chip">{say("stopped")}</span>
             <button type="button" className="btn quiet" onClick={() => actions.again(note.id)}>
               {say("tryAgain")}
             </button>

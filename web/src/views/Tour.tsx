@@ -1,0 +1,151 @@
+/** The tour of the first run: five real steps, one at a time. What an agent reads comes first, then the page. */
+
+import { lazy, Suspense, useEffect, useState } from "react"
+
+import { app, newSession, refreshSoon, report, setTour } from "../state/app.ts"
+import { useStore } from "../state/store.ts"
+import { addResult, answerOf, callsOfStep, currentStep, QUESTION_STEP, STEP_COUNT } from "../state/tour.ts"
+import type { TextKey } from "../texts.ts"
+import { callTool, updateSession } from "../wire/api.ts"
+import { Code } from "./Calls.tsx"
+import { Icon } from "./icons.tsx"
+import { useLocale, useSay } from "./language.tsx"
+
+const PageView = lazy(() => import("./PageView.tsx"))
+
+const STEPS: { name: TextKey; button: TextKey; hint: TextKey; done: TextKey }[] = [
+  { name: "tourPlaybook", button: "tourPlaybookDo", hint: "tourPlaybookHint", done: "tourPlaybookDone" },
+  { name: "tourShow", button: "tourShowDo", hint: "tourShowHint", done: "tourShowDone" },
+  { name: "tourAsk", button: "tourAskDo", hint: "tourAskHint", done: "tourAskDone" },
+  { name: "tourChart", button: "tourChartDo", hint: "tourChartHint", done: "tourChartDone" },
+  { name: "tourExport", button: "tourExportDo", hint: "tourExportHint", done: "tourExportDone" },
+]
+
+export default function Tour() {
+  const say = useSay()
+  const locale = useLocale()
+  const { tour, inbox } = useStore(app)
+  const [isBusy, setBusy] = useState(false)
+  const step = currentStep(tour)
+  const shown = tour.results.at(-1)
+  const question = inbox.find(({ id }) => id === shown?.pauseId)
+  const isAsked = tour.results.length === QUESTION_STEP + 1 && tour.answer === ""
+
+  const play = async () => {
+    setBusy(true)
+    try {
+      const sessionId = tour.sessionId || (await newSession()).id
+      if (tour.sessionId === "") {
+        await updateSession(sessionId, { title: say("tour") })
+        setTour({ ...app.get().tour, sessionId })
+      }
+      const calls = callsOfStep(step, locale, tour.answer)
+      for (const [index, { tool, arguments: values }] of calls.entries()) {
+        const outcome = await callTool(sessionId, tool, values)
+        if (index === calls.length - 1 || outcome.isError) setTour(addResult(app.get().tour, tool, outcome))
+        if (outcome.isError) break
+      }
+      refreshSoon()
+    } catch (error) {
+      report(error)
+    } finally {
+      setBusy(false)
+    }
+  }
+
+  // The question is settled, in the page below or in the inbox: its answer is what an agent would read next.
+  const isSettled = isAsked && question === undefined
+  useEffect(() => {
+    if (!isSettled || shown === undefined) return
+    let isOld = false
+    // Looked at again after a moment: the inbox may not have been read since the question was asked.
+    const timer = setTimeout(() => {
+      callTool(tour.sessionId, "get_prompt", { messageId: shown.pauseId }).then((outcome) => {
+        if (isOld) return
+        const answer = answerOf(outcome.data)
+        if (answer === null) refreshSoon()
+        else setTour({ ...app.get().tour, answer: answer || say("tourTitle") })
+      }, report)
+    }, 300)
+    return () => {
+      isOld = true
+      clearTimeout(timer)
+    }
+  }, [isSettled, shown, tour.sessionId, inbox, say])
+
+  return (
+    <section className="card tour" aria-labelledby="tour">
+      <div className="row tour-head">
+        <div className="grow">
+          <h2 id="tour">{say("tour")}</h2>
+          <p className="hint">{say("tourHint")}</p>
+        </div>
+        <span className="xs soft num">
+          {Math.min(step, STEP_COUNT)} / {STEP_COUNT}
+        </span>
+        <button type="button" className="btn quiet" onClick={() => setTour({ ...tour, isSkipped: true })}>
+          {say(step >= STEP_COUNT ? "close" : "tourSkip")}
+        </button>
+      </div>
+      <div
+        className="bar flat"
+        role="progressbar"
+        aria-label={say("tour")}
+        aria-valuenow={step}
+        aria-valuemax={STEP_COUNT}
+      >
+        <i style={{ width: `${(step / STEP_COUNT) * 100}%` }} />
+      </div>
+      <ol className="steps">
+        {STEPS.map(({ name, button, hint, done }, index) => (
+          <li
+            key={name}
+            className={`step ${index < step ? "done" : index === step ? "now" : ""}`}
+            aria-current={index === step ? "step" : undefined}
+          >
+            <span className="n">{index < step ? <Icon name="tick" small /> : index + 1}</span>
+            <b>
+              {say(name)}
+              {index < step && <span className="vh"> · {say("callDone")}</span>}
+            </b>
+            {index < step ? (
+              <span className="xs soft cut">{say(done, { answer: tour.answer })}</span>
+            ) : index === step && !isAsked ? (
+              <button type="button" className="btn main" disabled={isBusy} onClick={() => void play()}>
+                {isBusy && <span className="spin" />}
+                {say(button)}
+              </button>
+            ) : (
+              <span />
+            )}
+            {index === step && <p>{say(isAsked ? "tourAnswerHint" : hint)}</p>}
+            {shown !== undefined && index === tour.results.length - 1 && (
+              <div className="step-out" aria-live="polite">
+                <details className="think" open={index !== QUESTION_STEP}>
+                  <summary>
+                    <Icon name="chevron" small className="chev" />
+                    {say("agentReads")}
+                  </summary>
+                  <Code text={shown.text} />
+                </details>
+                {shown.viewId !== "" && (
+                  <Suspense fallback={<div className="card view starting" />}>
+                    <PageView
+                      key={shown.viewId}
+                      viewId={shown.viewId}
+                      tool={shown.tool}
+                      isWaiting={question !== undefined}
+                      expiresAt={question?.expiresAt ?? ""}
+                      fallbackText={shown.text}
+                      pauseId={shown.pauseId}
+                    />
+                  </Suspense>
+                )}
+              </div>
+            )}
+          </li>
+        ))}
+      </ol>
+    </section>
+  )
+}
