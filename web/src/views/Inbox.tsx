@@ -1,16 +1,23 @@
 /** Everything that waits for the person, from every session and client. */
 
-import { useEffect } from "react"
+import { useEffect, useState } from "react"
 
-import { app, go, refresh } from "../state/app.ts"
+import { app, go, refresh, report } from "../state/app.ts"
 import { sortInbox } from "../state/inbox.ts"
+import { itemOf } from "../state/page.ts"
 import { routeTo } from "../state/route.ts"
 import { useStore } from "../state/store.ts"
+import { deedOf } from "../texts.ts"
+import { getMessages } from "../wire/api.ts"
 import type { InboxItem } from "../wire/types.ts"
 import { Gate } from "./Gate.tsx"
 import { Icon } from "./icons.tsx"
-import { askerOf, formatLeft, formatTime, useLocale, useSay } from "./language.tsx"
+import { askerOf, formatAgo, formatLeft, formatTime, useLocale, useSay } from "./language.tsx"
 import { Question } from "./Question.tsx"
+
+const LINES_BEFORE = 3
+/** Less than this is left: it is said in the list. */
+const SOON_MS = 86_400_000
 
 export default function Inbox({ itemId }: { itemId: string }) {
   const say = useSay()
@@ -21,10 +28,14 @@ export default function Inbox({ itemId }: { itemId: string }) {
   useEffect(() => void refresh(), [])
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
-      const isTyping = (event.target as HTMLElement).closest("input, textarea, select") !== null
+      const isTyping =
+        (event.target as HTMLElement).closest("input:not([type=radio], [type=checkbox]), textarea") !== null
       const step = { j: 1, k: -1 }[event.key]
-      if (isTyping || event.isComposing || event.metaKey || event.ctrlKey || step === undefined || !chosen) return
-      const next = items[items.indexOf(chosen) + step]
+      if (isTyping || event.isComposing || event.metaKey || event.ctrlKey || !chosen) return
+      if (event.key === "Enter" && event.target === document.body && chosen.sessionId !== "") {
+        go({ screen: "chat", sessionId: chosen.sessionId })
+      }
+      const next = step === undefined ? undefined : items[items.indexOf(chosen) + step]
       if (next) go({ screen: "inbox", itemId: next.id })
     }
     document.addEventListener("keydown", onKey)
@@ -38,6 +49,7 @@ export default function Inbox({ itemId }: { itemId: string }) {
       <div className="wide">
         <div className="page-head">
           <h1>{say("inbox")}</h1>
+          {items.length > 0 && <span className="chip wait end">{say("waitingCount", { count: items.length })}</span>}
           <p>{say("inboxHint")}</p>
         </div>
         {chosen === undefined ? (
@@ -48,25 +60,66 @@ export default function Inbox({ itemId }: { itemId: string }) {
           </div>
         ) : (
           <div className="split">
-            <div>
+            <div className="groups">
               <Group title={say("approvals")} items={approvals} chosen={chosen} />
               <Group title={say("questions")} items={questions} chosen={chosen} />
-              <p className="hint hide-phone">
-                <kbd className="kbd">J</kbd> <kbd className="kbd">K</kbd> {say("nextPrevious")}
-              </p>
             </div>
             <div className="chosen" key={chosen.id}>
-              {chosen.type === "approval" ? <Gate item={chosen} number={1} count={1} /> : <Question item={chosen} />}
-              {chosen.sessionId !== "" && (
-                <a className="btn quiet" href={routeTo({ screen: "chat", sessionId: chosen.sessionId })}>
-                  {say("openSession")}
-                </a>
-              )}
+              <Chosen item={chosen} />
             </div>
           </div>
         )}
       </div>
     </div>
+  )
+}
+
+function Chosen({ item }: { item: InboxItem }) {
+  const say = useSay()
+  const locale = useLocale()
+  const link = item.sessionId !== "" && (
+    <a className="btn quiet" href={routeTo({ screen: "chat", sessionId: item.sessionId })}>
+      {say("openSession")}
+    </a>
+  )
+  if (item.type === "approval") {
+    return (
+      <>
+        <Gate item={item} number={1} count={1} />
+        {link}
+      </>
+    )
+  }
+  const meta = [item.sessionTitle || say("untitled"), askerOf(item, say), formatTime(item.openedAt, locale)].join(" · ")
+  return (
+    <Question item={item} meta={meta} link={link || <span />}>
+      {item.sessionId !== "" && <Before sessionId={item.sessionId} />}
+    </Question>
+  )
+}
+
+/** The last lines of the talk before the question, when they are asked for. */
+function Before({ sessionId }: { sessionId: string }) {
+  const say = useSay()
+  const [lines, setLines] = useState<{ id: string; role: string; text: string }[] | null>(null)
+  const load = async () => {
+    const page = await getMessages(sessionId, undefined, 20)
+    const said = page.messages.flatMap(itemOf).filter(({ text }) => text !== "")
+    setLines(said.slice(-LINES_BEFORE))
+  }
+  return (
+    <details className="think" onToggle={(event) => event.currentTarget.open && void load().catch(report)}>
+      <summary>
+        <Icon name="chevron" small className="chev" />
+        {say("talkBefore")}
+      </summary>
+      {lines?.length === 0 && <p>{say("nothingBefore")}</p>}
+      {lines?.map(({ id, role, text }) => (
+        <p key={id} className="plain">
+          <b>{say(role === "user" ? "me" : "madang")}</b> {text.slice(0, 400)}
+        </p>
+      ))}
+    </details>
   )
 }
 
@@ -89,8 +142,14 @@ function Group({ title, items, chosen }: { title: string; items: InboxItem[]; ch
 function Entry({ item, isChosen }: { item: InboxItem; isChosen: boolean }) {
   const say = useSay()
   const locale = useLocale()
-  const left = formatLeft(item.expiresAt, locale)
+  const left = Date.parse(item.expiresAt) - Date.now() < SOON_MS ? formatLeft(item.expiresAt, locale) : ""
   const icon = item.type === "approval" ? "gate" : item.type === "wait" ? "hand" : "question"
+  const title =
+    item.type === "approval"
+      ? say("approvalOf", { deed: deedOf(item.tool, locale), tool: item.tool })
+      : item.type === "model"
+        ? say("yourModelTurn")
+        : item.title || item.text || item.tool
   return (
     <a
       className="item"
@@ -101,13 +160,13 @@ function Entry({ item, isChosen }: { item: InboxItem; isChosen: boolean }) {
         <Icon name={icon} />
       </span>
       <div className="grow">
-        <h3>{item.title || item.text || item.tool}</h3>
+        <h3>{title}</h3>
         <div className="meta">
-          <span>{item.sessionTitle || say("untitled")}</span>
+          <span className="cut">{item.sessionTitle || say("untitled")}</span>
           <span>·</span>
           <span>{askerOf(item, say)}</span>
           <span>·</span>
-          <span className="num">{formatTime(item.openedAt, locale)}</span>
+          <span className="num">{formatAgo(item.openedAt, locale)}</span>
         </div>
       </div>
       {left !== "" && <span className="chip wait">{say("timeLeft", { time: left })}</span>}

@@ -1,8 +1,8 @@
 /** The tour of the first run: five real steps, one at a time. What an agent reads comes first, then the page. */
 
-import { lazy, Suspense, useEffect, useState } from "react"
+import { lazy, Suspense, useEffect, useRef, useState } from "react"
 
-import { app, newSession, refreshSoon, report, setTour } from "../state/app.ts"
+import { app, newSession, refreshSoon, report, setTour, settleItem } from "../state/app.ts"
 import { useStore } from "../state/store.ts"
 import { addResult, answerOf, callsOfStep, currentStep, QUESTION_STEP, STEP_COUNT } from "../state/tour.ts"
 import type { TextKey } from "../texts.ts"
@@ -12,6 +12,8 @@ import { Icon } from "./icons.tsx"
 import { useLocale, useSay } from "./language.tsx"
 
 const PageView = lazy(() => import("./PageView.tsx"))
+
+const SETTLE_MS = 2_000
 
 const STEPS: { name: TextKey; button: TextKey; hint: TextKey; done: TextKey }[] = [
   { name: "tourPlaybook", button: "tourPlaybookDo", hint: "tourPlaybookHint", done: "tourPlaybookDone" },
@@ -34,6 +36,9 @@ export default function Tour() {
   const play = async () => {
     setBusy(true)
     try {
+      // The playbooks were only to be seen: nobody waits for one to be chosen.
+      const open = inbox.find(({ id }) => id === shown?.pauseId)
+      if (open?.type === "choice") await settleItem(open, { decline: true })
       const sessionId = tour.sessionId || (await newSession()).id
       if (tour.sessionId === "") {
         await updateSession(sessionId, { title: say("tour") })
@@ -73,8 +78,25 @@ export default function Tour() {
     }
   }, [isSettled, shown, tour.sessionId, inbox, say])
 
+  // What a step shows grows in its own time: until it stands, the next button is kept in view.
+  const section = useRef<HTMLElement>(null)
+  const made = tour.results.length
+  useEffect(() => {
+    const element = section.current
+    if (element === null || made === 0) return
+    const observer = new ResizeObserver(() => {
+      element.querySelector(".step.now")?.scrollIntoView({ block: "nearest" })
+    })
+    observer.observe(element)
+    const timer = setTimeout(() => observer.disconnect(), SETTLE_MS)
+    return () => {
+      observer.disconnect()
+      clearTimeout(timer)
+    }
+  }, [made, step])
+
   return (
-    <section className="card tour" aria-labelledby="tour">
+    <section className="card tour" aria-labelledby="tour" ref={section}>
       <div className="row tour-head">
         <div className="grow">
           <h2 id="tour">{say("tour")}</h2>
