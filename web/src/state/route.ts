@@ -9,13 +9,13 @@ export type Route =
   | { screen: "settings" }
 
 export function parseRoute(hash: string): Route {
-  const [screen = "", rest = "", more = ""] = hash
+  const [screen = "", rest = "", part = "", more = ""] = hash
     .replace(/^#?\/?/, "")
-    .split("/", 3)
+    .split("/", 4)
     .map(decode)
   switch (screen) {
     case "s":
-      return { screen: "chat", sessionId: rest, ...(more !== "" && { messageId: more }) }
+      return { screen: "chat", sessionId: rest, ...(part === "m" && more !== "" && { messageId: more }) }
     case "inbox":
       return { screen: "inbox", itemId: rest }
     case "sessions":
@@ -33,7 +33,7 @@ export function routeTo(route: Route): string {
   switch (route.screen) {
     case "chat": {
       if (route.sessionId === "") return "#/"
-      const message = route.messageId ? `/${encodeURIComponent(route.messageId)}` : ""
+      const message = route.messageId ? `/m/${encodeURIComponent(route.messageId)}` : ""
       return `#/s/${encodeURIComponent(route.sessionId)}${message}`
     }
     case "inbox":

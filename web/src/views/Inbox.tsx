@@ -4,7 +4,7 @@ import { useEffect, useState } from "react"
 
 import { app, go, refresh, report } from "../state/app.ts"
 import { sortInbox } from "../state/inbox.ts"
-import { itemOf } from "../state/page.ts"
+import { itemsOf } from "../state/page.ts"
 import { routeTo } from "../state/route.ts"
 import { useStore } from "../state/store.ts"
 import { deedOf } from "../texts.ts"
@@ -104,7 +104,7 @@ function Before({ sessionId }: { sessionId: string }) {
   const [lines, setLines] = useState<{ id: string; role: string; text: string }[] | null>(null)
   const load = async () => {
     const page = await getMessages(sessionId, undefined, 20)
-    const said = page.messages.flatMap(itemOf).filter(({ text }) => text !== "")
+    const said = itemsOf(page).flatMap((item) => (item.kind === "message" && item.text !== "" ? [item] : []))
     setLines(said.slice(-LINES_BEFORE))
   }
   return (
