@@ -40,6 +40,9 @@ const result = await esbuild.build({
     minify: true,
     metafile: true,
     legalComments: "none",
+    // For V8: compile all of it while it loads, in another thread, instead of each function on the main thread when it
+    // is first called. A quarter of the main thread's time until the page can be used.
+    banner: { js: "//# allFunctionsCalledOnLoad" },
     define: { "process.env.NODE_ENV": '"production"' },
     plugins: [twoLocales],
     write: false,

@@ -4,7 +4,7 @@
  * What is in them is `panels/Panels.tsx`, loaded when they are opened for the first time.
  */
 
-import { lazy, Suspense, useEffect, useRef } from "react"
+import { lazy, Suspense, useEffect, useRef, useState } from "react"
 
 import { setPanelOpen } from "../state/app.ts"
 import type { TalkFeed } from "../state/feed.ts"
@@ -12,10 +12,19 @@ import { useSay } from "./language.tsx"
 
 const Panels = lazy(() => import("./panels/Panels.tsx"))
 
+const AFTER_TALK_MS = 100
+
 export function PanelSlot({ feed }: { feed: TalkFeed }) {
   const say = useSay()
   const place = useRef<HTMLElement>(null)
+  const [isIdle, setIdle] = useState(false)
   const close = () => setPanelOpen(false)
+
+  // The talk comes first: its panels are loaded when it stands.
+  useEffect(() => {
+    const timer = setTimeout(() => setIdle(true), AFTER_TALK_MS)
+    return () => clearTimeout(timer)
+  }, [])
 
   // Over the talk it takes the focus, and gives it back to what had it.
   useEffect(() => {
@@ -41,9 +50,11 @@ export function PanelSlot({ feed }: { feed: TalkFeed }) {
           close()
         }}
       >
-        <Suspense>
-          <Panels feed={feed} onClose={close} />
-        </Suspense>
+        {isIdle && (
+          <Suspense>
+            <Panels feed={feed} onClose={close} />
+          </Suspense>
+        )}
       </aside>
     </>
   )
