@@ -305,6 +305,11 @@ const TEXTS = {
   connectionLost: ["The connection to Madang was lost. Reconnecting", "마당과 연결이 끊겼습니다. 다시 잇는 중"],
   now: ["Now", "지금"],
   nothingLost: ["What you see and what you typed stays.", "보던 것과 적던 글은 그대로 있습니다."],
+  serverGone: [
+    "Madang seems to have ended. Run “madang web” again in the terminal: this tab goes on by itself.",
+    "마당이 꺼진 것 같습니다. 터미널에서 “madang web”을 다시 실행하면 이 탭이 스스로 이어집니다.",
+  ],
+  stillTrying: ["Still trying", "계속 다시 잇는 중"],
   noToken: ["This tab is not connected to Madang", "이 탭은 마당에 연결되지 않았습니다"],
   noTokenHint: [
     "Run “madang web” again in the terminal: it opens a new tab with a fresh address.",

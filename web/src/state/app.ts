@@ -2,11 +2,13 @@
 
 import {
   ApiError,
+  borrowToken,
   createSession,
   deleteSession,
   forgetToken,
   getMe,
   hasToken,
+  lendToken,
   listInbox,
   listSessions,
   settle,
@@ -25,7 +27,7 @@ import { NEW_TOUR, readTour, writeTour, type Tour } from "./tour.ts"
 const START_RETRY_MS = 1_000
 const REFRESH_AFTER_MS = 150
 /** Where no stream is open nothing tells of changes. */
-const POLL_MS = 10_000
+const POLL_MS = 5_000
 const NOTICE_MS = 6_000
 const LOCALE_KEY = "madang.locale"
 const THEME_KEY = "madang.theme"
@@ -47,6 +49,8 @@ export interface AppState {
   sessions: readonly Session[]
   inbox: readonly InboxItem[]
   feed: TalkFeed | null
+  /** Since when the server is not reached, on screens without a stream; 0 while it is. */
+  lostAt: number
   locale: Locale
   theme: Theme
   notices: readonly Notice[]
@@ -64,6 +68,7 @@ export const app = new Store<AppState>({
   sessions: [],
   inbox: [],
   feed: null,
+  lostAt: 0,
   locale: readLocale() ?? (isKorean(navigator.language) ? "ko" : "en"),
   theme: readTheme(),
   notices: [],
@@ -80,7 +85,8 @@ export async function start(): Promise<void> {
   } catch (error) {
     if (!hasToken()) return app.update({ status: error instanceof ApiError ? "launch_failed" : "unreachable" })
   }
-  if (!hasToken()) return app.update({ status: "no_token" })
+  if (!hasToken() && !(await borrowToken())) return app.update({ status: "no_token" })
+  lendToken()
   for (;;) {
     try {
       const [me, sessions, inbox] = await Promise.all([getMe(), listSessions(), listInbox()])
@@ -104,7 +110,8 @@ export async function start(): Promise<void> {
   window.addEventListener("hashchange", followRoute)
   document.addEventListener("visibilitychange", () => document.visibilityState === "visible" && refresh())
   setInterval(() => {
-    if (app.get().feed === null && document.visibilityState === "visible") void refresh()
+    const { feed, lostAt } = app.get()
+    if ((feed === null || lostAt !== 0) && document.visibilityState === "visible") void refresh()
   }, POLL_MS)
 }
 
@@ -140,9 +147,10 @@ export function refreshSoon(): void {
 export async function refresh(): Promise<void> {
   try {
     const [sessions, inbox] = await Promise.all([listSessions(), listInbox()])
-    app.update({ sessions, inbox })
+    app.update({ sessions, inbox, lostAt: 0 })
   } catch (error) {
     if (error instanceof ApiError && error.status === 401) loseToken()
+    if (error instanceof Unreachable && app.get().lostAt === 0) app.update({ lostAt: Date.now() })
   }
 }
 
@@ -188,13 +196,24 @@ function leave(sessionId: string): void {
 
 /* Inbox */
 
+/** The pauses that were settled in this tab: of any other one it says that it was answered elsewhere. */
+const settledHere = new Set<string>()
+
+export const isSettledHere = (pauseId: string): boolean => settledHere.has(pauseId)
+
+export function rememberSettled(pauseId: string): void {
+  settledHere.add(pauseId)
+}
+
 /** Settle a pause. A refusal, because it was settled elsewhere meanwhile, is told, and the inbox is read again. */
 export async function settleItem(item: InboxItem, settlement: Settlement): Promise<boolean> {
+  rememberSettled(item.id)
   try {
     await settle(item.id, settlement)
     app.update({ inbox: app.get().inbox.filter(({ id }) => id !== item.id) })
     return true
   } catch (error) {
+    settledHere.delete(item.id)
     report(error)
     return false
   } finally {

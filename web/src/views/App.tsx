@@ -1,9 +1,10 @@
 /** The frame of the application: which screen is shown, keys that work everywhere, notices. */
 
-import { lazy, Suspense, useEffect } from "react"
+import { lazy, Suspense, useEffect, useState } from "react"
 
-import { app, dismiss, go, report, setPanelOpen } from "../state/app.ts"
-import { useStore } from "../state/store.ts"
+import { app, dismiss, go, refresh, report, setPanelOpen } from "../state/app.ts"
+import type { Feed } from "../state/feed.ts"
+import { Store, useStore } from "../state/store.ts"
 import { speaker } from "../texts.ts"
 import { stopRun } from "../wire/api.ts"
 import type { Locale } from "../wire/types.ts"
@@ -19,6 +20,9 @@ const Manual = lazy(() => import("./Manual.tsx"))
 const Settings = lazy(() => import("./Settings.tsx"))
 const Palette = lazy(() => import("./Palette.tsx"))
 const LinkDialog = lazy(async () => ({ default: (await import("./Dialogs.tsx")).LinkDialog }))
+
+/** After this the server is not coming back by itself: the bar says what to do. */
+const GONE_S = 20
 
 export function App() {
   const state = useStore(app)
@@ -48,6 +52,7 @@ export function App() {
         <div className={panelFeed === null ? "app" : "app with-panel"}>
           <Sidebar />
           <main className="stage">
+            <ConnectionBar />
             <Suspense>
               <Screen />
             </Suspense>
@@ -89,6 +94,47 @@ function Screen() {
   }
 }
 
+const NO_FEED = new Store<Feed | null>(null)
+
+/** Never a dialog: what is on the screen and what was typed stays. */
+function ConnectionBar() {
+  const say = useSay()
+  const { feed, lostAt, route } = useStore(app)
+  const state = useStore<Feed | null>(feed?.store ?? NO_FEED)
+  const isLost = lostAt !== 0 || (state !== null && !state.isConnected && route.screen === "chat")
+  const [seconds, setSeconds] = useState(0)
+  useEffect(() => {
+    setSeconds(0)
+    if (!isLost) return
+    const timer = setInterval(() => setSeconds((now) => now + 1), 1000)
+    return () => clearInterval(timer)
+  }, [isLost])
+  if (!isLost) return null
+  return (
+    <div className="note wait flat" role="status">
+      <Icon name="plug" small />
+      <span className="grow">
+        {say("connectionLost")}
+        <span aria-hidden="true" className="num">
+          {seconds > 0 && ` · ${say("seconds", { seconds })}`}
+        </span>
+        <br />
+        <span className="xs">{say(seconds < GONE_S ? "nothingLost" : "serverGone")}</span>
+      </span>
+      <button
+        type="button"
+        className="btn quiet"
+        onClick={() => {
+          feed?.retryNow()
+          void refresh()
+        }}
+      >
+        {say("now")}
+      </button>
+    </div>
+  )
+}
+
 function NotReady() {
   const say = useSay()
   const { status } = useStore(app)
@@ -99,12 +145,23 @@ function NotReady() {
       </p>
     )
   return (
-    <main className="welcome" role="alert">
-      <div className="yard">
-        <Mark />
+    <main>
+      <div className="welcome" role="alert">
+        <div className="yard">
+          <Mark />
+        </div>
+        <h1>
+          {say(status === "unreachable" ? "unreachable" : status === "launch_failed" ? "launchFailed" : "noToken")}
+        </h1>
+        <p>{say("noTokenHint")}</p>
+        <pre className="code">madang web</pre>
+        {status === "unreachable" && (
+          <p className="row" role="status">
+            <span className="spin" />
+            {say("stillTrying")}
+          </p>
+        )}
       </div>
-      <h1>{say(status === "unreachable" ? "unreachable" : status === "launch_failed" ? "launchFailed" : "noToken")}</h1>
-      <p>{say("noTokenHint")}</p>
     </main>
   )
 }

@@ -28,7 +28,6 @@ export function Chat({ sessionId, messageId }: { sessionId: string; messageId: s
   return (
     <>
       {sessionId === "" ? <WelcomeHead /> : <ChatHead session={session} state={state} />}
-      {state !== null && !state.isConnected && <ConnectionBar feed={current!} />}
       {current !== null && state !== null && state.status === "ready" ? (
         <OpenTalk key={`talk-${sessionId}`} feed={current} state={state} session={session} target={messageId} />
       ) : (
@@ -83,21 +82,6 @@ function ChatHead({ session, state }: { session: Session | undefined; state: Fee
         </>
       )}
     </header>
-  )
-}
-
-function ConnectionBar({ feed }: { feed: TalkFeed }) {
-  const say = useSay()
-  return (
-    <div className="note wait flat" role="status">
-      <Icon name="plug" small />
-      <span className="grow">
-        {say("connectionLost")} · {say("nothingLost")}
-      </span>
-      <button type="button" className="btn quiet" onClick={() => feed.retryNow()}>
-        {say("now")}
-      </button>
-    </div>
   )
 }
 

@@ -5,18 +5,20 @@ import { lazy, Suspense, useEffect, useRef, useState } from "react"
 import { Bridge } from "../frame/bridge.ts"
 import { hostContext } from "../frame/context.ts"
 import { mountFrame } from "../frame/mount.ts"
-import { app, askLink, notify, refreshSoon } from "../state/app.ts"
+import { app, askLink, isSettledHere, notify, refreshSoon, rememberSettled } from "../state/app.ts"
 import type { CallState } from "../state/fold.ts"
 import { useStore } from "../state/store.ts"
 import { pageTitleOf, serviceOf, type TextKey } from "../texts.ts"
 import { callFromView, getView, readFromView, sendMessage } from "../wire/api.ts"
-import type { View } from "../wire/types.ts"
+import type { View, ViewPause } from "../wire/types.ts"
 import { Code } from "./Calls.tsx"
 import { Icon, toolIcon, type IconName } from "./icons.tsx"
 import { formatLeft, formatTime, useLocale, useSay } from "./language.tsx"
 
 const CallDetails = lazy(() => import("./CallDetails.tsx"))
 
+/** What a page calls to answer: then the answer was given in this tab. */
+const SETTLING = new Set(["reply_prompt", "select_playbook", "resume_from_wait"])
 const START_MS = 5_000
 const FIRST_HEIGHT_PX = 160
 const MAX_HEIGHT_PX = 4_000
@@ -42,7 +44,7 @@ export default function PageView({ viewId, tool, isWaiting, expiresAt, fallbackT
   const place = useRef<HTMLDivElement>(null)
   const bridge = useRef<Bridge | null>(null)
   const [view, setView] = useState<View | null>(null)
-  const [status, setStatus] = useState<"starting" | "ready" | "failed">("starting")
+  const [phase, setPhase] = useState<"starting" | "ready" | "failed">("starting")
   const [attempt, setAttempt] = useState(0)
   const [height, setHeight] = useState(FIRST_HEIGHT_PX)
   const [isLarge, setLarge] = useState(false)
@@ -56,7 +58,7 @@ export default function PageView({ viewId, tool, isWaiting, expiresAt, fallbackT
     let isOld = false
     getView(viewId).then(
       (found) => !isOld && setView(found),
-      () => !isOld && setStatus("failed"),
+      () => !isOld && setPhase("failed"),
     )
     return () => {
       isOld = true
@@ -68,14 +70,15 @@ export default function PageView({ viewId, tool, isWaiting, expiresAt, fallbackT
   useEffect(() => {
     const parent = place.current
     if (!hasView || view === null || parent === null || contentOrigin === "") return
-    setStatus("starting")
-    const timer = setTimeout(() => setStatus("failed"), START_MS)
+    setPhase("starting")
+    const timer = setTimeout(() => setPhase("failed"), START_MS)
     const mounted = mountFrame(parent, contentOrigin, pageTitleOf(view.tool, locale), (port) => {
       bridge.current = new Bridge(
         port,
         { ...view, isAwaited: view.pause !== null },
         {
           callTool: async (name, args) => {
+            if (view.pause !== null && SETTLING.has(name)) rememberSettled(view.pause.id)
             const result = await callFromView(viewId, name, args)
             refreshSoon()
             return result
@@ -92,7 +95,7 @@ export default function PageView({ viewId, tool, isWaiting, expiresAt, fallbackT
           },
           ready: () => {
             clearTimeout(timer)
-            setStatus("ready")
+            setPhase("ready")
           },
         },
         hostContext(locale),
@@ -111,9 +114,18 @@ export default function PageView({ viewId, tool, isWaiting, expiresAt, fallbackT
   }, [viewId, hasView, contentOrigin, attempt])
 
   useEffect(() => bridge.current?.changeContext(hostContext(locale)), [theme, locale])
+  // The bridge sends the first result. Another one draws the page anew, and with it what is typed there: only when the
+  // question has ended.
+  const status = view?.pause?.status
+  const lastStatus = useRef(status)
   useEffect(() => {
-    if (view !== null) bridge.current?.sendResult(view.toolResult)
-  }, [view])
+    if (view !== null && lastStatus.current !== undefined && lastStatus.current !== status) {
+      bridge.current?.sendResult(view.toolResult)
+    }
+    lastStatus.current = status
+  }, [view, status])
+  const wasWaiting = useRef(isWaiting)
+  if (isWaiting) wasWaiting.current = true
 
   useEffect(() => {
     if (!isLarge) return
@@ -126,7 +138,8 @@ export default function PageView({ viewId, tool, isWaiting, expiresAt, fallbackT
     return () => document.removeEventListener("keydown", onKey, true)
   }, [isLarge])
 
-  const end = view?.pause ? endOf(view, isWaiting) : null
+  const isElsewhere = wasWaiting.current && !isSettledHere(view?.pause?.id ?? "")
+  const end = view?.pause ? endOf(view.pause, isWaiting, isElsewhere) : null
   const left = isWaiting ? formatLeft(expiresAt, locale) : ""
   const title = pageTitleOf(tool, locale)
   return (
@@ -178,8 +191,8 @@ export default function PageView({ viewId, tool, isWaiting, expiresAt, fallbackT
           </Suspense>
         </div>
       )}
-      <div ref={place} className="frame" hidden={status === "failed"} style={isLarge ? {} : { height }} />
-      {status === "failed" && (
+      <div ref={place} className="frame" hidden={phase === "failed"} style={isLarge ? {} : { height }} />
+      {phase === "failed" && (
         <div className="empty" role="alert">
           <Icon name="warning" />
           <b>{say("pageFailed")}</b>
@@ -212,13 +225,13 @@ interface PauseEnd {
 }
 
 /** Where the question of a page stands, in a word, a shape and a colour. */
-function endOf({ pause }: View, isWaiting: boolean): PauseEnd | null {
-  const at = pause?.settledAt ?? ""
-  switch (pause?.status) {
+function endOf(pause: ViewPause, isWaiting: boolean, isElsewhere: boolean): PauseEnd | null {
+  const at = pause.settledAt
+  switch (pause.status) {
     case "open":
       return isWaiting ? { text: "yourTurn", look: "wait", icon: null, at } : null
     case "answered":
-      return pause.settledBy === "person" || pause.settledBy === ""
+      return !isElsewhere && (pause.settledBy === "person" || pause.settledBy === "")
         ? { text: "answered", look: "ok", icon: "tick", at }
         : { text: "answeredElsewhere", look: "", icon: "tick", at }
     case "cancelled":

@@ -53,6 +53,37 @@ export async function takeLaunchCode(): Promise<void> {
   sessionStorage.setItem(TOKEN_KEY, token)
 }
 
+const TOKEN_CHANNEL = "madang.token"
+const BORROW_MS = 300
+
+/** Ask the other tabs of this origin for their token. Only our own pages are of it, and only they can hear. */
+export function borrowToken(): Promise<boolean> {
+  const channel = new BroadcastChannel(TOKEN_CHANNEL)
+  return new Promise((resolve) => {
+    const end = (isBorrowed: boolean) => {
+      clearTimeout(timer)
+      channel.close()
+      resolve(isBorrowed)
+    }
+    const timer = setTimeout(() => end(false), BORROW_MS)
+    channel.onmessage = ({ data }: MessageEvent<unknown>) => {
+      if (typeof data !== "object" || data === null || !("token" in data) || typeof data.token !== "string") return
+      sessionStorage.setItem(TOKEN_KEY, data.token)
+      end(true)
+    }
+    channel.postMessage("wanted")
+  })
+}
+
+/** Answer tabs that ask, for as long as this one lives. */
+export function lendToken(): void {
+  const channel = new BroadcastChannel(TOKEN_CHANNEL)
+  channel.onmessage = ({ data }: MessageEvent<unknown>) => {
+    const token = sessionStorage.getItem(TOKEN_KEY)
+    if (data === "wanted" && token !== null) channel.postMessage({ token })
+  }
+}
+
 function ownHeaders(): [name: string, value: string][] {
   const token = sessionStorage.getItem(TOKEN_KEY)
   return [
