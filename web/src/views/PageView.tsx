@@ -1,12 +1,11 @@
 /** A page of a service in its frame, under a bar that is ours: whose it is, what it waits for. */
 
-import { lazy, Suspense, useEffect, useRef, useState } from "react"
+import { useEffect, useRef, useState } from "react"
 
 import { Bridge } from "../frame/bridge.ts"
 import { hostContext } from "../frame/context.ts"
 import { mountFrame } from "../frame/mount.ts"
 import { app, askLink, isSettledHere, notify, refreshSoon, rememberSettled } from "../state/app.ts"
-import type { CallState } from "../state/fold.ts"
 import { useStore } from "../state/store.ts"
 import { pageTitleOf, serviceOf, type TextKey } from "../texts.ts"
 import { callFromView, getView, readFromView, sendMessage } from "../wire/api.ts"
@@ -14,8 +13,6 @@ import type { View, ViewPause } from "../wire/types.ts"
 import { Code } from "./Calls.tsx"
 import { Icon, toolIcon, type IconName } from "./icons.tsx"
 import { formatLeft, formatTime, useLocale, useSay } from "./language.tsx"
-
-const CallDetails = lazy(() => import("./CallDetails.tsx"))
 
 /** What a page calls to answer: then the answer was given in this tab. */
 const SETTLING = new Set(["reply_prompt", "select_playbook", "resume_from_wait"])
@@ -33,11 +30,9 @@ interface Props {
   /** What the model read: shown where the page does not start. */
   fallbackText: string
   pauseId: string
-  /** The call that it is of: what the model read, the arguments and the data can be looked at. */
-  call?: CallState
 }
 
-export default function PageView({ viewId, tool, isWaiting, expiresAt, fallbackText, pauseId, call }: Props) {
+export default function PageView({ viewId, tool, isWaiting, expiresAt, fallbackText, pauseId }: Props) {
   const say = useSay()
   const locale = useLocale()
   const { me, theme } = useStore(app)
@@ -49,7 +44,6 @@ export default function PageView({ viewId, tool, isWaiting, expiresAt, fallbackT
   const [height, setHeight] = useState(FIRST_HEIGHT_PX)
   const [isLarge, setLarge] = useState(false)
   const [isTextShown, setTextShown] = useState(false)
-  const [isCallShown, setCallShown] = useState(false)
   const contentOrigin = me?.contentOrigin ?? ""
   const version = me?.version ?? ""
 
@@ -146,7 +140,6 @@ export default function PageView({ viewId, tool, isWaiting, expiresAt, fallbackT
     <section
       className={`card view ${isWaiting ? "waiting" : ""} ${isLarge ? "large" : ""}`}
       id={pauseId ? `pause-${pauseId}` : undefined}
-      role="group"
       aria-label={title}
     >
       <div className="bar-top">
@@ -161,18 +154,6 @@ export default function PageView({ viewId, tool, isWaiting, expiresAt, fallbackT
             {say(end.text)}
           </span>
         )}
-        {call && (
-          <button
-            type="button"
-            className="ib"
-            aria-label={say("modelRead")}
-            title={say("modelRead")}
-            aria-expanded={isCallShown}
-            onClick={() => setCallShown(!isCallShown)}
-          >
-            <Icon name="list" />
-          </button>
-        )}
         <button
           type="button"
           className="ib"
@@ -184,13 +165,6 @@ export default function PageView({ viewId, tool, isWaiting, expiresAt, fallbackT
           <Icon name="enlarge" />
         </button>
       </div>
-      {call && isCallShown && (
-        <div className="call page-call">
-          <Suspense>
-            <CallDetails call={call} />
-          </Suspense>
-        </div>
-      )}
       <div ref={place} className="frame" hidden={phase === "failed"} style={isLarge ? {} : { height }} />
       {phase === "failed" && (
         <div className="empty" role="alert">

@@ -1,6 +1,6 @@
 /** A question, a choice or a wait, in the host's own form: in the inbox, and in the talk where no page asks it. */
 
-import { useId, useState, type FormEvent, type ReactNode } from "react"
+import { useState, type FormEvent, type ReactNode } from "react"
 
 import { settleItem } from "../state/app.ts"
 import type { InboxItem, Settlement } from "../wire/types.ts"
@@ -18,7 +18,6 @@ interface Props {
 export function Question({ item, meta, link, children }: Props) {
   const say = useSay()
   const locale = useLocale()
-  const heading = useId()
   const [text, setText] = useState("")
   const [values, setValues] = useState<string[]>([])
   const [isBusy, setBusy] = useState(false)
@@ -37,7 +36,7 @@ export function Question({ item, meta, link, children }: Props) {
   const about = meta ?? [askerOf(item, say), left && say("timeLeft", { time: left })].filter(Boolean).join(" · ")
 
   return (
-    <section className="card view waiting" aria-labelledby={heading} id={`pause-${item.id}`}>
+    <section className="card view waiting" aria-label={say("question")} id={`pause-${item.id}`}>
       <div className="bar-top">
         <Icon name={item.type === "wait" ? "hand" : "question"} small />
         <b>{say(item.type === "wait" ? "waitTitle" : "question")}</b>
@@ -50,7 +49,7 @@ export function Question({ item, meta, link, children }: Props) {
         )}
       </div>
       <form className="box-in" onSubmit={onSubmit}>
-        <h2 id={heading}>{item.type === "model" ? say("yourModelTurn") : item.text || item.title}</h2>
+        <h2>{item.type === "model" ? say("yourModelTurn") : item.text || item.title}</h2>
         <Field item={item} text={text} setText={setText} values={values} setValues={setValues} />
         <div className="row wraps">
           <button type="submit" className="btn main lg" disabled={settlement === null || isBusy}>

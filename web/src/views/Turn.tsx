@@ -74,7 +74,6 @@ function AnswerView({ items, calls, questions, isFirst, isEnd, assistant, action
   const say = useSay()
   const item = items[0]!
   const last = items.at(-1)!
-  const rows = calls.filter(({ viewId }) => viewId === "") // a page tells of its call itself
   return (
     <div className={`turn ${isFirst ? "" : "more"}`} data-row={item.id}>
       {isFirst && item.role === "assistant" && <By name={assistant} at={item.at} />}
@@ -86,7 +85,7 @@ function AnswerView({ items, calls, questions, isFirst, isEnd, assistant, action
           <Icon name="stop" small /> {say("cutHere")}
         </p>
       )}
-      {rows.length > 0 && <Calls calls={rows} isEnd={isEnd} />}
+      {calls.length > 0 && <Calls calls={calls} isEnd={isEnd} />}
       {calls.map((call) => (
         <CallPage key={call.id} call={call} question={questions.find(({ id }) => id === call.pauseId)} />
       ))}
@@ -113,7 +112,6 @@ function CallPage({ call, question }: { call: CallState; question: InboxItem | u
           expiresAt={question?.expiresAt ?? ""}
           fallbackText={call.text}
           pauseId={call.pauseId}
-          call={call}
         />
       </Suspense>
     )
