@@ -94,6 +94,7 @@ async def _host_parts(settings: Settings, agent: Agent, address: HostAddress) ->
         database=madang.database,
         provider=madang.provider,
         executor=madang.executor,
+        folders=madang.folders,
         sessions=madang.sessions,
         operations=madang.session_operations,
         assistants=madang.assistants,

@@ -267,4 +267,4 @@ async def test_an_image_goes_to_the_model_with_its_message(tmp_path: Path) -> No
 async def test_an_image_that_no_message_can_hold_is_refused(tmp_path: Path) -> None:
     async with hosting(tmp_path) as tab:
         session = await tab.new_session()
-        assert (await upload(tab, session, "tea.png", PNG + b"x" * 4 * 1024 * 1024)).status_code == 429
+        assert (await upload(tab, session, "tea.png", PNG + b"x" * 4 * 1024 * 1024)).status_code == 413

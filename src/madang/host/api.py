@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
@@ -45,6 +45,7 @@ STATUSES: Mapping[str, int] = {
     "conflict": 409,
     "expired": 410,
     "limit_exceeded": 429,
+    "too_large": 413,
     "timed_out": 503,
     "unavailable": 503,
     "internal": 500,
@@ -88,7 +89,7 @@ class Operation:
     method: Method
     path: str
     handler: Handler
-    answer: type[Document] = Done
+    answer: type[BaseModel] = Done
     body: type[Document] | None = None
     query: type[Document] | None = None
     status: int = 200

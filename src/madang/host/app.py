@@ -85,13 +85,14 @@ def host_app(
 ) -> ASGIApp:
     """Return the application: the chat, its API and its streams, pages, and MCP, behind one gate."""
     operations = host_operations(parts, codes, access.browser_token)
+    streams, uploads = EventStreams(parts, readers), Uploads(parts)
     host = address.host
     stream = replace(EVENT_STREAM, hosts=frozenset({host}), token="browser")
     files = files or StaticFiles(address.origin, address.content_origin)
     routes: Sequence[PolicyRoute | PolicyMount] = [
-        PolicyRoute("/api/sessions/{id}/events", EventStreams(parts, readers), policy=stream),
-        Uploads(parts).route(host),
-        _openapi_route(operations, host),
+        PolicyRoute(streams.operation.path, streams, policy=stream),
+        uploads.route(host),
+        _openapi_route([*operations, streams.operation, uploads.operation], host),
         *(operation.route(parts, host) for operation in operations),
         *files.routes(host, address.content_host),
     ]

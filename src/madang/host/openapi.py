@@ -88,6 +88,9 @@ def _operation(operation: Operation, keys: dict[Any, Any]) -> dict[str, Any]:
     if operation.body is not None:
         schema = keys[operation.body, "validation"]
         description["requestBody"] = {"required": True, "content": {operation.body_media_type: {"schema": schema}}}
+    elif operation.body_media_type != "application/json":
+        binary = {"type": "string", "format": "binary"}
+        description["requestBody"] = {"required": True, "content": {operation.body_media_type: {"schema": binary}}}
     return description
 
 

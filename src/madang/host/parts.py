@@ -22,6 +22,7 @@ from madang.storage.audit import AuditLog
 from madang.storage.database import Database
 from madang.storage.decisions import DecisionStore
 from madang.storage.events import EventLog
+from madang.storage.folders import Folders
 from madang.storage.image_uploads import ImageUploads
 from madang.storage.runs.message_search import MessageSearch
 from madang.storage.sessions import SessionRecord, SessionStore
@@ -36,6 +37,7 @@ class HostParts:
     database: Database
     provider: Provider
     executor: Executor
+    folders: Folders
     sessions: SessionStore
     operations: SessionOperations
     assistants: AssistantStore

@@ -18,11 +18,13 @@ from starlette.types import Receive, Scope, Send
 
 from madang.agent.event_documents import event_document
 from madang.core.calls import Call
-from madang.host.api import API_HEADERS, answer_safely, parse_query
+from madang.core.documents import Document
+from madang.host.api import API_HEADERS, ApiRequest, Operation, answer_safely, parse_query
 from madang.host.live import LiveReaders
 from madang.host.parts import HostParts
 from madang.host.reader import ReaderQueue, frame
 from madang.host.wire import EventsQuery
+from madang.host.wire_events import StreamEvent
 from madang.server.gate import CONNECTION_KEY, GatedConnection
 
 HEARTBEAT_S = 15.0
@@ -41,6 +43,13 @@ class EventStreams:
         self._parts = parts
         self._readers = readers
         self._heartbeat_s = heartbeat_s
+
+    @property
+    def operation(self) -> Operation:
+        """The route as an operation, for the OpenAPI document."""
+        return Operation(
+            "GET", "/api/sessions/{id}/events", _follow, StreamEvent, query=EventsQuery, media_type="text/event-stream"
+        )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
@@ -126,6 +135,11 @@ class EventStreams:
         except TimeoutError:
             # It takes what is there too slowly to be told anything.
             _abort(scope)
+
+
+async def _follow(request: ApiRequest) -> Document:
+    """Follow a session: its log after a number, as server-sent events, then what happens."""
+    raise NotImplementedError  # the stream is no document: this is what it is called by
 
 
 def _snapshot(states: Mapping[str, Any]) -> dict[str, Any]:

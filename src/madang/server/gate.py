@@ -112,7 +112,8 @@ UPLOADS = RoutePolicy(
     kind="upload",
     methods=frozenset({"POST"}),
     content_types=frozenset({"application/octet-stream"}),
-    max_body_bytes=25 * 1024 * 1024,
+    # The route says in words how large a file may be; this only ends what does not listen.
+    max_body_bytes=1024**3,
     max_body_s=600.0,
     is_body_streamed=True,
 )

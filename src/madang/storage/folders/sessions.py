@@ -22,6 +22,7 @@ from madang.storage.folders.failures import file_errors
 from madang.storage.folders.folder import Folder
 from madang.storage.folders.kernel import directory_flags
 from madang.storage.folders.staging import PersonalStaging, SessionStaging, sweep
+from madang.storage.folders.uploads import Upload, open_upload
 
 if TYPE_CHECKING:
     from madang.storage.folders.recording import Recorder
@@ -189,6 +190,28 @@ class Folders:
         with self.source(call, source) as (folder, path), folder.open_file(path) as file:
             data = _read(file.fileno(), max_bytes)
         return data, path.rsplit("/", 1)[-1]
+
+    def new_upload(self, call: Call) -> Upload:
+        """Make a file beside the folders of the call's session for what is being uploaded. The caller closes it."""
+        path = self.path(call)
+        with file_errors(path.name):
+            folder_fd = _open_created(path / "temporary")
+        try:
+            sweep(folder_fd)  # what a process that was killed has left
+            return Upload(folder_fd)
+        except BaseException:
+            os.close(folder_fd)
+            raise
+
+    def read_upload(self, call: Call, url: str, max_bytes: int) -> bytes:
+        """Return the first bytes of an upload into the call's session that is under way.
+
+        Raises:
+            NotFound: there is none.
+        """
+        with ExitStack() as stack, file_errors("upload"):
+            folder_fd = _closed_with(stack, _open_created(self.path(call) / "temporary"))
+            return _read(_closed_with(stack, open_upload(folder_fd, url)), max_bytes)
 
     def _workspace(self, call: Call) -> Path:
         return self.personal(call) or self.path(call) / "files"

@@ -99,7 +99,7 @@ class PersonalStaging:
 
 @contextmanager
 def _draft_in(folder_fd: int) -> Iterator[Draft]:
-    draft = _new_draft(folder_fd)
+    draft = new_draft(folder_fd)
     try:
         yield draft
     finally:
@@ -108,7 +108,7 @@ def _draft_in(folder_fd: int) -> Iterator[Draft]:
         os.close(draft.fd)
 
 
-def _new_draft(folder_fd: int) -> Draft:
+def new_draft(folder_fd: int) -> Draft:
     """Make a draft and lock it: the lock says that it is still written."""
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     while True:

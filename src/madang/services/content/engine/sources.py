@@ -17,6 +17,7 @@ from madang.core.executor import Executor
 from madang.core.phrases import say
 from madang.services.content.domain.contents import content_too_large
 from madang.storage.folders import Folders
+from madang.storage.folders.uploads import SCHEME as UPLOAD_SCHEME
 
 INLINE_ENCODE_MAX_CHARS = 256 * 1024
 _UNQUOTE_BLOCK_CHARS = 64 * 1024
@@ -68,6 +69,10 @@ class SourceReader:
         if kind == "data:":
             # Decoding a large one would hold up the event loop.
             return self._checked(await self._executor.slow.run(call, _from_data_url, url))
+        if kind == UPLOAD_SCHEME and self._folders is not None and call.door == "host" and call.actor == "person":
+            # What the person drops into our chat. No model and no client can name one, not even of its own session.
+            read = self._folders.read_upload
+            return self._checked(Source(await self._executor.reads.run(call, read, call, url, self._max_bytes + 1)))
         # An allow-list: any other scheme (http, ftp, smb, jar) would let a text that the model has read send data away.
         if (kind and kind != "file:") or url.startswith("//"):
             raise InvalidArguments(

@@ -1,0 +1,159 @@
+"""Uploads: streamed to a draft, bounded in words, and gone without a trace when the person changes their mind."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from madang.core.calls import Call
+from madang.host.uploads import MAX_UPLOAD_BYTES, Uploads
+from madang.llm.messages import Part, TextPart
+from tests.agent.bench import eventually, tool_call
+from tests.host.hosting import BROWSER_TOKEN, Tab, hosting
+from tests.host.test_sessions import over
+from tests.host.test_views import BINARY, call_tool, upload
+
+
+def drafts(folder: Path) -> list[Path]:
+    return list(folder.glob("workspaces/*/temporary/draft-*"))
+
+
+async def begin(tab: Tab, session: str, length: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """Begin an upload on a connection of its own."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", tab.host.address.port)
+    head = [
+        f"POST /api/sessions/{session}/uploads?name=a.txt HTTP/1.1",
+        f"Host: {tab.host.address.host}",
+        f"Authorization: Bearer {BROWSER_TOKEN}",
+        "Content-Type: application/octet-stream",
+        f"Content-Length: {length}",
+    ]
+    writer.write("\r\n".join([*head, "", ""]).encode())
+    await writer.drain()
+    return reader, writer
+
+
+async def total(tab: Tab, session: str) -> int:
+    listed: int = (await call_tool(tab, session, "list_content"))["data"]["total"]
+    return listed
+
+
+async def test_a_file_lies_in_a_draft_while_it_comes_and_nowhere_afterwards(tmp_path: Path) -> None:
+    async with hosting(tmp_path) as tab:
+        session = await tab.new_session()
+        reader, writer = await begin(tab, session, 2_000_000)
+        writer.write(b"tea\n" * 250_000)
+        await writer.drain()
+
+        async def written() -> int:
+            return sum(path.stat().st_size for path in drafts(tmp_path))
+
+        await eventually(written, lambda size: size > 500_000)
+        writer.write(b"cup\n" * 250_000)
+        answer = await reader.readuntil(b"\r\n")
+        assert b"201" in answer
+        writer.close()
+        assert drafts(tmp_path) == []
+        assert await total(tab, session) == 1
+
+
+async def test_an_upload_that_is_broken_off_leaves_nothing(tmp_path: Path) -> None:
+    async with hosting(tmp_path) as tab:
+        session = await tab.new_session()
+        _, writer = await begin(tab, session, 2_000_000)
+        writer.write(b"tea\n" * 250_000)
+        await writer.drain()
+        await eventually(lambda: asyncio.sleep(0, drafts(tmp_path)), bool)
+        writer.close()
+        await eventually(lambda: asyncio.sleep(0, drafts(tmp_path)), lambda found: not found)
+        assert await total(tab, session) == 0
+        assert (await upload(tab, session, "b.txt", b"tea")).status_code == 201
+
+
+async def test_one_that_is_broken_off_while_it_is_parsed_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    began, left = asyncio.Event(), asyncio.Event()
+    call_it = Uploads._call_tool
+
+    async def slowly(self: Uploads, call: Call, name: str, arguments: dict[str, Any]) -> Any:
+        if name == "add_content":
+            began.set()
+            await left.wait()
+            await asyncio.sleep(0.2)  # the server has to notice
+        return await call_it(self, call, name, arguments)
+
+    monkeypatch.setattr(Uploads, "_call_tool", slowly)
+    async with hosting(tmp_path) as tab:
+        session = await tab.new_session()
+        _, writer = await begin(tab, session, 4)
+        writer.write(b"tea\n")
+        await began.wait()
+        writer.close()
+        await writer.wait_closed()
+        left.set()
+        await eventually(lambda: asyncio.sleep(0, drafts(tmp_path)), lambda found: not found)
+        assert await eventually(lambda: total(tab, session), lambda count: count == 0) == 0
+
+
+async def test_what_is_too_large_is_told_in_the_words_of_the_person(tmp_path: Path) -> None:
+    async def endless() -> AsyncIterator[bytes]:
+        for _ in range(MAX_UPLOAD_BYTES // 1_000_000 + 2):
+            yield b"x" * 1_000_000
+
+    async with hosting(tmp_path) as tab:
+        session = await tab.new_session()
+        path = f"/api/sessions/{session}/uploads?name=a.txt"
+        headers = {**BINARY, "accept-language": "ko"}
+        chunked = await tab.http.post(path, content=endless(), headers=headers)
+        assert (chunked.status_code, chunked.json()["code"]) == (413, "too_large")
+        assert "25" in chunked.json()["message"]
+        assert any("가" <= letter <= "힣" for letter in chunked.json()["message"])
+        assert (await tab.http.post(path, content=b"x" * (MAX_UPLOAD_BYTES + 1), headers=headers)).status_code == 413
+        assert drafts(tmp_path) == []
+
+
+async def test_many_files_at_once_come_in_turn_and_too_many_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with hosting(tmp_path) as tab:
+        session = await tab.new_session()
+        answers = await asyncio.gather(*(upload(tab, session, f"{n}.txt", f"tea {n}".encode()) for n in range(10)))
+        assert [one.status_code for one in answers] == [201] * 10
+        monkeypatch.setattr("madang.host.uploads.MAX_WAITING_UPLOADS", 0)
+        refused = await upload(tab, session, "more.txt", b"more")
+        assert (refused.status_code, refused.json()["code"]) == (429, "limit_exceeded")
+
+
+async def test_files_that_come_at_once_do_not_pass_the_limit_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("madang.host.uploads.MAX_FILES_PER_SESSION", 3)
+    async with hosting(tmp_path) as tab:
+        session = await tab.new_session()
+        await asyncio.gather(*(upload(tab, session, f"{n}.txt", f"tea {n}".encode()) for n in range(8)))
+        assert await total(tab, session) <= 3
+
+
+async def test_an_upload_is_named_by_nobody_else(tmp_path: Path) -> None:
+    answers: list[list[Part]] = [[tool_call("add_content", fileUrl="upload:draft-1")], [TextPart("Hm.")]]
+    async with hosting(tmp_path, *answers) as tab:
+        session = await tab.new_session()
+        await tab.write(session, "Try")
+        await over(tab, session)
+        [call] = (await tab.messages(session))["calls"].values()
+        assert call["data"]["error"]["code"] == "invalid_arguments"
+        for name in ("draft-1", "../files/a", "lock", "draft-../../x"):
+            answer = await call_tool(tab, session, "add_content", fileUrl=f"upload:{name}")
+            assert answer["data"]["error"]["code"] == "not_found", answer
+
+
+async def test_the_document_of_the_api_has_streams_and_uploads(tmp_path: Path) -> None:
+    async with hosting(tmp_path) as tab:
+        paths = (await tab.get("/api/openapi.json"))["paths"]
+        assert "application/octet-stream" in paths["/api/sessions/{id}/uploads"]["post"]["requestBody"]["content"]
+        assert "text/event-stream" in paths["/api/sessions/{id}/events"]["get"]["responses"]["200"]["content"]
