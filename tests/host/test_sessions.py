@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import unicodedata
 from pathlib import Path
 from typing import Any
 
@@ -178,3 +180,40 @@ async def test_everything_is_there_after_a_restart(tmp_path: Path) -> None:
     async with hosting(tmp_path, [TextPart("Yes.")]) as tab:
         assert await tab.messages(session) == before
         assert [one["title"] for one in (await tab.get("/api/sessions"))["sessions"]] == ["Tea"]
+
+
+async def test_titles_are_found_on_whatever_page_and_in_whatever_spelling(tmp_path: Path) -> None:
+    async with hosting(tmp_path) as tab:
+        old = await tab.new_session(title="초록 Tea")
+        for number in range(3):
+            await tab.new_session(title=f"Coffee {number}")
+        put_away = await tab.new_session(title="green tea of old")
+        await tab.http.patch(f"/api/sessions/{put_away}", json={"isArchived": True})
+        for words in ("TEA", "초록", unicodedata.normalize("NFD", "초록")):
+            found = await tab.get("/api/sessions", params={"query": words, "limit": 2})
+            assert [one["id"] for one in found["sessions"]] == [old], words
+        found = await tab.get("/api/sessions", params={"query": "tea", "archived": 1})
+        assert [one["id"] for one in found["sessions"]] == [put_away]
+
+
+async def test_the_id_of_a_queued_message_takes_it_back(tmp_path: Path) -> None:
+    answers: list[list[Part]] = [[tool_call("prompt_user", prompt="Which tea?", type="text")], [TextPart("Good.")]]
+    async with hosting(tmp_path, *answers) as tab:
+        tab.host.agent.runner.look = lambda: asyncio.sleep(0, 0)  # type: ignore[method-assign]  # so nobody takes it
+        session = await tab.new_session()
+        run = (await tab.write(session, "Ask me"))["runId"]
+        await eventually(lambda: tab.get(f"/api/sessions/{session}"), lambda now: now["run"]["state"] == "waiting")
+        posted = await asyncio.gather(*(tab.write(session, f"And {n}") for n in range(5)))
+        assert {one["runId"] for one in posted} == {run}
+        queued = (await tab.messages(session))["queued"]
+        assert {(one["id"], one["text"]) for one in queued} == {
+            (one["queuedId"], f"And {n}") for n, one in enumerate(posted)
+        }
+        path = f"/api/sessions/{session}/messages/{posted[2]['queuedId']}"
+        assert (await tab.http.delete(path)).status_code == 200
+        assert (await tab.http.delete(path)).status_code == 404
+        assert "And 2" not in [one["text"] for one in (await tab.messages(session))["queued"]]
+        other = await tab.new_session()
+        path = f"/api/sessions/{other}/messages/{posted[1]['queuedId']}"
+        assert (await tab.http.delete(path)).status_code == 404
+        assert len((await tab.messages(session))["queued"]) == 4

@@ -200,3 +200,32 @@ async def test_a_quiet_stream_has_a_heartbeat() -> None:
 def test_half_a_surrogate_pair_can_be_told() -> None:
     assert b"\\ud83d" in frame({"delta": "\ud83d"}, 7)
     assert frame({"a": "line\nbreak"}, 7) == b'id: 7\ndata: {"a":"line\\nbreak"}\n\n'
+
+
+async def test_a_screen_without_a_session_is_told_of_the_inbox_and_of_sessions(tmp_path: Path) -> None:
+    async with hosting(tmp_path) as tab, tab.http.stream("GET", "/api/events") as response:
+        events = Events(response.aiter_lines())
+        await events.until("CUSTOM", "madang/inbox")
+        session = await tab.new_session()
+        await events.until("CUSTOM", "madang/sessions")
+        path = f"/api/sessions/{session}/tools/prompt_user"
+        await tab.post(path, {"arguments": {"prompt": "Which tea?", "type": "text", "timeoutS": 1}})
+        while (await events.until("CUSTOM", "madang/inbox"))["value"]["open"] != 1:
+            pass
+        # It expires, which nobody does, and is told all the same.
+        while (await events.until("CUSTOM", "madang/inbox"))["value"]["open"] != 0:
+            pass
+
+
+async def test_streams_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("madang.host.live.MAX_STREAMS", 2)
+    async with hosting(tmp_path) as tab:
+        session = await tab.new_session()
+        async with tab.events(session), tab.http.stream("GET", "/api/events") as second:
+            assert second.status_code == 200
+            for path in (f"/api/sessions/{session}/events", "/api/events"):
+                answer = await tab.http.get(path)
+                assert (answer.status_code, answer.json()["code"]) == (429, "limit_exceeded")
+        await eventually(lambda: asyncio.sleep(0, tab.host.readers._all()), lambda readers: not readers)
+        async with tab.events(session) as events:
+            await events.until("STATE_SNAPSHOT")

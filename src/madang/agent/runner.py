@@ -48,6 +48,14 @@ class _Stream:
     text: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Posted:
+    """What became of a message of the person's: the first of a new run, or one that waits for the run that is there."""
+
+    run: Run | None
+    queued_id: str = ""
+
+
 class Runner:
     """Owns runs in this process until it is closed."""
 
@@ -75,7 +83,11 @@ class Runner:
         await self._stores.runs.open()
 
     async def post(self, call: Call, parts: Sequence[Part], model: str = "") -> Run | None:
-        """Give the session's run a message of the person's, or start one with it; the run if one was started.
+        """Do as `send` does, and return the run if one was started."""
+        return (await self.send(call, parts, model)).run
+
+    async def send(self, call: Call, parts: Sequence[Part], model: str = "") -> Posted:
+        """Give the session's run a message of the person's, or start one with it.
 
         Raises:
             Conflict: the session is being deleted, or another process has just started a run there.
@@ -84,7 +96,7 @@ class Runner:
         dumped, tokens = dump_parts(parts), count_tokens(parts)
         queued = await self._stores.messages.queue(call, dumped, tokens, lambda id: events.message_queued(id, text))
         if queued:
-            return None
+            return Posted(None, queued)
         id = new_id()
         told = events.user_wrote(id, parts)
         rows = JournalRows(messages=[NewMessage(id, "user", dumped, len(told) - 1, tokens)])
@@ -92,7 +104,7 @@ class Runner:
             call, told, model=model, title=title_of(text), rows=rows, began=events.run_started
         )
         self._launch(run)
-        return run
+        return Posted(run)
 
     async def cancel(self, user_id: UserId, run_id: str) -> bool:
         """Stop a run for good, whatever process has it; False if it is over.

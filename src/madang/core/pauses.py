@@ -40,5 +40,14 @@ class PauseRecord:
     """The tool that settled it, and its arguments."""
 
     @property
+    def asker_name(self) -> str:
+        """Who asked, as people know it: the name of a client, else the kind of asker.
+
+        An asker is written `kind:id name` (`Call.asker`); the name is what the client says of itself.
+        """
+        kind, _, rest = self.asker.partition(":")
+        return rest.partition(" ")[2] or kind
+
+    @property
     def is_open(self) -> bool:
         return self.status == "open"

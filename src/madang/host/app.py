@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from madang.host.api import API_HEADERS, Operation
 from madang.host.assistants import AssistantApi
@@ -60,6 +60,16 @@ class HostAddress:
         return AccessPolicy(client_token, hosts, frozenset({self.origin}), browser_token)
 
 
+class AsgiEndpoint:
+    """A method as an ASGI application: Starlette would take it for a function of a request."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._app(scope, receive, send)
+
+
 def host_operations(parts: HostParts, codes: LaunchCodes, browser_token: str) -> list[Operation]:
     """Return every operation of the JSON API."""
     return [
@@ -91,8 +101,9 @@ def host_app(
     files = files or StaticFiles(address.origin, address.content_origin)
     routes: Sequence[PolicyRoute | PolicyMount] = [
         PolicyRoute(streams.operation.path, streams, policy=stream),
+        PolicyRoute(streams.outside_operation.path, AsgiEndpoint(streams.listen), policy=stream),
         uploads.route(host),
-        _openapi_route([*operations, streams.operation, uploads.operation], host),
+        _openapi_route([*operations, streams.operation, streams.outside_operation, uploads.operation], host),
         *(operation.route(parts, host) for operation in operations),
         *files.routes(host, address.content_host),
     ]

@@ -105,7 +105,7 @@ class InboxApi:
             tool=pause.tool,
             opened_at=pause.opened_at,
             expires_at=pause.expires_at,
-            asker=pause.asker.partition(":")[2].partition(" ")[2] or pause.asker.partition(":")[0],
+            asker=pause.asker_name,
         )
 
     async def _located(self, call: Call, pause: PauseRecord) -> tuple[Call, str]:

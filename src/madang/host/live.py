@@ -6,16 +6,19 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
 from madang.agent.runner import Runner
 from madang.core.calls import Call
+from madang.core.errors import LimitExceeded, MadangError
 from madang.core.ids import SessionId, UserId
+from madang.core.phrases import say
 from madang.core.service import ActiveSession
 from madang.host.reader import LiveText, ReaderQueue, frame
 from madang.llm.base import ModelDelta
 from madang.provider.provider import Provider
+from madang.storage.clock import parse_timestamp, timestamp
 from madang.storage.pauses import PauseStore
 from madang.storage.runs.records import Run
 from madang.storage.sessions import SessionStore
@@ -23,7 +26,11 @@ from madang.storage.sessions import SessionStore
 MAX_COUNTED = 500
 MAX_WRITTEN_RUNS = 256
 """Runs whose unfinished message is held here, for readers that come in its middle. Of more, the oldest go."""
+MAX_STREAMS = 600
+"""Of one host: more than tabs anybody has, and below the connections that the server takes."""
 RETRY_S = 1.0
+MAX_EXPIRY_WAIT_S = 3600.0
+EXPIRY_GRACE_S = 0.05
 COALESCE_S = 0.05
 
 logger = logging.getLogger(__name__)
@@ -54,12 +61,14 @@ class LiveReaders:
         self._active: ActiveSession | None = None
         self._switching: asyncio.Task[None] | None = None
         self._inbox = b""
+        self._outside: set[ReaderQueue] = set()
+        self._first_expiry = ""
+        self._next_expiry = asyncio.Event()
 
     def end(self) -> None:
         """End every stream in order: the process is about to stop, and a reader that comes again finds the next one."""
-        for readers in list(self._readers.values()):
-            for queue in list(readers):
-                queue.cut("stopping")
+        for queue in self._all():
+            queue.cut("stopping")
 
     async def close(self) -> None:
         self._stop_listening()
@@ -71,6 +80,7 @@ class LiveReaders:
     @contextmanager
     def reading(self, call: Call, queue: ReaderQueue) -> Iterator[None]:
         """Have a reader of the call's session told. The services are told which session the person is in."""
+        self.check_room()
         readers = self._readers.setdefault(call.session, set())
         readers.add(queue)
         self._switch(ActiveSession(call.assistant_id, call.session))
@@ -92,14 +102,56 @@ class LiveReaders:
             return None
         return LiveText(run.id, written.message_no, 0, "".join(written.parts))
 
+    @contextmanager
+    def listening(self, queue: ReaderQueue) -> Iterator[None]:
+        """Have a reader told what is of no session: it is on a screen without one."""
+        self.check_room()
+        self._outside.add(queue)
+        if self._inbox:
+            queue.push(self._inbox)
+        try:
+            yield
+        finally:
+            self._outside.discard(queue)
+
     def tell_all(self, data: bytes) -> None:
-        for readers in list(self._readers.values()):
-            for queue in list(readers):
-                queue.push(data)
+        for queue in self._all():
+            queue.push(data)
+
+    def _all(self) -> list[ReaderQueue]:
+        return [*self._outside, *(queue for readers in self._readers.values() for queue in readers)]
+
+    def check_room(self) -> None:
+        """Check that one more stream can be told.
+
+        Raises:
+            LimitExceeded: there are too many.
+        """
+        if len(self._all()) >= MAX_STREAMS:
+            raise LimitExceeded(
+                say("{max} streams are open already.", max=MAX_STREAMS), hint=say("Close tabs that are not needed.")
+            )
 
     async def watch_inbox(self) -> None:
         """Tell every reader how much is open, whenever that may have changed, until this is cancelled."""
-        await self._watch(self._pauses.changes, self._tell_inbox)
+        await asyncio.gather(self._watch(self._pauses.changes, self._tell_inbox), self._watch_expiries())
+
+    async def _watch_expiries(self) -> None:
+        """Tell the inbox anew when something in it expires: that is nobody's deed, so nobody tells it."""
+        while True:
+            self._next_expiry.clear()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(min(self._expiry_s(), MAX_EXPIRY_WAIT_S)):
+                    await self._next_expiry.wait()
+                    continue
+            with suppress(MadangError):
+                await self._tell_inbox()
+
+    def _expiry_s(self) -> float:
+        if not self._first_expiry:
+            return MAX_EXPIRY_WAIT_S
+        left = parse_timestamp(self._first_expiry) - parse_timestamp(timestamp())
+        return max(left.total_seconds(), 0.0) + EXPIRY_GRACE_S
 
     async def watch_sessions(self) -> None:
         """Tell every reader when the list of sessions may have changed, until this is cancelled."""
@@ -120,9 +172,11 @@ class LiveReaders:
             await asyncio.sleep(RETRY_S)
 
     async def _tell_inbox(self) -> None:
-        count = len(await self._pauses.list_open(self._user_id, MAX_COUNTED))
-        self._inbox = frame({"type": "CUSTOM", "name": "madang/inbox", "value": {"open": count}})
+        pauses = await self._pauses.list_open(self._user_id, MAX_COUNTED)
+        self._inbox = frame({"type": "CUSTOM", "name": "madang/inbox", "value": {"open": len(pauses)}})
         self.tell_all(self._inbox)
+        self._first_expiry = min((pause.expires_at for pause in pauses if pause.expires_at), default="")
+        self._next_expiry.set()
 
     def _tell_sessions(self) -> None:
         self.tell_all(frame({"type": "CUSTOM", "name": "madang/sessions", "value": {}}))

@@ -94,15 +94,10 @@ class MessageApi:
         ]
         if body.model and body.model not in self._parts.models:
             raise NotFound(say("There is no model '{name}'.", name=body.model[:200]))
-        before = {one.id for one in await self._parts.stores.messages.list_queued(call)}
-        run = await self._parts.runner.post(call, parts, body.model)
+        posted = await self._parts.runner.send(call, parts, body.model)
         await self._parts.images.delete(call, [one.id for one in images])
-        if run is not None:
-            return PostAnswer(run_id=run.id, queued_id="")
-        live = await self._parts.stores.runs.get_live(call)
-        queued = [one.id for one in await self._parts.stores.messages.list_queued(call) if one.id not in before]
-        # Empty if the run has taken it already.
-        return PostAnswer(run_id=live.id if live else "", queued_id=queued[-1] if queued else "")
+        run = posted.run or await self._parts.stores.runs.get_live(call)
+        return PostAnswer(run_id=run.id if run else "", queued_id=posted.queued_id)
 
     async def withdraw(self, request: ApiRequest) -> Done:
         """Take back a message that the model was not given yet."""

@@ -74,22 +74,30 @@ class SessionApi:
         """List sessions, newest first; with a query, those whose title or messages have its words."""
         query: SessionsQuery = request.query
         call = self._parts.call_of(request.request)
+        if query.query.strip():
+            return await self._search(call, query)
         page = await self._parts.sessions.list_page(
             call.user_id, query.after, query.limit, archived=bool(query.archived)
         )
-        sessions, hits = page.items, []
-        if words := query.query.strip():
-            found = await self._parts.search.search(call, words, limit=MAX_HITS)
-            hits = [
-                SessionHit(session_id=hit.session_id, message_id=hit.message.id, excerpt=hit.excerpt) for hit in found
-            ]
-            by_message = {hit.session_id for hit in hits}
-            sessions = [
-                session
-                for session in sessions
-                if words.casefold() in session.title.casefold() or session.id in by_message
-            ]
-        return SessionsAnswer(sessions=await self._answers(call, sessions), next=page.next, hits=hits)
+        return SessionsAnswer(sessions=await self._answers(call, page.items), next=page.next, hits=[])
+
+    async def _search(self, call: Call, query: SessionsQuery) -> SessionsAnswer:
+        """Return the sessions that have the words, all on one page: the newest of them if there are too many."""
+        words, is_archived, sessions = query.query.strip(), bool(query.archived), self._parts.sessions
+        by_title = await sessions.find_by_title(call.user_id, words, archived=is_archived, limit=query.limit)
+        hits = await self._parts.search.search(call, words, limit=MAX_HITS)
+        by_message = await sessions.find(call.user_id, list({hit.session_id for hit in hits}))
+        matches = {one.id: one for one in [*by_title, *by_message] if one.is_archived is is_archived}
+        newest = sorted(matches.values(), key=lambda one: (one.last_at, one.id), reverse=True)[: query.limit]
+        return SessionsAnswer(
+            sessions=await self._answers(call, newest),
+            next="",
+            hits=[
+                SessionHit(session_id=hit.session_id, message_id=hit.message.id, excerpt=hit.excerpt)
+                for hit in hits
+                if hit.session_id in matches
+            ],
+        )
 
     async def create(self, request: ApiRequest) -> SessionAnswer:
         """Begin a session."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any
 
@@ -37,7 +37,8 @@ logger = logging.getLogger(__name__)
 
 
 class EventStreams:
-    """GET /api/sessions/{id}/events: an ASGI application, because it has to know when a client does not read."""
+    """GET /api/sessions/{id}/events and /api/events: ASGI applications, because they have to know when a client does
+    not read. The second is for screens without a session: it tells of the inbox and the list of sessions alone."""
 
     def __init__(self, parts: HostParts, readers: LiveReaders, heartbeat_s: float = HEARTBEAT_S) -> None:
         self._parts = parts
@@ -51,6 +52,24 @@ class EventStreams:
             "GET", "/api/sessions/{id}/events", _follow, StreamEvent, query=EventsQuery, media_type="text/event-stream"
         )
 
+    @property
+    def outside_operation(self) -> Operation:
+        """The route of the stream without a session."""
+        return Operation("GET", "/api/events", _listen, StreamEvent, media_type="text/event-stream")
+
+    async def listen(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def begin() -> Response:
+            self._readers.check_room()
+            return Response()
+
+        refusal = await answer_safely(self._parts, Request(scope, receive), begin)
+        if refusal.status_code != 200:
+            await refusal(scope, receive, send)
+            return
+        queue = ReaderQueue()
+        with self._readers.listening(queue):
+            await self._serve([self._write(queue, scope, send), _disconnected(receive)], scope)
+
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
         begun: list[tuple[Call, int]] = []
@@ -59,6 +78,7 @@ class EventStreams:
             query = parse_query(EventsQuery, request)
             assert isinstance(query, EventsQuery)
             call, _ = await self._parts.session_of(request, request.path_params["id"])
+            self._readers.check_room()
             begun.append((call, query.after))
             return Response()
 
@@ -77,17 +97,21 @@ class EventStreams:
                 _endless(self._tell_log(call, after, queue)),
                 _endless(self._tell_state(call, queue)),
             ]
-            tasks = [asyncio.create_task(job) for job in jobs]
-            try:
-                done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-            finally:
-                for task in tasks:
-                    task.cancel()
-                await asyncio.gather(*tasks, return_exceptions=True)
-            for task in done:
-                if not task.cancelled() and (error := task.exception()) is not None:
-                    logger.error("The stream of a session ended", exc_info=error)
-                    _abort(scope)
+            await self._serve(jobs, scope)
+
+    async def _serve(self, jobs: Sequence[Coroutine[Any, Any, None]], scope: Scope) -> None:
+        """Do the jobs of a stream until the first of them ends."""
+        tasks = [asyncio.create_task(job) for job in jobs]
+        try:
+            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+        for task in done:
+            if not task.cancelled() and (error := task.exception()) is not None:
+                logger.error("A stream ended", exc_info=error)
+                _abort(scope)
 
     async def _tell_log(self, call: Call, after: int, queue: ReaderQueue) -> None:
         await self._tell_written(call, queue)
@@ -140,6 +164,11 @@ class EventStreams:
 async def _follow(request: ApiRequest) -> Document:
     """Follow a session: its log after a number, as server-sent events, then what happens."""
     raise NotImplementedError  # the stream is no document: this is what it is called by
+
+
+async def _listen(request: ApiRequest) -> Document:
+    """Follow what is of no session: how much is in the inbox, and that the list of sessions may have changed."""
+    raise NotImplementedError
 
 
 def _snapshot(states: Mapping[str, Any]) -> dict[str, Any]:

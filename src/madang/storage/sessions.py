@@ -5,7 +5,8 @@ What services keep of a session does not depend on its row: that is made by the 
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import unicodedata
+from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
@@ -180,6 +181,33 @@ class SessionStore:
         items = [_record(row) for row in rows[:limit]]
         return SessionPage(items, f"{items[-1].last_at} {items[-1].id}" if len(rows) > limit else "")
 
+    async def find_by_title(self, user_id: UserId, words: str, *, archived: bool, limit: int) -> list[SessionRecord]:
+        """Return sessions of a user whose title has these words, in any case and spelling of Unicode, newest first."""
+        wanted = _folded(words)
+        rows = await self._database.find(
+            "SELECT id, title FROM session WHERE user_id = ?1 AND state <> 'filling' AND archived = ?2 AND title <> '' "
+            "ORDER BY last_at DESC, id DESC",
+            user_id,
+            int(archived),
+            user_id=user_id,
+        )
+        # Here, not in SQL: SQLite knows the case of ASCII alone, and no database that 가 is also written in parts.
+        return await self.find(user_id, [id for id, title in rows if wanted in _folded(title)][:limit])
+
+    async def find(self, user_id: UserId, ids: Sequence[str]) -> list[SessionRecord]:
+        """Return those of these sessions that there are, newest first."""
+        if not ids:
+            return []
+        marks = ", ".join(f"?{number}" for number in range(2, len(ids) + 2))
+        rows = await self._database.find(
+            f"SELECT {_COLUMNS} FROM session WHERE user_id = ?1 AND state <> 'filling' AND id IN ({marks}) "
+            "ORDER BY last_at DESC, id DESC",
+            user_id,
+            *ids,
+            user_id=user_id,
+        )
+        return [_record(row) for row in rows]
+
     async def count_by_assistant(self, user_id: UserId) -> dict[AssistantId, int]:
         """Return how many sessions of the user's each assistant has."""
         rows = await self._database.find(
@@ -299,6 +327,10 @@ async def find_session(tx: Transaction, call: Call) -> SessionRecord:
     row = await tx.one(_BY_ID, call.user_id, call.session)
     assert row is not None
     return _record(row)
+
+
+def _folded(text: str) -> str:
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
 
 
 def _record(row: Row) -> SessionRecord:
