@@ -25,6 +25,7 @@ from madang.core.errors import Unavailable
 from madang.core.phrases import say
 from madang.settings import Settings
 from madang.storage.decisions import DecisionStore
+from madang.storage.egress import EgressLog
 from madang.storage.events import EventLog
 from madang.storage.pauses import PauseStore
 from madang.storage.runs.calls import CallStore
@@ -50,6 +51,7 @@ class Agent:
     inbox: Inbox
     models: OpenModels
     decisions: DecisionStore
+    egress: EgressLog
 
     def watch(self) -> None:
         """Take over runs that can go on, from now on."""
@@ -82,7 +84,8 @@ async def open_agent(
         await decisions.open()
         policy.connect(decisions, madang.sessions, madang.assistants, madang.provider.find_service_name)
         liveness = database.new_liveness()
-        models = OpenModels(open_model)
+        egress = EgressLog(database)
+        models = OpenModels(open_model, lambda host: egress.record(settings.user, host, "model"))
         analysis = Analysis(madang.executor)
         stores = RunStores(
             RunStore(database, liveness, MessageAnalysis(analysis)),
@@ -118,7 +121,15 @@ async def open_agent(
         await madang.assistants.open()
         await runner.open()
         agent = Agent(
-            madang, runner, stores, EventLog(database), search, Inbox(database, madang.provider), models, decisions
+            madang,
+            runner,
+            stores,
+            EventLog(database),
+            search,
+            Inbox(database, madang.provider),
+            models,
+            decisions,
+            egress,
         )
         if only_session is None:
             agent.watch()
@@ -127,6 +138,7 @@ async def open_agent(
         finally:
             await runner.close()
             await models.close()
+            await egress.close()
             await analysis.close()
             await liveness.close()
 

@@ -2,24 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
 
 from starlette.types import ASGIApp
 
 from madang.agent.models import ModelOpener
 from madang.agent.rules import NO_RULES, ApprovalRules
 from madang.agent_app import Agent, open_agent
+from madang.app import Madang
+from madang.core.model_config import ModelConfig
 from madang.host.app import HostAddress, host_app
+from madang.host.ending import HostEnding
 from madang.host.launch import LaunchCodes
 from madang.host.live import LiveReaders
+from madang.host.model_catalogue import ModelCatalogue
 from madang.host.parts import HostParts
 from madang.host.static_files import StaticFiles
+from madang.llm.discovery import USUAL_PORTS
+from madang.llm.keys import KeyStore
 from madang.server.mcp import McpServer
 from madang.settings import Settings
+from madang.storage.config_file import ConfigFile
 from madang.storage.image_uploads import ImageUploads
 from madang.storage.views import ViewStore
+
+Exporter = Callable[[Madang, Path], Awaitable[object]]
+"""Writes everything that the user has to a new ZIP file."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +44,8 @@ class WebHost:
     readers: LiveReaders
     codes: LaunchCodes
     has_front_end: bool
+    ending: HostEnding
+    parts: HostParts
 
     def launch_url(self) -> str:
         """Return an address that lets one tab in, once, within a minute."""
@@ -48,16 +62,36 @@ async def open_web_host(
     browser_token: str,
     rules: ApprovalRules = NO_RULES,
     files: StaticFiles | None = None,
+    configs: MutableMapping[str, ModelConfig] | None = None,
+    keys: KeyStore | None = None,
+    export: Exporter | None = None,
 ) -> AsyncIterator[WebHost]:
     """Open everything that the host needs. Runs of other processes that can go on are taken over from now on.
+
+    `configs` are the models of the settings, shared with `open_model`: those that are added in the browser go there.
+    `export` writes everything that the user has to a file.
 
     Raises:
         SetupError: the data folder cannot be used, or the settings name an unknown service.
     """
     address = HostAddress(port)
     # Downloads are on the content's name: what is in a file must not be at the chat's origin, whatever a browser does.
-    async with open_agent(settings, open_model, rules=rules, base_url=address.content_origin) as agent:
-        parts = await _host_parts(settings, agent, address)
+    catalogue = ModelCatalogue(
+        dict(settings.models) if configs is None else configs,
+        ConfigFile(settings.config_path),
+        keys or KeyStore(settings.data_dir),
+        fixed=settings.model,
+        default=settings.default_model,
+    )
+    ending = HostEnding()
+    async with open_agent(
+        settings,
+        open_model,
+        rules=rules,
+        base_url=address.content_origin,
+        default_model=lambda: catalogue.default,
+    ) as agent:
+        parts = await _host_parts(settings, agent, address, catalogue, ending, export)
         readers = LiveReaders(
             settings.user, agent.runner, agent.madang.provider, agent.stores.pauses, agent.madang.sessions
         )
@@ -74,21 +108,25 @@ async def open_web_host(
         agent.madang.background.start(readers.watch_inbox(), "inbox")
         agent.madang.background.start(readers.watch_sessions(), "sessions")
         try:
-            yield WebHost(app, address, agent, readers, codes, files.are_built)
+            yield WebHost(app, address, agent, readers, codes, files.are_built, ending, parts)
         finally:
             await readers.close()
 
 
-async def _host_parts(settings: Settings, agent: Agent, address: HostAddress) -> HostParts:
+async def _host_parts(
+    settings: Settings,
+    agent: Agent,
+    address: HostAddress,
+    catalogue: ModelCatalogue,
+    ending: HostEnding,
+    export: Exporter | None,
+) -> HostParts:
     madang = agent.madang
     views = ViewStore(madang.database)
     await views.open()
     images = ImageUploads(madang.database)
     await images.open()
     await agent.inbox.open()
-    models = {name: config.model or name for name, config in settings.models.items()}
-    if settings.model:
-        models.setdefault(settings.model, settings.model)
     return HostParts(
         call=replace(madang.call("host", pages="linked"), session_id=None),
         database=madang.database,
@@ -108,8 +146,13 @@ async def _host_parts(settings: Settings, agent: Agent, address: HostAddress) ->
         images=images,
         decisions=agent.decisions,
         config_assistants=frozenset(settings.grants),
-        model=settings.model,
-        models=models,
+        catalogue=catalogue,
+        open_models=agent.models,
+        local_ports=USUAL_PORTS,
+        egress=agent.egress,
+        ending=ending,
+        export_everything=partial(export, madang) if export is not None else None,
+        is_on_server=bool(settings.database),
         data_dir=str(settings.data_dir),
         host_origin=address.origin,
         content_origin=address.content_origin,

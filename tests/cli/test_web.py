@@ -172,3 +172,21 @@ def test_nothing_of_tokens_or_codes_is_in_the_log(tmp_path: Path) -> None:
         _, log = process.communicate(timeout=TIMEOUT_S)
     assert token not in log
     assert address.partition("=")[2] not in log
+
+
+def test_everything_is_deleted_from_the_browser_and_the_process_ends(tmp_path: Path) -> None:
+    (tmp_path / "keys.json").write_text('{"mine": "sk-secret"}')
+    (tmp_path / "keys.json").chmod(0o600)
+    (tmp_path / "notes.txt").write_text("not Madang's")
+    with web(tmp_path, "--port", "0", "--locale", "en") as (process, address):
+        origin, token = launch(address)
+        post(f"{origin}/api/sessions", {"title": "Tea"}, token)
+        with pytest.raises(urllib.error.HTTPError):
+            post(f"{origin}/api/data/delete", {"words": "yes"}, token)
+        assert (tmp_path / "madang.db").exists()
+
+        post(f"{origin}/api/data/delete", {"words": "delete everything"}, token)
+        assert process.wait(timeout=TIMEOUT_S) == 0
+        assert process.stdout is not None
+        assert "notes.txt" in process.stdout.read()
+    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]

@@ -12,11 +12,13 @@ from typing import Any
 
 import httpx2
 
+from madang.cli.exports import export_everything
 from madang.host.static_files import StaticFiles
 from madang.host.wire_events import StreamEvent
 from madang.host_app import WebHost, open_web_host
+from madang.llm.keys import KeyStore
 from madang.llm.messages import Part
-from madang.llm.opening import OpenedModel
+from madang.llm.opening import OpenedModel, open_model
 from madang.server.http import loopback_sockets
 from madang.server.http_server import HttpServer
 from madang.settings import Settings
@@ -102,11 +104,18 @@ def _answer(response: httpx2.Response) -> Any:
 
 @asynccontextmanager
 async def hosting(
-    folder: Path, *answers: Sequence[Part], script: Script | None = None, static: Path | None = None
+    folder: Path,
+    *answers: Sequence[Part],
+    script: Script | None = None,
+    static: Path | None = None,
+    settings: Settings | None = None,
+    environment: dict[str, str] | None = None,
 ) -> AsyncIterator[Tab]:
     """Serve a host until the end; without answers the person is the model."""
     model = script or Script(*answers)
-    settings = Settings(data_dir=folder, model="script" if answers or script else "")
+    settings = settings or Settings(data_dir=folder, model="script" if answers or script else "")
+    configs = dict(settings.models)
+    keys = KeyStore(folder, environment)
     sockets = loopback_sockets(0)
     port = sockets[0].getsockname()[1]
     files = None
@@ -114,8 +123,11 @@ async def hosting(
         files = StaticFiles(f"http://127.0.0.1:{port}", f"http://localhost:{port}", static)
     async with open_web_host(
         settings,
-        lambda name: OpenedModel(model),
+        lambda name: OpenedModel(model) if name == "script" else open_model(name, configs, keys),
         port,
+        configs=configs,
+        keys=keys,
+        export=export_everything,
         client_token=CLIENT_TOKEN,
         browser_token=BROWSER_TOKEN,
         files=files,

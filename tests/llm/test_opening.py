@@ -61,7 +61,7 @@ async def test_a_name_of_the_config_file(server: ModelServer, keys: KeyStore, tm
     )
     settings = read_settings({}, data_dir=str(tmp_path))
 
-    opened = open_model(settings.model, settings.models, keys)
+    opened = open_model(settings.default_model, settings.models, keys)
     await collect(opened.model)
 
     headers = server.requests[0].headers

@@ -59,7 +59,7 @@ async def recorded(database: Database, arguments: Mapping[str, Any]) -> Row:
 
 async def test_a_call_becomes_one_row(database: SqliteDatabase) -> None:
     log = AuditLog(database)
-    log.record(replace(ENTRY, decision="allow"))
+    log.record(replace(ENTRY, call=replace(ENTRY.call, client_name="Cursor"), decision="allow"))
     await log.close()
 
     (row,) = await rows(database)
@@ -79,6 +79,7 @@ async def test_a_call_becomes_one_row(database: SqliteDatabase) -> None:
         "run 1",
         "call 1",
         "allow",
+        "Cursor",
     )
     assert row[1].endswith("Z")
 
@@ -164,7 +165,7 @@ async def test_only_the_newest_rows_are_kept(database: SqliteDatabase) -> None:
     async def multiply(tx: Transaction) -> None:
         await tx.run(
             "WITH RECURSIVE counted(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM counted WHERE n < ?1) "
-            "INSERT INTO audit SELECT NULL, '', 'local', '', '', '', '', '', '', '', '', 0, 0, '', '', '', '' "
+            "INSERT INTO audit SELECT NULL, '', 'local', '', '', '', '', '', '', '', '', 0, 0, '', '', '', '', '' "
             "FROM counted",
             KEPT_ROWS + 50,
         )

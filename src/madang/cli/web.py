@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -58,8 +59,8 @@ def run(options: argparse.Namespace, settings: Settings) -> int:
         # are closed.
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
         with ShutdownClock() as clock:
-            asyncio.run(_serve(options, settings, clock))
-        return clock.exit_code
+            deletes_data = asyncio.run(_serve(options, settings, clock))
+        return _delete_data(settings) if deletes_data else clock.exit_code
 
 
 @contextmanager
@@ -123,22 +124,28 @@ def _ask_code(port: int, token: str) -> str:
         connection.close()
 
 
-async def _serve(options: argparse.Namespace, settings: Settings, clock: ShutdownClock) -> None:
+async def _serve(options: argparse.Namespace, settings: Settings, clock: ShutdownClock) -> bool:
+    """Serve the host, and return whether all data is to be deleted now that it has stopped."""
     # Imported here: the second one of a folder needs none of it.
+    from madang.cli.exports import export_everything
     from madang.host_app import open_web_host
     from madang.llm.keys import KeyStore
     from madang.llm.opening import open_model
     from madang.server.http_server import HttpServer
 
     keys = KeyStore(settings.data_dir, os.environ)
+    configs = dict(settings.models)  # those that are added in the browser can be opened at once
     with ExitStack() as opened:
         sockets = [opened.enter_context(one) for one in _sockets(options, settings)]
         port = sockets[0].getsockname()[1]
         client_token = settings.token or kept_token(settings) or new_token(settings.token_path)
         async with open_web_host(
             settings,
-            lambda name: open_model(name, settings.models, keys),
+            lambda name: open_model(name, configs, keys),
             port,
+            configs=configs,
+            keys=keys,
+            export=export_everything,
             client_token=client_token,
             browser_token=browser_token(settings),
         ) as host:
@@ -147,6 +154,7 @@ async def _serve(options: argparse.Namespace, settings: Settings, clock: Shutdow
             clock.start_with(serving)
             _write_port(settings, port)
             _end_streams_at_exit(serving, host.readers)
+            host.ending.connect(partial(_stop, serving, host.readers))
             started = asyncio.create_task(_invite(options, settings, host))
             try:
                 await serving.serve(sockets=sockets)
@@ -154,6 +162,7 @@ async def _serve(options: argparse.Namespace, settings: Settings, clock: Shutdow
                 started.cancel()
                 _port_path(settings).unlink(missing_ok=True)
                 remove_launch_file(settings.data_dir)
+        return host.ending.deletes_data
 
 
 async def _invite(options: argparse.Namespace, settings: Settings, host: WebHost) -> None:
@@ -196,6 +205,24 @@ def _show_tab(options: argparse.Namespace, settings: Settings, port: int, url: s
         command = shell_line(forward_command(os.environ, port))
         _note(settings, say("To open it on another computer, run there first: {command}", command=command))
     return False
+
+
+def _stop(serving: Any, readers: LiveReaders) -> None:
+    """Stop a host that the person has ended in the browser."""
+    readers.end()
+    serving.should_exit = True
+
+
+def _delete_data(settings: Settings) -> int:
+    """Delete everything, as the person has asked for in the browser. Nothing of this process uses it any more."""
+    from madang.storage.data_folder import delete_folder_contents
+
+    others = delete_folder_contents(settings.data_dir)
+    text = say("Deleted: {folder} is empty.", folder=str(settings.data_dir))
+    if others:
+        text = say("Deleted, but for what is not Madang's: {names}", names=", ".join(others))
+    _say(settings, text)
+    return 0
 
 
 def _end_streams_at_exit(serving: Any, readers: LiveReaders) -> None:

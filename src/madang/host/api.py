@@ -79,7 +79,7 @@ class ApiRequest:
         return value
 
 
-Handler = Callable[[ApiRequest], Awaitable[Document]]
+Handler = Callable[[ApiRequest], Awaitable[Document | Response]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +107,7 @@ class Operation:
             token="browser",
             needs_token=self.needs_token,
             max_answer_s=150.0,
+            may_stream=self.media_type != "application/json",
         )
         return policy if self.body is not None else replace(policy, content_types=frozenset(), max_body_bytes=0)
 
@@ -122,6 +123,8 @@ class Operation:
         body = parse(self.body, await request.body()) if self.body is not None else None
         query = parse_query(self.query, request) if self.query is not None else None
         answer = await self.handler(ApiRequest(request, body, query))
+        if isinstance(answer, Response):  # a file, which is no document
+            return answer
         return document_response(answer, self.status)
 
 

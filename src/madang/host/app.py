@@ -11,10 +11,12 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from madang.host.api import API_HEADERS, Operation
 from madang.host.assistants import AssistantApi
+from madang.host.data import DataApi
 from madang.host.inbox import InboxApi
 from madang.host.launch import LaunchCodes, launch_operations
 from madang.host.live import LiveReaders
 from madang.host.messages import MessageApi
+from madang.host.models import ModelApi
 from madang.host.openapi import openapi_document
 from madang.host.parts import HostParts
 from madang.host.sessions import SessionApi
@@ -80,6 +82,8 @@ def host_operations(parts: HostParts, codes: LaunchCodes, browser_token: str) ->
         *ToolApi(parts).operations(),
         *ViewApi(parts).operations(),
         *AssistantApi(parts).operations(),
+        *ModelApi(parts).operations(),
+        *DataApi(parts).operations(),
     ]
 
 

@@ -118,7 +118,7 @@ class AssistantApi:
         if body.options is not None:
             changes["options"] = body.options.model_dump(exclude_none=True)
         if body.limits is not None:
-            changes["limits"] = _own_limits(body.limits)
+            changes["limits"] = self._own_limits(body.limits, changes.get("model", record.model))
         if body.services is not None:
             changes |= self._modes(record, body.services)
         saved = await self._parts.assistants.save(call.user_id, replace(record, **changes))
@@ -166,6 +166,14 @@ class AssistantApi:
         if name and name != record.model and name not in self._parts.models:
             raise NotFound(say("There is no model '{name}'.", name=name[:200]))
         return name
+
+    def _own_limits(self, limits: RunLimits, model: str) -> dict[str, Any]:
+        """Return the limits that differ from the usual ones, so that those can change for who never set any."""
+        usual = RunLimits().model_dump()
+        own = {name: value for name, value in limits.model_dump().items() if value != usual[name]}
+        used = self._parts.catalogue.fixed or model or self._parts.catalogue.default
+        parse_limits(own, has_prices=self._parts.catalogue.has_prices(used))
+        return own
 
     def _modes(self, record: AssistantRecord, modes: Mapping[str, ServiceMode]) -> dict[str, Any]:
         """Return the grant and the policy that give the services their modes."""
@@ -260,12 +268,6 @@ def _mode(metadata: ServiceMetadata, record: AssistantRecord) -> ServiceMode:
     if not is_granted(metadata, names):
         return "off"
     return "on" if set(metadata.names).isdisjoint(record.policy.get(ASK_FIRST, ())) else "ask"
-
-
-def _own_limits(limits: RunLimits) -> dict[str, Any]:
-    """Return the limits that differ from the usual ones, so that those can change for who never set any."""
-    usual = RunLimits().model_dump()
-    return {name: value for name, value in limits.model_dump().items() if value != usual[name]}
 
 
 def _checked_name(name: str) -> str:

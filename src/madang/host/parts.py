@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from starlette.requests import Request
 
 from madang.agent.execution import RunStores
 from madang.agent.inbox import Inbox
+from madang.agent.models import OpenModels
 from madang.agent.runner import Runner
 from madang.core.calls import LOCALES, Call, Locale
 from madang.core.errors import NotFound
 from madang.core.executor import Executor
 from madang.core.ids import AssistantId, SessionId, is_name
 from madang.core.phrases import say
+from madang.host.ending import HostEnding
+from madang.host.model_catalogue import ModelCatalogue
 from madang.provider.provider import Provider
 from madang.provider.sessions import SessionOperations
 from madang.storage.assistants import AssistantStore
 from madang.storage.audit import AuditLog
 from madang.storage.database import Database
 from madang.storage.decisions import DecisionStore
+from madang.storage.egress import EgressLog
 from madang.storage.events import EventLog
 from madang.storage.folders import Folders
 from madang.storage.image_uploads import ImageUploads
@@ -50,14 +55,31 @@ class HostParts:
     views: ViewStore
     images: ImageUploads
     decisions: DecisionStore
-    model: str
-    models: Mapping[str, str]
-    """The models that can be chosen, by name, with how they are called."""
+    catalogue: ModelCatalogue
+    open_models: OpenModels
+    local_ports: Mapping[str, int]
+    """Where servers of models are looked for on this computer, when the person asks."""
+    egress: EgressLog
+    ending: HostEnding
+    export_everything: Callable[[Path], Awaitable[object]] | None
+    """Writes all sessions and playbooks to a new ZIP file."""
+    is_on_server: bool
+    """The database is on a server, not in the data folder."""
     config_assistants: frozenset[str]
     """The assistants that `config.toml` names."""
     data_dir: str
     host_origin: str
     content_origin: str
+
+    @property
+    def model(self) -> str:
+        """The model of runs whose assistant has none of its own, or that of every run."""
+        return self.catalogue.fixed or self.catalogue.default
+
+    @property
+    def models(self) -> Mapping[str, str]:
+        """The models that can be chosen, by name, with how they are called."""
+        return self.catalogue.names
 
     def call_of(self, request: Request) -> Call:
         """Return the call of a request outside of sessions, in the language that the browser asks for."""

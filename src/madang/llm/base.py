@@ -15,6 +15,7 @@ from typing import Any, Literal, TypeAlias
 
 import anyio
 
+from madang.llm.connection import RequestListener
 from madang.llm.errors import ModelError
 from madang.llm.messages import CallPart, Message, Part, TextPart
 
@@ -172,6 +173,10 @@ class Model(ABC):
         Raises:
             ModelError: there is no whole answer; deltas that came before mean nothing.
         """
+
+    def watch_requests(self, listener: RequestListener) -> None:
+        """Have a listener told of each request that leaves this computer. A model that makes none ignores it."""
+        return
 
     async def close(self) -> None:
         """Close the connections."""

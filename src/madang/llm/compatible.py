@@ -17,7 +17,7 @@ from madang.core.phrases import say
 from madang.llm.base import Model, ModelAnswer, ModelDelta, ModelRequest
 from madang.llm.chat_answer import ChatAnswer
 from madang.llm.chat_request import DEFAULT_DIALECT, chat_body
-from madang.llm.connection import Connection, check_url
+from madang.llm.connection import Connection, RequestListener, check_url
 from madang.llm.errors import (
     AnswerTooLarge,
     BadReply,
@@ -94,6 +94,9 @@ class CompatibleModel(Model):
             raise BadReply(say("The server does not tell which models it has."))
         names = [model.get("id") for model in models if isinstance(model, dict)]
         return [name for name in names if isinstance(name, str) and name]
+
+    def watch_requests(self, listener: RequestListener) -> None:
+        self._connection = replace(self._connection, on_request=listener)
 
     async def close(self) -> None:
         client, self._client = self._client, None

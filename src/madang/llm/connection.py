@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
@@ -11,6 +11,9 @@ from pydantic import SecretStr
 
 from madang.core.errors import SetupError
 from madang.core.phrases import say
+
+RequestListener = Callable[[str], None]
+"""Takes the host of a request that leaves this computer, before it does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +45,7 @@ class Connection:
     ca_file: str = ""
     """Certificates to trust instead of the system's."""
     limits: StreamLimits = StreamLimits()
+    on_request: RequestListener | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         for secret in (self.key, *self.headers.values()):

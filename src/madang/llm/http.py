@@ -14,7 +14,7 @@ import httpx2
 from madang import __version__
 from madang.core.errors import SetupError
 from madang.core.phrases import say
-from madang.llm.connection import Connection, is_loopback
+from madang.llm.connection import Connection, RequestListener, is_loopback
 
 
 def open_client(connection: Connection) -> httpx2.AsyncClient:
@@ -39,10 +39,22 @@ def open_client(connection: Connection) -> httpx2.AsyncClient:
             # Each of many runs has its own connection; the default would let the 101st wait for the first to end.
             limits=httpx2.Limits(max_connections=None, max_keepalive_connections=20, keepalive_expiry=60.0),
             headers={"user-agent": f"madang/{__version__}", "accept-encoding": "identity"},
+            event_hooks={"request": [_RequestWatch(connection.on_request)] if connection.on_request else []},
         )
     except (ValueError, httpx2.InvalidURL):
         # Not the words of the error: they may hold the proxy's password.
         raise SetupError(say("The proxy of the model's server is not an address that can be used.")) from None
+
+
+class _RequestWatch:
+    """Tells of each request that does not stay on this computer."""
+
+    def __init__(self, listener: RequestListener) -> None:
+        self._listener = listener
+
+    async def __call__(self, request: httpx2.Request) -> None:
+        if not is_loopback(str(request.url)):
+            self._listener(request.url.host)
 
 
 def _tls(connection: Connection) -> ssl.SSLContext | bool:
@@ -70,7 +82,11 @@ class ResponseTracker:
 
     def __init__(self, client: httpx2.AsyncClient) -> None:
         self._responses: dict[str, httpx2.Response] = {}
-        client.event_hooks = {"request": [self._sent], "response": [self._answered]}
+        before = client.event_hooks
+        client.event_hooks = {
+            "request": [*before["request"], self._sent],
+            "response": [*before["response"], self._answered],
+        }
 
     async def close(self, id: str) -> None:
         """Close the response to a request, if it is open."""

@@ -55,6 +55,10 @@ class KeyStore:
                 return key, "environment"
         return self._kept(name)
 
+    def destination(self) -> Place:
+        """Return where a key is kept that is saved now."""
+        return "file" if _keyring() is None else "keyring"
+
     def save(self, name: str, key: SecretStr) -> Phrase:
         """Keep a key, and return the sentence that tells where.
 

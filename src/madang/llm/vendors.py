@@ -19,7 +19,7 @@ from madang.core.errors import SetupError
 from madang.core.ids import new_id
 from madang.core.phrases import say
 from madang.llm.base import Model, ModelAnswer, ModelDelta, ModelRequest, Usage
-from madang.llm.connection import Connection, check_url
+from madang.llm.connection import Connection, RequestListener, check_url
 from madang.llm.errors import (
     AnswerTooLarge,
     BadReply,
@@ -144,6 +144,9 @@ class VendorModel(Model):
         usage = answer.usage
         tokens = Usage(usage.input_tokens, usage.cache_read_tokens, usage.output_tokens)
         yield ModelAnswer(parts, raw_finish, tokens, answer.model_name or "")
+
+    def watch_requests(self, listener: RequestListener) -> None:
+        self._connection = replace(self._connection, on_request=listener)
 
     async def close(self) -> None:
         client, self._client, self._model = self._client, None, None

@@ -38,7 +38,7 @@ WORKSPACES = "workspaces"
 TEMPORARY = "temporary"
 """The folder of a workspace with what is in use at this moment: locks and drafts."""
 OWN_FOLDERS = (WORKSPACES, "index", "owners")
-OWN_FILES = (CONFIG, "token", "browser-token", "web.lock", "web.port", "open.html")
+OWN_FILES = (CONFIG, "token", "browser-token", "web.lock", "web.port", "open.html", "keys.json")
 COPY_BYTES = 1024**2
 BUSY_MS = 10_000
 
@@ -161,7 +161,7 @@ def delete_folder_contents(folder: Path) -> list[str]:
                 (folder / name).unlink()
             elif (folder / name).is_dir():
                 shutil.rmtree(folder / name)
-        for pattern in (*OWN_FILES, ".token.*.part"):
+        for pattern in (*OWN_FILES, ".token.*.part", ".keys.json.*.part", ".config.toml.*.part"):
             for path in folder.glob(pattern):
                 path.unlink(missing_ok=True)
         for path in folder.glob(".restore-*"):

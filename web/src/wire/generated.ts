@@ -119,6 +119,48 @@ export interface ChoiceAnswer {
   label: string
 }
 
+/** A program that called tools. Its name is what it says of itself. */
+export interface ClientAnswer {
+  name: string
+  door: string
+  calls: number
+  firstAt: string
+  lastAt: string
+  sessions: ClientSessionAnswer[]
+}
+
+export interface ClientCallAnswer {
+  seq: number
+  at: string
+  client: string
+  tool: string
+  effect: string
+  arguments: string
+  outcome: string
+  tookMs: number
+}
+
+export interface ClientCallsAnswer {
+  calls: ClientCallAnswer[]
+  hasMore: boolean
+}
+
+export interface ClientCallsQuery {
+  before?: number
+}
+
+export interface ClientSessionAnswer {
+  id: string
+  title: string
+  calls: number
+  lastAt: string
+}
+
+export interface ClientsAnswer {
+  days: number
+  clients: ClientAnswer[]
+}
+
 export interface Compacted {
   seq?: number
   at?: string
@@ -146,6 +188,17 @@ export interface ContentState {
   total: number
 }
 
+export interface DataAnswer {
+  folder: string
+  databaseBytes: number
+  fileBytes: number
+  otherBytes: number
+  freeBytes: number
+  sessionCount: number
+  isOnServer: boolean
+  deletionWords: string
+}
+
 /** A tool that the person has allowed for more than one call. */
 export interface DecisionAnswer {
   scope: "session" | "assistant"
@@ -160,8 +213,16 @@ export interface DecisionsAnswer {
   decisions: DecisionAnswer[]
 }
 
+export interface DefaultModelBody {
+  name: string
+}
+
 export interface DeleteAssistantQuery {
   version: number
+}
+
+export interface DeleteDataBody {
+  words: string
 }
 
 export interface DeletedAssistantAnswer {
@@ -259,6 +320,16 @@ export interface Interrupt {
   expiresAt?: string
 }
 
+/** A key by its name, and where it is. Never the key. */
+export interface KeyAnswer {
+  name: string
+  place: "environment" | "keyring" | "file" | "missing" | "none" | "unreadable"
+}
+
+export interface KeyBody {
+  key: string
+}
+
 export interface LaunchAnswer {
   token: string
 }
@@ -270,6 +341,16 @@ export interface LaunchBody {
 /** A new launch code, for a program of the same person that has the browser token. */
 export interface LaunchCodeAnswer {
   code: string
+}
+
+export interface LocalServer {
+  name: string
+  url: string
+  models: string[]
+}
+
+export interface LocalServersAnswer {
+  servers: LocalServer[]
 }
 
 export interface ManualCall {
@@ -354,14 +435,43 @@ export interface MessagesQuery {
   limit?: number
 }
 
+export interface ModelAnswer {
+  name: string
+  model: string
+  provider: string
+  isLocal: boolean
+  windowTokens: number | null
+  hasPrices: boolean
+  isConfigured: boolean
+  key: KeyAnswer
+}
+
 export interface ModelChoice {
   name: string
   label: string
 }
 
+export interface ModelsAnswer {
+  default: string
+  fixed: string
+  models: ModelAnswer[]
+  vendors: VendorAnswer[]
+  keyPlace: "keyring" | "file" | "environment"
+  keyFile: string
+}
+
 export interface NewAssistantBody {
   name: string
   copyOf?: string
+}
+
+export interface NewModelBody {
+  name: string
+  url?: string
+  provider?: string
+  model: string
+  key?: string
+  windowTokens?: number
 }
 
 export interface NewSessionBody {
@@ -485,6 +595,19 @@ export interface ReasoningStarted {
   role: "reasoning"
 }
 
+/** Requests that left this computer, by host. */
+export interface RequestsAnswer {
+  days: number
+  hosts: RequestsByHost[]
+}
+
+export interface RequestsByHost {
+  host: string
+  purpose: string
+  count: number
+  lastAt: string
+}
+
 export interface ResultMetadata {
   outcome: "" | "ok" | "error" | "denied" | "interrupted" | "cancelled" | "unanswered" | "answered_late"
   tookMs?: number
@@ -590,6 +713,11 @@ export interface RunStarted {
 
 export interface RunSucceeded {
   type: "success"
+}
+
+export interface SavedKeyAnswer {
+  key: KeyAnswer
+  message: string
 }
 
 /** One selection of a playbook for execution. */
@@ -835,6 +963,19 @@ export interface ToolsAnswer {
   tools: ToolAnswer[]
 }
 
+/** What came of asking a model for a word. That it failed is an answer too. */
+export interface TryModelAnswer {
+  isOk: boolean
+  text: string
+  tookMs: number
+  message: string
+  hint: string
+}
+
+export interface TryModelBody {
+  name: string
+}
+
 /** What a session wants from the person, and what they answered lately, newest first. */
 export interface UiState {
   pendingPrompts: Question[]
@@ -850,6 +991,14 @@ export interface UploadAnswer {
 
 export interface UploadQuery {
   name: string
+}
+
+export interface VendorAnswer {
+  name: string
+  url: string
+  isInstalled: boolean
+  extra: string
+  key: KeyAnswer
 }
 
 export interface ViewAnswer {

@@ -1,0 +1,253 @@
+"""Models and keys over the API. The key that a person gives is seen in no answer, log, report, export or database."""
+
+from __future__ import annotations
+
+import io
+import logging
+import os
+import tomllib
+import zipfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from madang.core.model_config import ModelConfig
+from madang.llm import keys as keys_module
+from madang.settings import Settings, read_settings
+from tests.agent.bench import eventually
+from tests.host.hosting import Tab, hosting
+from tests.host.test_assistants import change, make
+from tests.llm.test_keys import FakeKeyring
+from tests.model_server import Exchange, ModelServer, answers, refuses
+from tests.model_wires import Say
+
+SECRET = "sk-canary-0123456789-never-seen"
+
+
+@pytest.fixture(autouse=True)
+def no_keyring(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(keys_module, "_keyring", lambda: None)
+
+
+@asynccontextmanager
+async def manual(folder: Path, **fields: Any) -> AsyncIterator[Tab]:
+    async with hosting(folder, settings=Settings(data_dir=folder, **fields)) as tab:
+        yield tab
+
+
+def model_of(answer: Any, name: str) -> Any:
+    [one] = [one for one in answer["models"] if one["name"] == name]
+    return one
+
+
+async def test_a_model_is_added_used_at_once_and_stays_after_a_restart(tmp_path: Path) -> None:
+    async with ModelServer() as server, manual(tmp_path) as tab:
+        server.plays(answers(Say("Hello back.")))
+        url = f"http://127.0.0.1:{server.port}/v1"
+        assert (await tab.get("/api/models"))["models"] == []
+
+        added = await tab.post("/api/models", {"name": "mine", "url": url, "model": "qwen3", "windowTokens": 32_000})
+        mine = model_of(added, "mine")
+        assert (mine["model"], mine["provider"], mine["isLocal"], mine["windowTokens"]) == ("qwen3", url, True, 32_000)
+        await tab.post("/api/models/default", {"name": "mine"})
+        assert (await tab.get("/api/me"))["model"] == "mine"
+
+        session = await tab.new_session()
+        await tab.write(session, "Hello")
+        await eventually(lambda: tab.get(f"/api/sessions/{session}"), lambda now: now["run"] is None)
+        assert "Hello back." in str(await tab.messages(session))
+    again = read_settings({}, data_dir=str(tmp_path))
+    assert (again.default_model, list(again.models)) == ("mine", ["mine"])
+
+
+async def test_an_assistants_own_model_comes_before_the_default_one(tmp_path: Path) -> None:
+    async with ModelServer() as first, ModelServer() as second, manual(tmp_path) as tab:
+        for name, server in (("usual", first), ("own", second)):
+            server.plays(answers(Say(f"I am {name}.")))
+            await tab.post("/api/models", {"name": name, "url": f"http://127.0.0.1:{server.port}/v1", "model": name})
+        await tab.post("/api/models/default", {"name": "usual"})
+        await change(tab, await make(tab, "editor"), model="own")
+
+        session = await tab.new_session(assistantId="editor")
+        await tab.write(session, "Who?")
+        await eventually(lambda: tab.get(f"/api/sessions/{session}"), lambda now: now["run"] is None)
+        assert "I am own." in str(await tab.messages(session))
+
+
+async def test_a_model_is_removed_with_the_key_that_was_its_own(tmp_path: Path) -> None:
+    async with manual(tmp_path) as tab:
+        body = {"name": "mine", "url": "https://models.example/v1", "model": "x", "key": SECRET}
+        assert model_of(await tab.post("/api/models", body), "mine")["key"] == {"name": "mine", "place": "file"}
+        await tab.post("/api/models/default", {"name": "mine"})
+        assert SECRET in (tmp_path / "keys.json").read_text()
+
+        assert (await tab.http.delete("/api/models/mine")).status_code == 200
+        assert (await tab.http.delete("/api/models/mine")).status_code == 404
+        answer = await tab.get("/api/models")
+        assert (answer["default"], answer["models"]) == ("", [])
+        assert SECRET not in (tmp_path / "keys.json").read_text()
+        assert tomllib.loads((tmp_path / "config.toml").read_text()) == {}
+
+
+async def test_servers_on_this_computer_are_looked_for_only_when_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with ModelServer() as server:
+
+        async def play(exchange: Exchange) -> None:
+            await exchange.whole(200, b'{"data": [{"id": "qwen3"}]}')
+
+        server.plays(play)
+        monkeypatch.setattr("madang.host_app.USUAL_PORTS", {"Ollama": server.port})
+        async with manual(tmp_path) as tab:
+            for path in ("/api/me", "/api/models", "/api/assistants"):
+                await tab.get(path)
+            assert server.requests == []
+
+            found = await tab.post("/api/models/look")
+            url = f"http://127.0.0.1:{server.port}/v1"
+            assert found == {"servers": [{"name": "Ollama", "url": url, "models": ["qwen3"]}]}
+            assert (await tab.get("/api/me"))["model"] == ""
+
+
+async def test_a_model_is_tried_and_a_failure_is_told_in_words(tmp_path: Path) -> None:
+    async with ModelServer() as server, manual(tmp_path) as tab:
+        url = f"http://127.0.0.1:{server.port}/v1"
+        server.plays(answers(Say("ready")))
+        tried = await tab.post("/api/models/try", {"name": f"{url}#qwen3"})
+        assert (tried["isOk"], tried["text"]) == (True, "ready")
+
+        await tab.post("/api/models", {"name": "mine", "url": url, "model": "x", "key": SECRET})
+        server.plays(refuses(401, f"wrong key {SECRET}"))
+        tried = await tab.post("/api/models/try", {"name": "mine"})
+        assert tried["isOk"] is False
+        assert tried["message"]
+        assert SECRET not in str(tried)
+        assert server.requests[-1].headers["authorization"] == f"Bearer {SECRET}"
+        for name in ("nothing", "http://models.example/v1#x", f"scripted:{tmp_path}/x.yaml", "file:///etc/passwd"):
+            assert (await tab.http.post("/api/models/try", json={"name": name})).status_code == 404, name
+
+
+async def test_a_key_goes_in_and_comes_out_nowhere(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    seen: list[str] = []
+    async with manual(tmp_path) as tab:
+        body = {"name": "mine", "url": "https://models.example/v1", "model": "x"}
+        seen.append(str(await tab.post("/api/models", {**body, "key": SECRET})))
+        saved = await tab.http.post("/api/keys/anthropic", json={"key": SECRET})
+        seen.append(saved.text)
+        assert saved.json()["key"] == {"name": "anthropic", "place": "file"}
+        assert "keys.json" in saved.json()["message"]
+        assert "not encrypted" in saved.json()["message"]
+        for wrong in ({"key": f"{SECRET} x"}, {"key": SECRET * 1000}, {"key": SECRET, "more": 1}, {"keys": SECRET}):
+            refused = await tab.http.post("/api/keys/anthropic", json=wrong)
+            assert refused.status_code == 400
+            seen.append(refused.text)
+        seen.append((await tab.http.post("/api/models", json={**body, "key": [SECRET]})).text)
+        for path in ("/api/models", "/api/me", "/api/data", "/api/requests", "/api/openapi.json", "/api/assistants"):
+            seen.append((await tab.http.get(path)).text)
+        session = await tab.new_session()
+        seen.append(str(await tab.get(f"/api/sessions/{session}/tools")))
+        for path in ("/api/data/backup", "/api/data/export"):
+            archive = zipfile.ZipFile(io.BytesIO((await tab.http.post(path, json={})).content))
+            assert "keys.json" not in archive.namelist()
+            seen += [archive.read(name).decode("latin-1") for name in archive.namelist()]
+    seen.append(caplog.text)
+    assert not [text for text in seen if SECRET in text]
+    holders = [path.name for path in tmp_path.rglob("*") if path.is_file() and SECRET.encode() in path.read_bytes()]
+    assert holders == ["keys.json"]
+    assert os.name != "posix" or (tmp_path / "keys.json").stat().st_mode & 0o777 == 0o600
+
+
+async def test_with_a_keyring_the_key_is_there_and_in_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ring = FakeKeyring()
+    monkeypatch.setattr(keys_module, "_keyring", lambda: ring)
+    async with manual(tmp_path) as tab:
+        assert (await tab.get("/api/models"))["keyPlace"] == "keyring"
+        saved = await tab.post("/api/keys/openai", {"key": SECRET})
+        assert saved["key"]["place"] == "keyring"
+        assert "not encrypted" not in saved["message"]
+        assert ring.passwords == {("madang", "openai"): SECRET}
+        vendors = {one["name"]: one["key"]["place"] for one in (await tab.get("/api/models"))["vendors"]}
+        assert (vendors["openai"], vendors["anthropic"]) == ("keyring", "missing")
+
+        assert (await tab.http.delete("/api/keys/openai")).status_code == 200
+        assert (await tab.http.delete("/api/keys/openai")).status_code == 404
+        assert ring.passwords == {}
+    assert not (tmp_path / "keys.json").exists()
+
+
+async def test_a_key_of_the_environment_is_told_as_such_and_cannot_be_forgotten(tmp_path: Path) -> None:
+    async with hosting(
+        tmp_path, settings=Settings(data_dir=tmp_path), environment={"ANTHROPIC_API_KEY": SECRET}
+    ) as tab:
+        answer = await tab.http.get("/api/models")
+        vendors = {one["name"]: one["key"]["place"] for one in answer.json()["vendors"]}
+        assert vendors["anthropic"] == "environment"
+        assert SECRET not in answer.text
+        assert (await tab.http.delete("/api/keys/anthropic")).status_code == 404
+
+
+async def test_wrong_models_and_keys_are_refused_and_nothing_is_written(tmp_path: Path) -> None:
+    async with manual(tmp_path) as tab:
+        url = "https://models.example/v1"
+        for body, status in [
+            ({}, 400),
+            ({"name": "x", "model": "m"}, 400),
+            ({"name": "x", "model": "m", "url": url, "provider": "openai"}, 400),
+            ({"name": "x", "model": "m", "url": "ftp://models.example"}, 400),
+            ({"name": "x", "model": "m", "url": f"https://me:{SECRET}@models.example/v1"}, 400),
+            ({"name": "a:b", "model": "m", "url": url}, 400),
+            ({"name": "a#b", "model": "m", "url": url}, 400),
+            ({"name": "a\u202eb", "model": "m", "url": url}, 400),
+            ({"name": "x", "model": "m", "provider": "nobody"}, 404),
+            ({"name": "x", "model": "m", "url": url, "windowTokens": 1}, 400),
+            ({"name": "x", "model": "m", "url": url, "key": "two words"}, 400),
+        ]:
+            answer = await tab.http.post("/api/models", json=body)
+            assert answer.status_code == status, (body, answer.text)
+            assert SECRET not in answer.text
+        assert (await tab.http.post("/api/models/default", json={"name": "nothing"})).status_code == 404
+        assert (await tab.http.post("/api/keys/other", json={"key": SECRET})).status_code == 404
+        assert (await tab.http.delete("/api/keys/other")).status_code == 404
+    assert not (tmp_path / "config.toml").exists()
+    assert not (tmp_path / "keys.json").exists()
+
+
+async def test_a_file_that_says_something_else_stays_and_so_does_the_catalogue(tmp_path: Path) -> None:
+    text = 'models = { mine = { url = "http://127.0.0.1:1/v1", model = "x" } }\n'
+    (tmp_path / "config.toml").write_text(text)
+    configs = {"mine": ModelConfig(url="http://127.0.0.1:1/v1", model="x")}
+    async with manual(tmp_path, models=configs) as tab:
+        assert (await tab.http.delete("/api/models/mine")).status_code == 409
+        assert model_of(await tab.get("/api/models"), "mine")["model"] == "x"
+    assert (tmp_path / "config.toml").read_text() == text
+
+
+async def test_a_limit_on_cost_needs_a_model_whose_prices_are_known(tmp_path: Path) -> None:
+    priced = ModelConfig(url="http://127.0.0.1:1/v1", model="x", input_price=1.0, output_price=2.0)
+    free = ModelConfig(url="http://127.0.0.1:1/v1", model="x")
+    async with manual(tmp_path, models={"priced": priced, "free": free}) as tab:
+        made = await make(tab, "editor")
+        body = {"version": made["version"], "limits": {"cost": 2.5}}
+        assert (await tab.http.patch("/api/assistants/editor", json={**body, "model": "free"})).status_code == 400
+        assert (await tab.http.patch("/api/assistants/editor", json={**body, "model": "priced"})).status_code == 200
+
+
+async def test_requests_that_leave_are_counted_by_host_and_those_that_stay_are_not(tmp_path: Path) -> None:
+    async with ModelServer() as server, manual(tmp_path) as tab:
+        server.plays(answers(Say("ready")))
+        await tab.post("/api/models", {"name": "near", "url": f"http://127.0.0.1:{server.port}/v1", "model": "x"})
+        await tab.post("/api/models", {"name": "far", "url": "http://Models.invalid/v1", "model": "x", "key": SECRET})
+        assert (await tab.post("/api/models/try", {"name": "near"}))["isOk"]
+        assert (await tab.get("/api/requests"))["hosts"] == []
+
+        for _ in range(2):
+            assert not (await tab.post("/api/models/try", {"name": "far"}))["isOk"]
+        [host] = (await tab.get("/api/requests"))["hosts"]
+        assert (host["host"], host["purpose"], host["count"]) == ("models.invalid", "model", 2)
+    async with manual(tmp_path) as tab:
+        assert [one["count"] for one in (await tab.get("/api/requests"))["hosts"]] == [2]
