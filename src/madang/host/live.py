@@ -15,6 +15,7 @@ from madang.core.errors import LimitExceeded, MadangError
 from madang.core.ids import SessionId, UserId
 from madang.core.phrases import say
 from madang.core.service import ActiveSession
+from madang.host.presence import Presence
 from madang.host.reader import LiveText, ReaderQueue, frame
 from madang.llm.base import ModelDelta
 from madang.provider.provider import Provider
@@ -52,14 +53,12 @@ class LiveReaders:
         self, user_id: UserId, runner: Runner, provider: Provider, pauses: PauseStore, sessions: SessionStore
     ) -> None:
         self._user_id = user_id
-        self._provider = provider
         self._pauses = pauses
         self._sessions = sessions
         self._readers: dict[SessionId, set[ReaderQueue]] = {}
         self._written: dict[str, _Written] = {}
         self._stop_listening = runner.listen(self._hear)
-        self._active: ActiveSession | None = None
-        self._switching: asyncio.Task[None] | None = None
+        self._presence = Presence(provider.switch_context)
         self._inbox = b""
         self._outside: set[ReaderQueue] = set()
         self._first_expiry = ""
@@ -73,9 +72,7 @@ class LiveReaders:
     async def close(self) -> None:
         self._stop_listening()
         self.end()
-        if self._switching is not None:
-            self._switching.cancel()
-            await asyncio.gather(self._switching, return_exceptions=True)
+        await self._presence.close()
 
     @contextmanager
     def reading(self, call: Call, queue: ReaderQueue) -> Iterator[None]:
@@ -83,17 +80,15 @@ class LiveReaders:
         self.check_room()
         readers = self._readers.setdefault(call.session, set())
         readers.add(queue)
-        self._switch(ActiveSession(call.assistant_id, call.session))
         if self._inbox:
             queue.push(self._inbox)
         try:
-            yield
+            with self._presence.at(ActiveSession(call.assistant_id, call.session)):
+                yield
         finally:
             readers.discard(queue)
             if not readers:
                 self._readers.pop(call.session, None)
-            if not self._readers:
-                self._switch(None)
 
     def written(self, run: Run) -> LiveText | None:
         """Return what the model of a run has written of the message that it is at, if it is."""
@@ -198,17 +193,3 @@ class LiveReaders:
     def forget(self, run_id: str) -> None:
         """Drop what was written of a message that is stored by now, or of a run that is over."""
         self._written.pop(run_id, None)
-
-    def _switch(self, active: ActiveSession | None) -> None:
-        if active == self._active:
-            return
-        self._active = active
-        # One after the other, and only the last one counts: a slow service must not make a queue.
-        if self._switching is None or self._switching.done():
-            self._switching = asyncio.create_task(self._run_switches())
-
-    async def _run_switches(self) -> None:
-        told: object = self
-        while told != self._active:
-            told = self._active
-            await self._provider.switch_context(self._active)
