@@ -82,10 +82,12 @@ async def test_when_the_last_tab_is_closed_the_one_before_it_counts_again() -> N
 
 async def test_a_slow_service_is_told_of_the_last_move_alone() -> None:
     places: list[ActiveSession | None] = []
-    is_slow, go_on = asyncio.Event(), asyncio.Event()
+    is_slow, go_on, is_told = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
     async def switch(place: ActiveSession | None) -> None:
         places.append(place)
+        if is_slow.is_set():
+            is_told.set()
         is_slow.set()
         await go_on.wait()
 
@@ -96,8 +98,7 @@ async def test_a_slow_service_is_told_of_the_last_move_alone() -> None:
         with one.at(B), one.at(other):
             go_on.set()
             async with asyncio.timeout(60):
-                while len(places) < 2:
-                    await asyncio.sleep(0.01)
+                await is_told.wait()
     assert places == [A, other]
     await one.close()
 
