@@ -176,12 +176,13 @@ def _action_listener(database: Database) -> ActionListener:
     async def note(call: Call, text: str) -> None:
         nonlocal store
         if store is None:
-            from madang.storage.runs.actions import (
-                ActionStore,  # on use: a process that starts has its first call to answer
-            )
+            # On use: a process that starts has its first call to answer.
+            from madang.storage.runs.actions import ActionStore
 
             store = ActionStore(database)
-        await store.note(call, text)
+        from madang.agent import events
+
+        await store.note(call, text, lambda id: events.noted(id, call.actor, text.partition("\n")[0]))
 
     return note
 

@@ -16,6 +16,7 @@ from madang.llm.messages import CallPart, ImagePart, Part, TextPart, ThinkingPar
 from madang.storage.events import NewEvent
 from madang.storage.runs.records import Run
 
+MAX_NOTED_CHARS = 500
 MAX_DELTA_CHARS = 32_000
 """Of one event, which may have 256 KB as JSON."""
 
@@ -140,6 +141,11 @@ def pause_document(pause: PauseRecord) -> dict[str, Any]:
 def acted(message_id: str, text: str) -> NewEvent:
     """Tell of what was done beside the run, and the model is told."""
     return _custom("madang/action", {"messageId": message_id, "text": text[:MAX_DELTA_CHARS]})
+
+
+def noted(id: str, by: str, text: str) -> NewEvent:
+    """Tell of what was done beside the run, before the model is told."""
+    return _custom("madang/noted", {"id": id, "by": by, "text": text[:MAX_NOTED_CHARS]})
 
 
 def message_queued(message_id: str, text: str) -> NewEvent:

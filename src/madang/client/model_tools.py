@@ -139,7 +139,7 @@ def _is_for_model(tool: ListedTool) -> bool:
     visibility = member(meta.get("ui"), "visibility")
     if isinstance(visibility, list) and visibility:
         return "model" in visibility  # MCP Apps' word for it
-    return getattr(tool, "audience", meta.get(AUDIENCE_KEY)) != "person"
+    return getattr(tool, "audience", meta.get(AUDIENCE_KEY)) not in ("person", "panel")
 
 
 def _fitting_names(names: list[str]) -> Iterable[str]:

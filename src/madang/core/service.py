@@ -72,6 +72,30 @@ class ServiceContext:
 
 
 @dataclass(frozen=True, slots=True)
+class RowQuery:
+    """Which rows of a list in a service's state are wanted: where there may be many, the state has the first alone."""
+
+    name: str
+    """The list's field in the state, as it is spelled there."""
+    under: str = ""
+    """What the rows belong to: a folder, a playbook. Empty: all that the list is of."""
+    page: int = 1
+    page_size: int = 100
+
+    @property
+    def offset(self) -> int:
+        return (self.page - 1) * self.page_size
+
+
+@dataclass(frozen=True, slots=True)
+class StateRows:
+    """Rows of a list in a service's state, of the same type as there, and how many the list has in all."""
+
+    rows: Sequence[Document]
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
 class ActiveSession:
     """The assistant and session that the person is in now: what `switch_context` tells the services."""
 
@@ -114,6 +138,14 @@ class Service:
 
     async def get_service_context(self, call: Call) -> ServiceContext | str | None:
         """Return the state that the model and the panels should see; None if this service has none to tell."""
+        return None
+
+    async def get_state_rows(self, call: Call, query: RowQuery) -> StateRows | None:
+        """Return more rows of a list than its state has; None if it has no such list.
+
+        Raises:
+            ToolError: what they should belong to is not there.
+        """
         return None
 
     async def changes(self, call: Call) -> AsyncIterator[object]:

@@ -22,8 +22,9 @@ from madang.core.schemas import flat_schema, output_schema
 Effect = Literal["read", "write", "destroy"]
 """What a tool does to what is kept: nothing, add or change, or take away."""
 
-Audience = Literal["model", "person"]
-"""Whom a tool is for. `person`: for buttons on pages; kept from the model wherever the page can be shown."""
+Audience = Literal["model", "person", "panel"]
+"""Whom a tool is for. `person`: for buttons on pages; kept from the model wherever the page can be shown. `panel`: for
+the panels of our own chat; no client lists it, and no model or foreign program may call it."""
 
 AUDIENCE_KEY = "madang/audience"
 """Where the `_meta` of a listed tool says that it is for the person, to programs that choose their model's tools."""

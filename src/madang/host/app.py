@@ -12,12 +12,14 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from madang.host.api import API_HEADERS, Operation
 from madang.host.assistants import AssistantApi
 from madang.host.data import DataApi
+from madang.host.files import Files
 from madang.host.inbox import InboxApi
 from madang.host.launch import LaunchCodes, launch_operations
 from madang.host.live import LiveReaders
 from madang.host.messages import MessageApi
 from madang.host.models import ModelApi
 from madang.host.openapi import openapi_document
+from madang.host.panels import PanelApi
 from madang.host.parts import HostParts
 from madang.host.sessions import SessionApi
 from madang.host.static_files import StaticFiles
@@ -84,6 +86,7 @@ def host_operations(parts: HostParts, codes: LaunchCodes, browser_token: str) ->
         *AssistantApi(parts).operations(),
         *ModelApi(parts).operations(),
         *DataApi(parts).operations(),
+        *PanelApi(parts).operations(),
     ]
 
 
@@ -107,6 +110,7 @@ def host_app(
         PolicyRoute(streams.operation.path, streams, policy=stream),
         PolicyRoute(streams.outside_operation.path, AsgiEndpoint(streams.listen), policy=stream),
         uploads.route(host),
+        *Files(parts).routes(host),
         _openapi_route([*operations, streams.operation, streams.outside_operation, uploads.operation], host),
         *(operation.route(parts, host) for operation in operations),
         *files.routes(host, address.content_host),

@@ -25,6 +25,7 @@ from madang.host.wire import (
     RetryAnswer,
     RunAnswer,
     StopAnswer,
+    UntoldAnswer,
 )
 from madang.llm.messages import ImagePart, Part, TextPart
 from madang.rendering.catalogue import translator
@@ -65,7 +66,8 @@ class MessageApi:
         messages = await self._parts.stores.messages.read_page(call, before, query.limit + 1)
         has_more = len(messages) > query.limit
         messages = messages[-query.limit :]
-        queued = await self._parts.stores.messages.list_queued(call)
+        waiting = await self._parts.stores.messages.list_waiting(call)
+        queued = [one for one in waiting if one.kind == "message"]
         from_seq = messages[0].seq if has_more else 0
         runs = await read_session_runs(self._parts.database, call, from_seq, before - 1)
         return MessagesAnswer(
@@ -75,6 +77,7 @@ class MessageApi:
             queued=[QueuedAnswer(id=one.id, text=_text(one), created_at=one.created_at) for one in queued],
             run=RunAnswer(id=runs.last.id, state=runs.last.state) if runs.last else None,
             retry=await self._retry(call, runs.last, session.last_seq),
+            untold=[_untold(one) for one in waiting if one.kind == "action"],
             last_seq=session.last_seq,
             has_more=has_more,
         )
@@ -153,6 +156,11 @@ def _note(attachment: Attachment, images: Sequence[UploadedImage]) -> Phrase:
     return say(
         "[File: {name}, content ID {id}: 'read_content' reads it]", name=attachment.name, id=attachment.content_id
     )
+
+
+def _untold(action: QueuedMessage) -> UntoldAnswer:
+    by = str(action.parts[0].get("by", "")) if action.parts else ""
+    return UntoldAnswer(id=action.id, by=by, text=_text(action).partition("\n")[0])
 
 
 def _text(queued: QueuedMessage) -> str:

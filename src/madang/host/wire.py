@@ -24,6 +24,8 @@ MAX_PAGE_MESSAGES = 200
 MAX_ANSWERS = 100
 MAX_MANUAL_CALLS = 20
 MAX_MODEL_CHARS = 500
+MAX_PATH_CHARS = 4_000
+MAX_STATE_ROWS = 200
 
 
 class ErrorAnswer(Document):
@@ -220,6 +222,15 @@ class QueuedAnswer(Document):
     created_at: str
 
 
+class UntoldAnswer(Document):
+    """What was done beside the run, and the model is told before its next request."""
+
+    id: str
+    by: str
+    """`person`, or who else acted."""
+    text: str
+
+
 class MessagesAnswer(Document):
     messages: list[MessageAnswer]
     calls: dict[str, CallAnswer]
@@ -230,6 +241,7 @@ class MessagesAnswer(Document):
     run: RunAnswer | None
     """The last one, also if it is over."""
     retry: RetryAnswer | None
+    untold: list[UntoldAnswer]
     last_seq: int
     """Of the session's log when this was read: a stream goes on after it."""
     has_more: bool
@@ -330,7 +342,7 @@ class ToolAnswer(Document):
     description: str
     service: str
     effect: Literal["read", "write", "destroy"]
-    audience: Literal["model", "person"]
+    audience: Literal["model", "person", "panel"]
     shows_page: bool
     input_schema: dict[str, Any]
 
@@ -389,3 +401,42 @@ class ViewReadBody(Document):
 class ViewReadAnswer(Document):
     contents: list[dict[str, Any]]
     """As MCP has them."""
+
+
+class ServiceAnswer(Document):
+    name: str
+    title: str
+    description: str
+    state_schema: dict[str, Any]
+    """Of what a stream tells of it, as JSON Schema."""
+
+
+class ServicesAnswer(Document):
+    services: list[ServiceAnswer]
+
+
+class StateRowsQuery(Document):
+    under: str = Field(default="", max_length=MAX_PATH_CHARS)
+    """What the rows belong to: a folder, a playbook."""
+    page: int = Field(default=1, ge=1, le=1_000_000)
+    page_size: int = Field(default=100, ge=1, le=MAX_STATE_ROWS)
+
+
+class StateRowsAnswer(Document):
+    rows: list[dict[str, Any]]
+    """As the list in the state has them."""
+    total: int
+
+
+class FileQuery(Document):
+    path: str = Field(min_length=1, max_length=MAX_PATH_CHARS)
+
+
+class ExportQuery(Document):
+    id: str = Field(min_length=1, max_length=MAX_ID_CHARS)
+    name: str = Field(min_length=1, max_length=MAX_PATH_CHARS)
+
+
+class FileAnswer(Document):
+    path: str
+    size: int

@@ -229,6 +229,19 @@ class Acted(_Custom):
     value: TextValue
 
 
+class NotedValue(Document):
+    id: str
+    by: str
+    text: str
+
+
+class Noted(_Custom):
+    """Something was done beside the run, and its model is told before the next request: `madang/action` says when."""
+
+    name: Literal["madang/noted"]
+    value: NotedValue
+
+
 class Queued(_Custom):
     name: Literal["madang/queued"]
     value: TextValue
@@ -317,6 +330,7 @@ CustomEvent = Annotated[
     | ResultsGiven
     | Withdrawn
     | Acted
+    | Noted
     | Queued
     | AnsweredLate
     | Paused

@@ -49,7 +49,9 @@ def check_audience(call: Call, tool: Tool) -> Decision:
 
     Behind MCP we cannot know who calls, so there the audience only decides which tools are listed.
     """
-    if tool.audience == "person" and call.actor == "model":
+    if tool.audience == "panel" and call.actor == "foreign":
+        return Decision("deny", say("'{tool}' is for the panels of Madang's own chat.", tool=tool.name))
+    if tool.audience != "model" and call.actor == "model":
         return Decision("deny", say("'{tool}' is for the person, not for the model.", tool=tool.name))
     return ALLOWED
 

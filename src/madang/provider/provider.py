@@ -17,13 +17,21 @@ from functools import reduce
 from typing import Any
 
 from madang.core.calls import Call, assistant_missing
-from madang.core.errors import MadangError, NotGranted, TimedOut, ToolError, Unavailable, UnknownTool
+from madang.core.errors import MadangError, NotFound, NotGranted, TimedOut, ToolError, Unavailable, UnknownTool
 from madang.core.executor import Executor
 from madang.core.pauses import PauseRecord
 from madang.core.phrases import Phrase, layout, say
 from madang.core.resources import Resource, ResourceList, ResourceTemplate
 from madang.core.results import Reply, ToolResult
-from madang.core.service import ActiveSession, Service, ServiceContext, ServiceMetadata, ServiceStatus
+from madang.core.service import (
+    ActiveSession,
+    RowQuery,
+    Service,
+    ServiceContext,
+    ServiceMetadata,
+    ServiceStatus,
+    StateRows,
+)
 from madang.core.suggestions import did_you_mean
 from madang.core.texts import one_line
 from madang.core.tools import DEFAULT_TIME_LIMIT_S, Tool, ToolSchemas
@@ -147,7 +155,7 @@ class Provider:
         """Return the tools that the call's assistant may use and its actor may call.
 
         Tools are declared, so no service is opened for it, and none is waited for. One that could not be opened is left
-        out, and opened once more behind the scenes.
+        out, and opened once more behind the scenes. Tools for panels are listed to our own chat alone.
         """
         tools: list[Tool] = []
         for service in await self._usable(call):
@@ -155,7 +163,11 @@ class Provider:
                 self._lifecycle.retry(service)
             else:
                 tools += self._registry.tools(service)
-        return [tool for tool in tools if check_audience(call, tool).verdict == "allow"]
+        return [
+            tool
+            for tool in tools
+            if check_audience(call, tool).verdict == "allow" and (tool.audience != "panel" or call.door == "host")
+        ]
 
     async def execute_tool(self, call: Call, name: str, arguments: Mapping[str, Any]) -> Reply:
         """Run a tool and answer in the language and form of this call's reader. A `ToolError` becomes a reply too.
@@ -226,6 +238,29 @@ class Provider:
     async def service_contexts(self, call: Call) -> dict[str, ServiceContext]:
         """Return each service's context in this call's session; one that fails gets a text that says so."""
         return await self._contexts.read(call, await self._usable(call))
+
+    async def state_rows(self, call: Call, name: str, query: RowQuery) -> StateRows:
+        """Return rows of a list in a service's state, for a panel that shows more of it than the state has.
+
+        Raises:
+            NotFound: the call's assistant has no such service, or its state no such list.
+            ToolError: it cannot be read.
+        """
+        service = next((one for one in await self._usable(call) if one.metadata.name == name), None)
+        rows = None
+        if service is not None:
+            await self._lifecycle.open(service)
+            try:
+                rows = await bounded(service.get_state_rows(call, query), self._hook_limit_s)
+            except TimeoutError:
+                raise _timed_out(self._hook_limit_s) from None
+        if rows is None:
+            raise NotFound(say("There is no list '{list}' of '{service}'.", list=query.name, service=name))
+        return rows
+
+    async def watched_services(self, call: Call) -> list[Service]:
+        """Return the services whose states `watch_contexts` tells to this call, in their order."""
+        return [service for service in await self._usable(call) if service.metadata.is_supported]
 
     async def watch_contexts(self, call: Call) -> AsyncGenerator[dict[str, ServiceContext], None]:
         """Yield the contexts of all services, then, after changes in any process, the contexts that changed.

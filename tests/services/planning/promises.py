@@ -29,6 +29,13 @@ PROMISES = ServicePromises(
         "clear_goal": Promise("destroy", {}),
         "add_todo": Promise("write", {"name": "New todo"}),
         "mark_todo": Promise("write", {"id": 1, "summary": "well"}, refused={"id": 99}),
+        "update_todo": Promise(
+            "write",
+            {"id": 1, "name": "Renamed"},
+            refused={"id": 99},
+            largest={"id": 1, "position": 5},
+            audience="panel",
+        ),
         "clear_todos": Promise("destroy", {"ids": [1]}),
         "add_observation": Promise("write", {"observation": "New"}, largest={"observation": "새" * 2000}),
         "clear_session": Promise("destroy", {}),

@@ -11,6 +11,7 @@ from inline_snapshot import snapshot
 
 from madang.core.ids import AssistantId, SessionId, UserId
 from madang.core.results import Reply
+from madang.services.planning.domain import MAX_TODOS
 from tests.asking import Asker
 
 STATE = ("goal", "lastClearedGoal", "todos", "observations")
@@ -240,19 +241,19 @@ async def test_next_actions_follow_the_plan(asker: Asker) -> None:
 
 
 async def test_a_full_plan_says_how_to_make_room(asker: Asker) -> None:
-    for number in range(200):
+    for number in range(MAX_TODOS):
         await asker.done("add_todo", name=f"Todo {number}")
 
     reply = await asker.ask("add_todo", name="One too many")
     shown = await asker.done("get_current_state")
 
     assert reply.text == (
-        "[add_todo] Error: A plan holds at most 200 todos.\n"
+        "[add_todo] Error: A plan holds at most 500 todos.\n"
         "Hint: Use 'clear_todos' with the ids of completed ones first."
     )
     assert shown.text.count("  ID:") == 50
-    assert "  … 150 more. Use 'clear_todos'" in shown.text
-    assert len(shown.data["todos"]) == 200
+    assert "  … 450 more. Use 'clear_todos'" in shown.text
+    assert len(shown.data["todos"]) == MAX_TODOS
 
 
 async def test_pending_todos_come_before_completed_ones_in_a_long_list(asker: Asker) -> None:
@@ -362,3 +363,15 @@ async def test_no_name_goal_summary_or_observation_starts_a_line_or_carries_cont
     for text in (*(reply.text for reply in replies), prompt):
         assert forged_lines(text) == []
         assert re.findall(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e]", text) == []
+
+
+async def test_a_todo_is_renamed_and_moved_for_the_panel(asker: Asker) -> None:
+    await given_a_plan(asker)
+
+    renamed = await asker.done("update_todo", id=2, name="Call two vans")
+    moved = await asker.done("update_todo", id=2, position=1)
+
+    assert renamed.text.splitlines()[0] == ('[update_todo] Todo ID:2 renamed: Call two vans (it was "Call a van")')
+    assert moved.text.splitlines()[0] == "[update_todo] Todo ID:2 is now number 1 of the plan: Call two vans"
+    assert [todo["id"] for todo in moved.data["todos"]] == [2, 1]
+    assert moved.data["todos"][1]["summary"] == "twelve"

@@ -15,7 +15,7 @@ async def context(asker: Asker) -> ServiceContext:
 
 
 async def test_no_playbooks_say_nothing(asker: Asker) -> None:
-    assert await context(asker) == ServiceContext("", PlaybookState(total=0, last_run=None))
+    assert await context(asker) == ServiceContext("", PlaybookState(total=0, playbooks=[], runs=[]))
 
 
 async def test_what_was_selected_in_this_session_is_summed_up_as_long_as_it_can_be_read(asker: Asker) -> None:

@@ -82,6 +82,9 @@ PROMISES = ServicePromises(
         ),
         "delete_file": Promise("destroy", {"path": FILE}, refused=MISSING),
         "import_file": Promise("write", lambda ids: {"source": ids["outside"]}, refused={"source": "/etc/passwd"}),
+        "upload_file": Promise(
+            "write", {"path": "new.bin", "data": "AAEC"}, refused={"path": "new.bin", "data": "!"}, audience="panel"
+        ),
         "export_file": Promise(
             "write",
             {"path": FILE, "displayName": "보고서", "description": "Figures"},

@@ -319,7 +319,9 @@ async def test_the_last_exports_are_told_each_turn(asker: Asker) -> None:
     four = [await asker.provider.build_state_prompt(asker.with_call(locale=locale).call) for locale in ("en", "ko")]
     state = (await asker.provider.service_contexts(asker.call))["workspace"].structured_state.model_dump()
 
-    assert before == ServiceContext("", WorkspaceState(files=0, newest=[], exports=[]))
+    assert before == ServiceContext(
+        "", WorkspaceState(files=0, newest=[], entries=[], folders=[], exports=[], export_count=0)
+    )
     assert two.splitlines()[-1] == snapshot('# Exported to the person, newest first: "second.md", "first.md"')
     assert [text.splitlines()[-1] for text in four] == snapshot(
         [
@@ -328,7 +330,7 @@ async def test_the_last_exports_are_told_each_turn(asker: Asker) -> None:
         ]
     )
     assert [export["name"] for export in state["exports"]] == snapshot(
-        ["fourth # Status_ Agent paused.md", "third.md", "second.md"]
+        ["fourth # Status_ Agent paused.md", "third.md", "second.md", "first.md"]
     )
     read = await asker.provider.read_resource(asker.call, state["exports"][0]["uri"])
     assert read is not None

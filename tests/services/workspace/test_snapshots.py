@@ -349,11 +349,11 @@ def test_the_snapshots_of_a_process_are_bounded(folders: Folders, monkeypatch: p
 
     for call in calls * 2:
         assert look(engine, call).files == 2
-    assert [engine._snapshots.find(call) is not None for call in calls] == [False, False, True, True, True]
+    assert [engine.snapshots.find(call) is not None for call in calls] == [False, False, True, True, True]
 
     for _ in range(2):
         assert look(engine, calls[0]).files == 2
-    assert [engine._snapshots.find(call) is not None for call in calls] == [True, False, False, False, True]
+    assert [engine.snapshots.find(call) is not None for call in calls] == [True, False, False, False, True]
 
 
 def test_a_workspace_that_was_removed_and_made_again_is_known_anew(engine: FileEngine, root: Path) -> None:

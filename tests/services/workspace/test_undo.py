@@ -28,6 +28,7 @@ CHANGES: dict[str, dict[str, Any]] = {
     "move_file": {"source": "a.txt", "target": "sub/b.txt"},
     "delete_file": {"path": "a.txt"},
     "import_file": {"source": "", "path": "imported/b.txt"},
+    "upload_file": {"path": "uploaded/b.txt", "data": "bmV3"},
 }
 BESIDE = {"export_file", "export_zip"}
 """They write beside the workspace, and replace nothing."""

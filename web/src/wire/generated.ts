@@ -8,6 +8,12 @@ export interface Acted {
   value: TextValue
 }
 
+/** The tool a step would use, and what for. */
+export interface Action {
+  toolName: string
+  purpose: string
+}
+
 export interface Answered {
   seq?: number
   at?: string
@@ -52,7 +58,7 @@ export interface AssistantDetails {
   options: OwnOptions
   limits: RunLimits
   defaultLimits: RunLimits
-  services: ServiceAnswer[]
+  services: madang__host__wire_assistants__ServiceAnswer[]
   decisions: DecisionAnswer[]
   sessionCount: number
   isDefault: boolean
@@ -175,10 +181,15 @@ export interface CompactedValue {
   text: string
 }
 
-/** One of the newest contents. */
+/** A content without its text. */
 export interface ContentInState {
   contentId: string
   filename: string
+  mimeType: string
+  size: number
+  lines: number
+  pages: number
+  uploadedAt: string
 }
 
 /** The stores of a session, its newest contents, and how many there are in all. */
@@ -260,9 +271,31 @@ export interface EventsQuery {
 
 /** One of the last exports, with the address of the resource it is. */
 export interface ExportInState {
+  id: string
   uri: string
   name: string
   size: number
+  madeAt: string
+}
+
+export interface ExportQuery {
+  id: string
+  name: string
+}
+
+export interface FileAnswer {
+  path: string
+  size: number
+}
+
+export interface FileQuery {
+  path: string
+}
+
+/** A folder, and how much is in it. */
+export interface FolderInState {
+  path: string
+  total: number
 }
 
 export interface ForgetDecisionQuery {
@@ -426,6 +459,7 @@ export interface MessagesAnswer {
   queued: QueuedAnswer[]
   run: RunAnswer | null
   retry: RetryAnswer | null
+  untold: UntoldAnswer[]
   lastSeq: number
   hasMore: boolean
 }
@@ -499,6 +533,21 @@ export interface NoteAnswer {
   at: string
 }
 
+/** Something was done beside the run, and its model is told before the next request: `madang/action` says when. */
+export interface Noted {
+  seq?: number
+  at?: string
+  type: "CUSTOM"
+  name: "madang/noted"
+  value: NotedValue
+}
+
+export interface NotedValue {
+  id: string
+  by: string
+  text: string
+}
+
 /** The options of an assistant. None leaves it to the model's configuration. */
 export interface OwnOptions {
   temperature?: number
@@ -530,10 +579,37 @@ export interface PlanState {
   observations: string[]
 }
 
-/** How many playbooks there are, and the last selection; None if none was selected. */
+/** A stored playbook. */
+export interface Playbook {
+  id: string
+  agentId: string
+  goal: string
+  initialCommand: string
+  workflow: Step[]
+  successCriteria: SuccessCriteria
+  createdAt: string
+  updatedAt: string
+  version: number
+}
+
+/** A playbook without its steps; long texts are cut. */
+export interface PlaybookInState {
+  id: string
+  goal: string
+  initialCommand: string
+  steps: number
+  version: number
+  updatedAt: string
+  lastRunAt: string
+}
+
+/** The playbooks that changed last, how many there are, and the last selection; None if none was selected. */
 export interface PlaybookState {
   total: number
+  playbooks: PlaybookInState[]
   lastRun: Selection | null
+  selected: Playbook | null
+  runs: Selection[]
 }
 
 /** The run that was started, or the message that waits for the run that is not over. */
@@ -730,24 +806,15 @@ export interface Selection {
   selectedAt: string
 }
 
-/** A service as it is set for one assistant. */
-export interface ServiceAnswer {
-  name: string
-  title: string
-  description: string
-  mode: "on" | "ask" | "off"
-  status: "loading" | "ready" | "error"
-  toolCount: number
-  tokens: number
-  runsCode: boolean
-  reachesOut: boolean
-}
-
 /** The whole state of a service that changed, as an operation of JSON Patch. */
 export interface ServiceChange {
   op: "add"
   path: string
   value: Record<string, unknown>
+}
+
+export interface ServicesAnswer {
+  services: madang__host__wire__ServiceAnswer[]
 }
 
 export interface SessionAnswer {
@@ -824,6 +891,17 @@ export interface StateDelta {
   delta: ServiceChange[]
 }
 
+export interface StateRowsAnswer {
+  rows: Record<string, unknown>[]
+  total: number
+}
+
+export interface StateRowsQuery {
+  under?: string
+  page?: number
+  pageSize?: number
+}
+
 export interface StateServices {
   services: Record<string, unknown>
 }
@@ -834,6 +912,15 @@ export interface StateSnapshot {
   at?: string
   type: "STATE_SNAPSHOT"
   snapshot: StateServices
+}
+
+/** A step of a stored playbook: it has an id. */
+export interface Step {
+  description: string
+  stepId: string
+  action: Action
+  requiredData: string[]
+  outputVariable: string
 }
 
 export interface StopAnswer {
@@ -878,6 +965,7 @@ export type StreamEvent =
   | ResultsGiven
   | Withdrawn
   | Acted
+  | Noted
   | Queued
   | AnsweredLate
   | Paused
@@ -886,6 +974,12 @@ export type StreamEvent =
   | InboxChanged
   | SessionsChanged
   | Resync
+
+/** How to tell that the goal is reached. */
+export interface SuccessCriteria {
+  description: string
+  requiredArtifacts: string[]
+}
 
 export interface TextValue {
   messageId: string
@@ -906,7 +1000,7 @@ export interface ToolAnswer {
   description: string
   service: string
   effect: "read" | "write" | "destroy"
-  audience: "model" | "person"
+  audience: "model" | "person" | "panel"
   showsPage: boolean
   inputSchema: Record<string, unknown>
 }
@@ -981,6 +1075,13 @@ export interface UiState {
   pendingPrompts: Question[]
   openWaits: Wait[]
   recentAnswers: (Question | Wait)[]
+}
+
+/** What was done beside the run, and the model is told before its next request. */
+export interface UntoldAnswer {
+  id: string
+  by: string
+  text: string
 }
 
 export interface UploadAnswer {
@@ -1068,7 +1169,30 @@ export interface WorkspaceState {
   isFolderMissing: boolean
   files: number
   newest: EntryRow[]
+  entries: EntryRow[]
+  folders: FolderInState[]
   exports: ExportInState[]
+  exportCount: number
+}
+
+export interface madang__host__wire__ServiceAnswer {
+  name: string
+  title: string
+  description: string
+  stateSchema: Record<string, unknown>
+}
+
+/** A service as it is set for one assistant. */
+export interface madang__host__wire_assistants__ServiceAnswer {
+  name: string
+  title: string
+  description: string
+  mode: "on" | "ask" | "off"
+  status: "loading" | "ready" | "error"
+  toolCount: number
+  tokens: number
+  runsCode: boolean
+  reachesOut: boolean
 }
 
 /** What each service tells of its state, by its name. */

@@ -5,12 +5,16 @@ from __future__ import annotations
 from madang.core.calls import Call
 from madang.core.documents import Document
 from madang.core.phrases import Line, Rows, layout, say
-from madang.core.service import ServiceContext
+from madang.core.service import RowQuery, ServiceContext, StateRows
 from madang.core.texts import one_line
+from madang.services.content.domain.contents import Content
 from madang.services.content.store import ContentStore
 from madang.services.content.views.stores import store_name
 
 MAX_NAMED_CONTENTS = 5
+"""In the text, for the model."""
+MAX_STATE_CONTENTS = 100
+"""In the data, for panels; `content_rows` has the others."""
 MAX_NAME_IN_ROW_CHARS = 80
 
 
@@ -23,10 +27,16 @@ class StoreInState(Document):
 
 
 class ContentInState(Document):
-    """One of the newest contents."""
+    """A content without its text."""
 
     content_id: str
     filename: str
+    mime_type: str
+    size: int
+    lines: int
+    pages: int
+    """Of a paged document; 0 for others."""
+    uploaded_at: str
 
 
 class ContentState(Document):
@@ -42,7 +52,8 @@ async def content_context(contents: ContentStore, call: Call) -> ServiceContext:
     stores = await contents.list_stores(call)
     if not stores:
         return ServiceContext("", ContentState(stores=[], contents=[], total=0))
-    newest, total = await contents.newest(call, MAX_NAMED_CONTENTS)
+    listed, total = await contents.newest(call, MAX_STATE_CONTENTS)
+    newest = listed[:MAX_NAMED_CONTENTS]
     text: list[Line | Rows] = [
         say(
             "# Content: {total} file(s), the newest first ('keyword_similarity_search' finds passages in them, "
@@ -68,8 +79,28 @@ async def content_context(contents: ContentStore, call: Call) -> ServiceContext:
         text.append(say("  … {left_out} more: 'list_content'.", left_out=total - len(newest)))
     state = ContentState(
         stores=[StoreInState(store_id=store.key.id, name=store.name, contents=store.contents) for store in stores],
-        contents=[ContentInState(content_id=content.id, filename=content.filename) for content in newest],
+        contents=[_content_row(content) for content in listed],
         total=total,
     )
     summary = say("Contents: {total} ('list_content').", total=total) if total else None
     return ServiceContext(text, state, summary)
+
+
+async def content_rows(contents: ContentStore, call: Call, query: RowQuery) -> StateRows | None:
+    """Return a part of a session's contents, newest first."""
+    if query.name != "contents" or query.under:
+        return None
+    listed, total = await contents.newest(call, query.page_size, query.offset)
+    return StateRows([_content_row(content) for content in listed], total)
+
+
+def _content_row(content: Content) -> ContentInState:
+    return ContentInState.model_construct(
+        content_id=content.id,
+        filename=content.filename,
+        mime_type=content.mime_type,
+        size=content.size,
+        lines=content.line_count,
+        pages=len(content.page_lines),
+        uploaded_at=content.uploaded_at,
+    )

@@ -11,9 +11,9 @@ from madang.core.calls import Call
 from madang.core.executor import Executor
 from madang.core.ids import SessionId
 from madang.core.phrases import say
-from madang.core.service import Service, ServiceContext, ServiceMetadata
+from madang.core.service import RowQuery, Service, ServiceContext, ServiceMetadata, StateRows
 from madang.core.tools import tools_of
-from madang.services.content.context import ContentState, content_context
+from madang.services.content.context import ContentState, content_context, content_rows
 from madang.services.content.domain.contents import Limits
 from madang.services.content.domain.search import Ranking
 from madang.services.content.engine.parsing import Parser
@@ -96,6 +96,9 @@ class ContentService(Service):
 
     async def get_service_context(self, call: Call) -> ServiceContext:
         return await content_context(self._contents, call)
+
+    async def get_state_rows(self, call: Call, query: RowQuery) -> StateRows | None:
+        return await content_rows(self._contents, call, query)
 
     def changes(self, call: Call) -> AsyncIterator[object]:
         return self._database.changes(content_topic(call))

@@ -13,7 +13,7 @@ from madang.core.phrases import Phrase, say
 from madang.core.texts import one_line
 
 MAX_OBSERVATIONS = 10
-MAX_TODOS = 200
+MAX_TODOS = 500
 MAX_HINT_TODOS = 20
 MAX_HINT_NAME_CHARS = 60
 
@@ -22,6 +22,8 @@ TodoName = Annotated[str, Field(min_length=1, max_length=1_000), NOT_BLANK]
 TodoSummary = Annotated[str, Field(max_length=2_000)]
 Observation = Annotated[str, Field(min_length=1, max_length=2_000), NOT_BLANK]
 TodoId = Annotated[int, Field(ge=1, le=10**9)]
+
+TodoPosition = Annotated[int, Field(ge=1, le=MAX_TODOS)]
 
 TodoStatus = Literal["pending", "completed"]
 
@@ -99,6 +101,20 @@ class Plan(Document):
         return self._changed(
             todos=[todo.model_copy(update=change) if todo.id == id else todo for todo in self.state.todos]
         )
+
+    def with_todo_changed(self, id: int, name: str | None, position: int | None) -> Plan:
+        """Rename a to-do, or move it to another place, counted from 1; one past the end is the end.
+
+        Raises:
+            NotFound: there is no such to-do.
+        """
+        self._check_ids([id])
+        todo = self.todo(id)
+        index = self.state.todos.index(todo)
+        todos = [one for one in self.state.todos if one.id != id]
+        renamed = todo if name is None else todo.model_copy(update={"name": name})
+        todos.insert(index if position is None else position - 1, renamed)
+        return self._changed(todos=todos)
 
     def without_todos(self, ids: Sequence[int]) -> Plan:
         """Remove the named to-dos, or all of them when none is named.

@@ -17,6 +17,7 @@ from madang.services.planning.domain import (
     Plan,
     TodoId,
     TodoName,
+    TodoPosition,
     TodoStatus,
     TodoSummary,
 )
@@ -55,6 +56,16 @@ class PlanningTools:
         status: TodoStatus = "completed" if completed else "pending"
         plan, _ = await self._store.change(call, lambda plan: (plan.with_todo_marked(id, status, summary), None))
         return views.todo_marked(plan, plan.todo(id))
+
+    @tool(effect="write", audience="panel", idempotent=True)
+    async def update_todo(
+        self, call: Call, id: TodoId, name: TodoName | None = None, position: TodoPosition | None = None
+    ) -> ToolResult[views.TodoOutcome]:
+        """Rename a todo, or move it to another place in the plan."""
+        plan, before = await self._store.change(
+            call, lambda plan: (plan.with_todo_changed(id, name, position), plan.todo(id).name)
+        )
+        return views.todo_updated(plan, plan.todo(id), before)
 
     @tool(effect="destroy", idempotent=True)
     async def clear_todos(

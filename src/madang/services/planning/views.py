@@ -54,6 +54,16 @@ def todo_marked(plan: Plan, todo: Todo) -> ToolResult[TodoOutcome]:
     return _changed(plan, headline, TodoOutcome.model_construct(**dict(plan.state), todo=todo))
 
 
+def todo_updated(plan: Plan, todo: Todo, name: str) -> ToolResult[TodoOutcome]:
+    """Return a to-do that was renamed or moved; `name` is the one before."""
+    if name != todo.name:
+        headline = say('Todo ID:{id} renamed: {name} (it was "{previous}")', id=todo.id, name=todo.name, previous=name)
+    else:
+        place = plan.state.todos.index(todo) + 1
+        headline = say("Todo ID:{id} is now number {place} of the plan: {name}", id=todo.id, place=place, name=name)
+    return _changed(plan, headline, TodoOutcome.model_construct(**dict(plan.state), todo=todo))
+
+
 def todos_cleared(plan: Plan, removed: list[int]) -> ToolResult[TodosCleared]:
     headline = say("No todos to clear.")
     if removed:

@@ -17,9 +17,9 @@ from madang.core.pauses import PauseRecord
 from madang.core.phrases import say
 from madang.core.resources import Resource, ResourceList
 from madang.core.results import ToolResult
-from madang.core.service import Service, ServiceContext, ServiceMetadata
+from madang.core.service import RowQuery, Service, ServiceContext, ServiceMetadata, StateRows
 from madang.core.tools import tools_of
-from madang.services.playbook.context import PlaybookState, playbook_context
+from madang.services.playbook.context import PlaybookState, playbook_context, playbook_rows
 from madang.services.playbook.domain import chosen_id
 from madang.services.playbook.resources import PlaybookResources
 from madang.services.playbook.store import PlaybookStore
@@ -64,6 +64,9 @@ class PlaybookService(Service):
 
     async def get_service_context(self, call: Call) -> ServiceContext:
         return await playbook_context(self._store, call)
+
+    async def get_state_rows(self, call: Call, query: RowQuery) -> StateRows | None:
+        return await playbook_rows(self._store, call, query)
 
     async def outcome(self, call: Call, pause: PauseRecord) -> ToolResult[Any]:
         playbook = None

@@ -7,12 +7,13 @@ from madang.core.documents import Document
 from madang.core.errors import ToolError
 from madang.core.executor import Executor
 from madang.core.phrases import Line, Phrase, Rows, layout, say
-from madang.core.service import ServiceContext
+from madang.core.service import RowQuery, ServiceContext, StateRows
 from madang.core.texts import visible_name
-from madang.services.workspace.domain.exports import StoredExport, export_uri
-from madang.services.workspace.domain.files import FolderFiles, RecentFiles
+from madang.services.workspace.domain.exports import StoredExport, export_uri, made_at
+from madang.services.workspace.domain.files import FileTree, FolderFiles, RecentFiles
 from madang.services.workspace.engine.exports import Exports
 from madang.services.workspace.engine.files import FileEngine
+from madang.services.workspace.engine.trees import FileTrees
 from madang.services.workspace.views.files import EntryRow, entry_row
 
 MAX_NEWEST_FILES = 10
@@ -21,6 +22,9 @@ MAX_NAMED_FOLDERS = 5
 MAX_NAMED_FILES = 3
 """Of a folder. One with more is told by their number and the newest."""
 MAX_NAMED_EXPORTS = 3
+MAX_STATE_EXPORTS = 10
+MAX_STATE_ENTRIES = 200
+"""In the data, for panels; `workspace_rows` has the others."""
 MAX_SHOWN_NAME_CHARS = 80
 MAX_SHOWN_PATH_CHARS = 200
 
@@ -28,9 +32,19 @@ MAX_SHOWN_PATH_CHARS = 200
 class ExportInState(Document):
     """One of the last exports, with the address of the resource it is."""
 
+    id: str
     uri: str
     name: str
     size: int
+    made_at: str
+
+
+class FolderInState(Document):
+    """A folder, and how much is in it."""
+
+    path: str
+    """Empty: the root."""
+    total: int
 
 
 class WorkspaceState(Document):
@@ -41,18 +55,25 @@ class WorkspaceState(Document):
     is_folder_missing: bool = False
     files: int
     newest: list[EntryRow]
+    entries: list[EntryRow]
+    """The tree from its root, as far as it fits."""
+    folders: list[FolderInState]
+    """Those whose entries are in `entries`: all of them, or of the root the first."""
     exports: list[ExportInState]
+    export_count: int
 
 
 async def workspace_context(
-    files: FileEngine, exports: Exports, call: Call, executor: Executor | None = None
+    files: FileEngine, exports: Exports, call: Call, executor: Executor | None = None, trees: FileTrees | None = None
 ) -> ServiceContext:
     """Return the folders that changed last, and the last exports.
 
     No times: the same state must give the same text, in few words.
     """
 
-    def look() -> tuple[RecentFiles, ToolError | None, list[StoredExport], int]:
+    trees = trees or FileTrees(files)
+
+    def look() -> tuple[RecentFiles, ToolError | None, FileTree, list[StoredExport], int]:
         recent, missing = RecentFiles(), None
         try:
             recent = files.recent(call, MAX_NEWEST_FILES, MAX_NAMED_FOLDERS, MAX_NAMED_FILES)
@@ -60,19 +81,20 @@ async def workspace_context(
             if files.personal(call) is None:
                 raise
             missing = error
-        return recent, missing, *exports.newest(call, MAX_NAMED_EXPORTS)
+        tree = trees.tree(call, MAX_STATE_ENTRIES) if missing is None else FileTree()
+        return recent, missing, tree, *exports.newest(call, MAX_STATE_EXPORTS)
 
-    recent, missing, exported, export_count = await (executor or Executor()).reads.run(call, look)
+    recent, missing, tree, exported, export_count = await (executor or Executor()).reads.run(call, look)
     folder = files.personal(call)
     state = WorkspaceState(
         folder=str(folder or ""),
         is_folder_missing=missing is not None,
         files=recent.files,
         newest=[entry_row(entry) for entry in recent.newest],
-        exports=[
-            ExportInState(uri=export_uri(export.id, export.name), name=export.name, size=export.size)
-            for export in exported
-        ],
+        entries=[entry_row(entry) for entry in tree.entries],
+        folders=[FolderInState(path=path, total=total) for path, total in tree.totals.items()],
+        exports=[_export_row(export) for export in exported],
+        export_count=export_count,
     )
     text: list[Line | Rows] = _files_text(recent) if recent.files else []
     if missing is not None:
@@ -81,9 +103,22 @@ async def workspace_context(
         shown = visible_name(str(folder), MAX_SHOWN_PATH_CHARS)
         text.insert(0, say("# The workspace is the person's own folder {folder}.", folder=shown))
     if exported:
-        text.append(_exports_line(exported, export_count))
+        text.append(_exports_line(exported[:MAX_NAMED_EXPORTS], export_count))
     summary = say("Files: {count} ('list_directory').", count=recent.files) if recent.files else None
     return ServiceContext(text or "", state, summary)
+
+
+async def workspace_rows(trees: FileTrees, call: Call, query: RowQuery, executor: Executor) -> StateRows | None:
+    """Return a part of what is in a folder of the session."""
+    if query.name != "entries":
+        return None
+    listed = await executor.reads.run(call, trees.rows, call, query.under, query.offset, query.page_size)
+    return StateRows([entry_row(entry) for entry in listed.entries], listed.total)
+
+
+def _export_row(export: StoredExport) -> ExportInState:
+    uri = export_uri(export.id, export.name)
+    return ExportInState(id=export.id, uri=uri, name=export.name, size=export.size, made_at=made_at(export.id))
 
 
 def _files_text(recent: RecentFiles) -> list[Line | Rows]:

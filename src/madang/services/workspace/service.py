@@ -11,14 +11,15 @@ from madang.core.executor import Executor
 from madang.core.ids import SessionId
 from madang.core.phrases import say
 from madang.core.resources import Resource, ResourceList
-from madang.core.service import Service, ServiceContext, ServiceMetadata
+from madang.core.service import RowQuery, Service, ServiceContext, ServiceMetadata, StateRows
 from madang.core.tools import tools_of
-from madang.services.workspace.context import WorkspaceState, workspace_context
+from madang.services.workspace.context import WorkspaceState, workspace_context, workspace_rows
 from madang.services.workspace.domain.topics import exports_topic, files_topic
 from madang.services.workspace.engine.exports import Exports
 from madang.services.workspace.engine.files import FileEngine
 from madang.services.workspace.engine.searching import Searcher
 from madang.services.workspace.engine.sessions import SessionFiles
+from madang.services.workspace.engine.trees import FileTrees
 from madang.services.workspace.resources import ExportResources
 from madang.services.workspace.tools.exports import ExportTools
 from madang.services.workspace.tools.files import FileTools
@@ -57,6 +58,7 @@ class WorkspaceService(Service):
         self._lane = executor.native
         self._notices = Notices(database)
         self._files = FileEngine(folders)
+        self._trees = FileTrees(self._files)
         self._exports = Exports(folders, downloads, executor)
         self._sessions = SessionFiles(folders)
         self._resources = ExportResources(self._exports, self._notices)
@@ -73,7 +75,10 @@ class WorkspaceService(Service):
         await self._notices.close()
 
     async def get_service_context(self, call: Call) -> ServiceContext:
-        return await workspace_context(self._files, self._exports, call, self._executor)
+        return await workspace_context(self._files, self._exports, call, self._executor, self._trees)
+
+    async def get_state_rows(self, call: Call, query: RowQuery) -> StateRows | None:
+        return await workspace_rows(self._trees, call, query, self._executor)
 
     async def changes(self, call: Call) -> AsyncIterator[object]:
         async for topics in self._notices.changes(files_topic(call), exports_topic(call)):

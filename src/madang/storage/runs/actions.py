@@ -1,14 +1,17 @@
 """What the person, or another program, changes by a call of their own while a session's run is not over.
 
-The run's model is told before its next request. It wakes no run: only an answer or a message does.
+The run's model is told before its next request. It wakes no run: only an answer or a message does. What the person
+changes between two runs is told to the next one: its model may remember how it was.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from madang.core.calls import Call
 from madang.core.ids import new_id
 from madang.storage.database import Database, Transaction
-from madang.storage.events import EventLog
+from madang.storage.events import EventLog, NewEvent, append_events
 from madang.storage.runs.journal import encode_parts
 from madang.storage.runs.journal_tables import JOURNAL_MIGRATIONS
 from madang.storage.runs.tables import RUN_MIGRATIONS
@@ -20,6 +23,10 @@ MAX_ACTION_CHARS = 4000
 FIND_LIVE_RUN = (
     "SELECT run.session_no FROM run JOIN session ON session.user_id = run.user_id AND session.no = run.session_no "
     "WHERE run.user_id = ?1 AND session.id = ?2 AND run.state IN ('running', 'waiting')"
+)
+_FIND_SESSION_WITH_RUNS = (
+    "SELECT session.no FROM session WHERE session.user_id = ?1 AND session.id = ?2 AND EXISTS "
+    "(SELECT 1 FROM run WHERE run.user_id = session.user_id AND run.session_no = session.no)"
 )
 _FORGET_OLD = """
 DELETE FROM queued_message WHERE user_id = ?1 AND session_no = ?2 AND id IN (
@@ -43,16 +50,21 @@ class ActionStore:
         await self._database.prepare(JOURNAL_MIGRATIONS)
         self._is_open = True
 
-    async def note(self, call: Call, text: str) -> bool:
-        """Keep the text of a call for the model of the session's run; False if there is no run that is not over."""
+    async def note(self, call: Call, text: str, tell: Callable[[str], NewEvent]) -> bool:
+        """Keep the text of a call for the model of the session's run; False if no model is to be told.
+
+        `tell` makes the event that says so of the id under which it is kept.
+        """
         if not self._is_open:
             await self.open()
-        if not await self._database.find(FIND_LIVE_RUN, call.user_id, call.session, user_id=call.user_id):
+        find_session = _FIND_SESSION_WITH_RUNS if call.actor == "person" else FIND_LIVE_RUN
+        if not await self._database.find(find_session, call.user_id, call.session, user_id=call.user_id):
             return False
+        id = new_id()
         parts = encode_parts([{"type": "text", "text": text[:MAX_ACTION_CHARS], "by": call.actor}])
 
         async def work(tx: Transaction) -> bool:
-            row = await tx.one(FIND_LIVE_RUN, call.user_id, call.session)
+            row = await tx.one(find_session, call.user_id, call.session)
             if row is None:
                 return False
             await tx.run(
@@ -60,10 +72,11 @@ class ActionStore:
                 "VALUES (?1, ?2, ?3, 'action', ?4, 0)",
                 call.user_id,
                 row[0],
-                new_id(),
+                id,
                 parts,
             )
             await tx.run(_FORGET_OLD, call.user_id, row[0], MAX_ACTIONS)
+            await append_events(tx, call, [tell(id)])
             return True
 
         return await self._database.write(work, user_id=call.user_id)

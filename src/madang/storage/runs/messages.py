@@ -153,7 +153,10 @@ class MessageStore:
 
     async def list_queued(self, call: Call) -> tuple[QueuedMessage, ...]:
         """Return what the person wrote that waits to be given to the model, oldest first."""
-        queued = await self._database.read(
+        return tuple(message for message in await self.list_waiting(call) if message.kind == "message")
+
+    async def list_waiting(self, call: Call) -> tuple[QueuedMessage, ...]:
+        """Return what the person wrote or did, and others did, that the model was not told yet, oldest first."""
+        return await self._database.read(
             lambda tx: find_queued(tx, call.user_id, call.session), user_id=call.user_id, brief=True
         )
-        return tuple(message for message in queued if message.kind == "message")

@@ -184,14 +184,15 @@ class ContentStore:
         rows, total = await self._database.read(work, user_id=store.user_id)
         return [_content(row) for row in rows], total
 
-    async def newest(self, call: Call, limit: int) -> tuple[list[Content], int]:
-        """Return the newest contents of all stores of a session, newest first, and their total number."""
+    async def newest(self, call: Call, limit: int, offset: int = 0) -> tuple[list[Content], int]:
+        """Return a part of the contents of all stores of a session, newest first, and their total number."""
 
         async def work(tx: Transaction) -> tuple[list[Row], int]:
             rows = await tx.all(
-                f"SELECT {_FIELDS} FROM content c WHERE {_IN_SESSION} ORDER BY c.no DESC LIMIT ?3",
+                f"SELECT {_FIELDS} FROM content c WHERE {_IN_SESSION} ORDER BY c.no DESC LIMIT ?3 OFFSET ?4",
                 *_owner(call),
                 limit,
+                offset,
             )
             return rows, await _count(tx, _COUNT_OF_CONTENTS, *_owner(call))
 

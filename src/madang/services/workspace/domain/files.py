@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Annotated, Literal
 
@@ -15,6 +16,9 @@ from madang.storage.folders.entries import Entry, EntryKind
 
 MAX_CONTENT_CHARS = 4_000_000
 """Characters of one `write_file`, within what a request may hold."""
+
+MAX_UPLOAD_CHARS = 36_000_000
+"""Of the Base64 of a file that the person uploads: 25 MiB."""
 
 MAX_EDITED_BYTES = 16 * 1024 * 1024
 """Bytes of a file that can be edited: it is decoded as a whole."""
@@ -156,6 +160,25 @@ class RecentFiles:
     folders: tuple[FolderFiles, ...] = ()
     is_complete: bool = True
     """Whether there was time to count all of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileTree:
+    """The first entries of a session's files, and by the path of each folder that is among them how many it has.
+
+    A folder that is not in `totals` has entries that are not here.
+    """
+
+    entries: tuple[DirectoryEntry, ...] = ()
+    totals: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class FolderRows:
+    """A part of what is in a folder, and how much that is in all."""
+
+    entries: tuple[DirectoryEntry, ...]
+    total: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,7 +78,7 @@ class FileEngine:
     def __init__(self, folders: Folders) -> None:
         self._folders = folders
         self._indexes = LineIndexes()
-        self._snapshots = Snapshots()
+        self.snapshots = Snapshots()
 
     def read(self, call: Call, path: str, first: int, last: int | None) -> FileExcerpt:
         """Read lines of a text, or the first bytes of a binary file."""
@@ -268,7 +268,18 @@ class FileEngine:
         if not self._folders.has(call):
             return RecentFiles()
         with self._folders.of(call) as session, file_errors(""):
-            return self._snapshots.of(call).look(session.files, max_newest, max_folders, max_names)
+            return self.snapshots.of(call).look(session.files, max_newest, max_folders, max_names)
+
+    def write_bytes(self, call: Call, path: str, data: bytes) -> WrittenFile:
+        """Write the bytes of a file that the person uploads; a file that is there is not replaced."""
+        with self._changing(call) as folder:
+            try:
+                entry = folder.write(path, [data], "create")
+            except Conflict as error:
+                raise file_exists(path) from error
+            self._report(call, entry.path)
+        text_format = texts.format_of(data[:SAMPLE_BYTES], is_whole=len(data) <= SAMPLE_BYTES)
+        return WrittenFile(entry.path, entry.size, text_format, 0, True)
 
     def personal(self, call: Call) -> Path | None:
         """Return the folder of the person's own that the call's session works in, if it does."""
@@ -283,10 +294,10 @@ class FileEngine:
 
     def forget_session(self, call: Call) -> None:
         """Forget what is known of a session's files: they are deleted."""
-        self._snapshots.drop(call)
+        self.snapshots.drop(call)
 
     def _report(self, call: Call, *paths: str) -> None:
-        snapshot = self._snapshots.find(call)
+        snapshot = self.snapshots.find(call)
         if snapshot is not None:
             snapshot.report(paths)
 

@@ -16,11 +16,11 @@ import time
 import unicodedata
 from bisect import bisect_left, insort
 from collections import OrderedDict, deque
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from heapq import nsmallest
 from itertools import islice
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from madang.core.calls import Call
 from madang.services.workspace.domain.files import FolderFiles, RecentFiles, directory_entry
@@ -58,6 +58,8 @@ SETTLE_S = 2.0
 is listed once more afterwards; where there are few files, at each look until then."""
 MAX_REPORTED_PATHS = 1_000
 """For the next look. After more changes it is cheaper to list every folder."""
+
+ResultT = TypeVar("ResultT")
 
 _HAS_NOTHING = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EACCES, errno.EPERM, errno.ENAMETOOLONG}
 """Why a folder has nothing to tell. Any other error may be gone at the next look."""
@@ -110,6 +112,11 @@ class FileSnapshot:
                 self._check_told(folder, unchecked)
                 checked |= unchecked
                 self._list_stale(folder, until)
+
+    def read(self, reader: Callable[[Mapping[str, KnownFolder]], ResultT]) -> ResultT:
+        """Return what a reader makes of the folders, as they were at the last look."""
+        with self._lock:
+            return reader(self._known)
 
     # What changed
 

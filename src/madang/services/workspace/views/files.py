@@ -257,6 +257,12 @@ def imported(result: WrittenFile, source: str) -> ToolResult[FileWritten]:
     return ToolResult([summary], _written(result), next=[note])
 
 
+def uploaded(result: WrittenFile) -> ToolResult[FileWritten]:
+    path = visible_name(result.path)
+    summary = say("The person put '{path}' into the workspace ({size}).", path=path, size=size_text(result.size))
+    return ToolResult([summary], _written(result))
+
+
 def _written(result: WrittenFile) -> FileWritten:
     return FileWritten(
         path=result.path,

@@ -1,0 +1,139 @@
+"""The files of a session as bytes: for the preview and the download of a panel, and what the person uploads there.
+
+Downloads need the tab's token, which no address carries, so the tab fetches them and saves what it got.
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import PurePosixPath
+from typing import IO, TypeVar
+
+import anyio.to_thread
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response, StreamingResponse
+
+from madang.core.calls import Call
+from madang.core.documents import Document
+from madang.core.errors import InvalidArguments, LimitExceeded
+from madang.core.phrases import say
+from madang.host.api import answer_safely, checked, document_response, parse_query
+from madang.host.parts import HostParts
+from madang.host.uploads import MAX_UPLOADS_AT_ONCE
+from madang.host.wire import ExportQuery, FileAnswer, FileQuery
+from madang.server.downloads import HEADERS, content_disposition
+from madang.server.gate import UPLOADS, PolicyRoute, RoutePolicy
+from madang.services.workspace.domain.exports import stored_name
+
+CHUNK_BYTES = 256 * 1024
+
+QueryT = TypeVar("QueryT", bound=Document)
+
+
+class Files:
+    """GET and POST /api/sessions/{id}/files?path=…, GET /api/sessions/{id}/exports?id=…&name=…"""
+
+    def __init__(self, parts: HostParts) -> None:
+        self._parts = parts
+        self._uploads = 0
+
+    def routes(self, host: str) -> list[PolicyRoute]:
+        hosts = frozenset({host})
+        reading = RoutePolicy(kind="api", hosts=hosts, token="browser", may_stream=True)
+        writing = replace(UPLOADS, hosts=hosts, token="browser", max_answer_s=180.0)
+        files = "/api/sessions/{id}/files"
+        return [
+            PolicyRoute(files, self.read, policy=reading),
+            PolicyRoute(files, self.write, policy=writing),
+            PolicyRoute("/api/sessions/{id}/exports", self.read_export, policy=reading),
+        ]
+
+    async def read(self, request: Request) -> Response:
+        """Return the bytes of a file. They are never displayed by themselves, whatever the browser makes of them."""
+        return await answer_safely(self._parts, request, lambda: self._read(request))
+
+    async def read_export(self, request: Request) -> Response:
+        """Return the bytes of an export."""
+        return await answer_safely(self._parts, request, lambda: self._read_export(request))
+
+    async def write(self, request: Request) -> Response:
+        """Keep a file in the workspace, where none is yet."""
+        return await answer_safely(self._parts, request, lambda: self._write(request))
+
+    async def _read(self, request: Request) -> Response:
+        query = _query(FileQuery, request)
+        call, _ = await self._parts.session_of(request, request.path_params["id"])
+        return await self._stream(call, query.path, PurePosixPath(query.path).name, is_export=False)
+
+    async def _read_export(self, request: Request) -> Response:
+        query = _query(ExportQuery, request)
+        call, _ = await self._parts.session_of(request, request.path_params["id"])
+        return await self._stream(call, stored_name(query.id, query.name), query.name, is_export=True)
+
+    async def _stream(self, call: Call, path: str, name: str, *, is_export: bool) -> Response:
+        def open_file() -> IO[bytes]:
+            with self._parts.folders.reading(call) as session:
+                folder = session.exports if is_export else session.files
+                with folder.open_file(path) as file:
+                    # Its own descriptor: that of the folder is closed with the folder.
+                    return os.fdopen(os.dup(file.fileno()), "rb")
+
+        file = await self._parts.executor.reads.run(call, open_file)
+        size = os.fstat(file.fileno()).st_size
+        headers = {**HEADERS, "content-disposition": content_disposition(name), "content-length": str(size)}
+        return StreamingResponse(_chunks(file, size), headers=headers, media_type="application/octet-stream")
+
+    async def _write(self, request: Request) -> Response:
+        query = _query(FileQuery, request)
+        call, _ = await self._parts.session_of(request, request.path_params["id"])
+        with self._counted():
+            body = await _read_body(request)
+            data = await self._parts.executor.slow.run(call, lambda: base64.b64encode(body).decode("ascii"))
+            arguments = {"path": query.path, "data": data}
+            reply = await self._parts.provider.execute_tool(replace(call, pages="off"), "upload_file", arguments)
+        return document_response(FileAnswer(path=str(checked(reply).data["path"]), size=len(body)), 201)
+
+    @contextmanager
+    def _counted(self) -> Iterator[None]:
+        if self._uploads >= MAX_UPLOADS_AT_ONCE:
+            raise LimitExceeded(
+                say("{max} files are being uploaded already.", max=MAX_UPLOADS_AT_ONCE),
+                hint=say("Wait until one is done."),
+            )
+        self._uploads += 1
+        try:
+            yield
+        finally:
+            self._uploads -= 1
+
+
+def _query(kind: type[QueryT], request: Request) -> QueryT:
+    query = parse_query(kind, request)
+    assert isinstance(query, kind)
+    return query
+
+
+async def _read_body(request: Request) -> bytearray:
+    """Return the body of a request, which is read part by part up to the limit of its route."""
+    data = bytearray()
+    try:
+        async for part in request.stream():
+            data += part
+    except ClientDisconnect:
+        # The person cancelled it, or the gate has cut it: nothing is kept, and the gate says why.
+        raise InvalidArguments(say("The upload was broken off.")) from None
+    return data
+
+
+async def _chunks(file: IO[bytes], unread_bytes: int) -> AsyncIterator[bytes]:
+    try:
+        # What grows meanwhile is not sent: the length is said already.
+        while unread_bytes > 0 and (chunk := await anyio.to_thread.run_sync(file.read, min(unread_bytes, CHUNK_BYTES))):
+            unread_bytes -= len(chunk)
+            yield chunk
+    finally:
+        file.close()

@@ -1,0 +1,52 @@
+"""What panels need beside the stream: which services have a state, and the rows of its lists that are too many for it.
+
+The state itself comes with the event stream, and nothing here is asked for again and again.
+"""
+
+from __future__ import annotations
+
+from madang.core.schemas import state_schema
+from madang.core.service import RowQuery
+from madang.host.api import ApiRequest, Operation
+from madang.host.parts import HostParts
+from madang.host.wire import ServiceAnswer, ServicesAnswer, StateRowsAnswer, StateRowsQuery
+from madang.rendering.catalogue import translator
+
+
+class PanelApi:
+    """The operations on the states of services."""
+
+    def __init__(self, parts: HostParts) -> None:
+        self._parts = parts
+
+    def operations(self) -> list[Operation]:
+        session = "/api/sessions/{id}"
+        rows = f"{session}/state/{{service}}/{{list}}"
+        return [
+            Operation("GET", f"{session}/services", self.list_services, ServicesAnswer),
+            Operation("GET", rows, self.list_rows, StateRowsAnswer, query=StateRowsQuery),
+        ]
+
+    async def list_services(self, request: ApiRequest) -> ServicesAnswer:
+        """Return the services of a session's assistant, with the schema of what the stream tells of each."""
+        call, _ = await self._parts.session_of(request.request, request.path("id"))
+        translate = translator(call.locale)
+        return ServicesAnswer(
+            services=[
+                ServiceAnswer(
+                    name=service.metadata.name,
+                    title=service.metadata.title.render(translate),
+                    description=service.metadata.description.render(translate),
+                    state_schema=state_schema(service.state_type),
+                )
+                for service in await self._parts.provider.watched_services(call)
+            ]
+        )
+
+    async def list_rows(self, request: ApiRequest) -> StateRowsAnswer:
+        """Return one page of a list in a service's state: all of it, or what belongs to something in it."""
+        query: StateRowsQuery = request.query
+        call, _ = await self._parts.session_of(request.request, request.path("id"))
+        wanted = RowQuery(request.path("list"), query.under, query.page, query.page_size)
+        page = await self._parts.provider.state_rows(call, request.path("service"), wanted)
+        return StateRowsAnswer(rows=[row.model_dump(mode="json", by_alias=True) for row in page.rows], total=page.total)
