@@ -334,10 +334,16 @@ const TEXTS = {
 export type TextKey = keyof typeof TEXTS
 export type Say = (key: TextKey, values?: Record<string, string | number>) => string
 
-export function speaker(locale: Locale): Say {
+export const speaker = (locale: Locale): Say => speakerOf(TEXTS, locale)
+
+/** The texts of a part that is loaded later, spoken in the same way. */
+export function speakerOf<Key extends string>(
+  texts: Record<Key, readonly [en: string, ko: string]>,
+  locale: Locale,
+): (key: Key, values?: Record<string, string | number>) => string {
   const column = locale === "ko" ? 1 : 0
   return (key, values = {}) =>
-    TEXTS[key][column].replace(/\{(\w+)\}/g, (whole, name: string) => String(values[name] ?? whole))
+    texts[key][column].replace(/\{(\w+)\}/g, (whole, name: string) => String(values[name] ?? whole))
 }
 
 /** Tool calls told as deeds. A tool that is not here is told by its name. */

@@ -5,6 +5,7 @@ Downloads need the tab's token, which no address carries, so the tab fetches the
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import os
 from collections.abc import AsyncIterator, Iterator
@@ -24,22 +25,27 @@ from madang.core.phrases import say
 from madang.host.api import answer_safely, checked, document_response, parse_query
 from madang.host.parts import HostParts
 from madang.host.uploads import MAX_UPLOADS_AT_ONCE
-from madang.host.wire import ExportQuery, FileAnswer, FileQuery
+from madang.host.wire import ExportQuery, FileAnswer, FileQuery, FileTextAnswer
 from madang.server.downloads import HEADERS, content_disposition
 from madang.server.gate import UPLOADS, PolicyRoute, RoutePolicy
+from madang.services.content.domain.contents import MAX_CONTENT_BYTES
+from madang.services.content.engine.parsing import Parser
 from madang.services.workspace.domain.exports import stored_name
 
 CHUNK_BYTES = 256 * 1024
+MAX_PREVIEW_CHARS = 200_000
+MAX_PARSED_AT_ONCE = 2
 
 QueryT = TypeVar("QueryT", bound=Document)
 
 
 class Files:
-    """GET and POST /api/sessions/{id}/files?path=…, GET /api/sessions/{id}/exports?id=…&name=…"""
+    """GET and POST …/files?path=…, GET …/files/text?path=…, GET …/exports?id=…&name=… of a session."""
 
     def __init__(self, parts: HostParts) -> None:
         self._parts = parts
         self._uploads = 0
+        self._parsing = asyncio.Semaphore(MAX_PARSED_AT_ONCE)
 
     def routes(self, host: str) -> list[PolicyRoute]:
         hosts = frozenset({host})
@@ -49,6 +55,7 @@ class Files:
         return [
             PolicyRoute(files, self.read, policy=reading),
             PolicyRoute(files, self.write, policy=writing),
+            PolicyRoute(f"{files}/text", self.read_text, policy=reading),
             PolicyRoute("/api/sessions/{id}/exports", self.read_export, policy=reading),
         ]
 
@@ -59,6 +66,10 @@ class Files:
     async def read_export(self, request: Request) -> Response:
         """Return the bytes of an export."""
         return await answer_safely(self._parts, request, lambda: self._read_export(request))
+
+    async def read_text(self, request: Request) -> Response:
+        """Return what a document says, as the content service would read it; nothing is kept."""
+        return await answer_safely(self._parts, request, lambda: self._read_text(request))
 
     async def write(self, request: Request) -> Response:
         """Keep a file in the workspace, where none is yet."""
@@ -74,15 +85,37 @@ class Files:
         call, _ = await self._parts.session_of(request, request.path_params["id"])
         return await self._stream(call, stored_name(query.id, query.name), query.name, is_export=True)
 
-    async def _stream(self, call: Call, path: str, name: str, *, is_export: bool) -> Response:
-        def open_file() -> IO[bytes]:
-            with self._parts.folders.reading(call) as session:
-                folder = session.exports if is_export else session.files
-                with folder.open_file(path) as file:
-                    # Its own descriptor: that of the folder is closed with the folder.
-                    return os.fdopen(os.dup(file.fileno()), "rb")
+    async def _read_text(self, request: Request) -> Response:
+        query = _query(FileQuery, request)
+        call, _ = await self._parts.session_of(request, request.path_params["id"])
 
-        file = await self._parts.executor.reads.run(call, open_file)
+        def read_whole() -> bytes:
+            with self._open(call, query.path) as file:
+                if os.fstat(file.fileno()).st_size > MAX_CONTENT_BYTES:
+                    raise LimitExceeded(say("The file is larger than {max} bytes.", max=MAX_CONTENT_BYTES))
+                return file.read(MAX_CONTENT_BYTES)
+
+        data = await self._parts.executor.reads.run(call, read_whole)
+        name = PurePosixPath(query.path).name
+        async with self._parsing:
+            parser = Parser(self._parts.executor)
+            try:
+                parsed = await parser.parse(data, filename=name, owner=call)
+            finally:
+                await parser.close()
+        text = parsed.text[:MAX_PREVIEW_CHARS]
+        is_cut = len(text) < len(parsed.text)
+        return document_response(FileTextAnswer(text=text, size=len(data), is_cut=is_cut))
+
+    def _open(self, call: Call, path: str, *, is_export: bool = False) -> IO[bytes]:
+        with self._parts.folders.reading(call) as session:
+            folder = session.exports if is_export else session.files
+            with folder.open_file(path) as file:
+                # Its own descriptor: that of the folder is closed with the folder.
+                return os.fdopen(os.dup(file.fileno()), "rb")
+
+    async def _stream(self, call: Call, path: str, name: str, *, is_export: bool) -> Response:
+        file = await self._parts.executor.reads.run(call, lambda: self._open(call, path, is_export=is_export))
         size = os.fstat(file.fileno()).st_size
         headers = {**HEADERS, "content-disposition": content_disposition(name), "content-length": str(size)}
         return StreamingResponse(_chunks(file, size), headers=headers, media_type="application/octet-stream")

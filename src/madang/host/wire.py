@@ -440,3 +440,11 @@ class ExportQuery(Document):
 class FileAnswer(Document):
     path: str
     size: int
+
+
+class FileTextAnswer(Document):
+    """What a document says."""
+
+    text: str
+    size: int
+    is_cut: bool

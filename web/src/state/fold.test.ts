@@ -355,6 +355,7 @@ const PAGE: MessagesPage = {
   },
   notes: [],
   queued: [],
+  untold: [],
   run: { id: "r", state: "running" },
   retry: null,
   hasMore: true,
@@ -473,4 +474,26 @@ test("news of the inbox and of the sessions are counted", () => {
     custom({ name: "madang/sessions", value: {} }),
   ])
   assert.equal(talk.changes, 2)
+})
+
+test("what the person did is untold until the model was told, and counts once", () => {
+  const noted = (id: string, seq: number): RunEvent => ({
+    type: "CUSTOM",
+    name: "madang/noted",
+    value: { id, by: "person", text: `[add_todo] ${id}` },
+    seq,
+  })
+  const page = { ...PAGE, untold: [{ id: "a", by: "person", text: "[add_todo] a" }] }
+  const talk = [noted("a", 22), noted("b", 23)].reduce(fold, openTalk(page))
+  assert.deepEqual(
+    talk.untold.map(({ id }) => id),
+    ["a", "b"],
+  )
+  const told = fold(talk, {
+    type: "CUSTOM",
+    name: "madang/action",
+    value: { messageId: "m", text: "Meanwhile the person did this" },
+    seq: 24,
+  })
+  assert.deepEqual(told.untold, [])
 })

@@ -13,6 +13,7 @@ import type {
   MessagesPage,
   RunEvent,
   ServiceStates,
+  UntoldAction,
 } from "../wire/types.ts"
 import { callsOf, itemsOf, keyOf, keysOf, NEW_CALL } from "./page.ts"
 
@@ -93,6 +94,8 @@ export interface Talk {
   queued: readonly { id: string; text: string }[]
   /** By service: an unknown field of a known service does not compile. */
   services: Readonly<Partial<ServiceStates>>
+  /** What was done beside the run, and its model was not told yet. */
+  untold: readonly UntoldAction[]
   /** Tokens of the last request: how full the model's context is. */
   inputTokens: number | null
   /** Counts what changed the inbox or the list of sessions, so that they are read again. */
@@ -111,6 +114,7 @@ export const EMPTY_TALK: Talk = {
   run: NO_RUN,
   queued: [],
   services: {},
+  untold: [],
   inputTokens: null,
   changes: 0,
   hasOlder: false,
@@ -129,6 +133,7 @@ export function openTalk(page: MessagesPage): Talk {
     keys: keysOf(page),
     run: { state, retry },
     queued: page.queued.map(({ id, text }) => ({ id, text })),
+    untold: page.untold,
     inputTokens: page.messages.findLast(({ inputTokens }) => inputTokens !== null)?.inputTokens ?? null,
     hasOlder: page.hasMore,
   }
@@ -298,8 +303,11 @@ function foldCustom(talk: Talk, event: RunEvent & { type: "CUSTOM" }, seq: numbe
         viewId: view?.id ?? call.viewId,
       }))
     }
+    case "madang/noted":
+      // The page that the talk began with may have it already.
+      return { ...talk, untold: [...talk.untold.filter(({ id }) => id !== event.value.id), event.value] }
     case "madang/action":
-      return noteOf(talk, "action", event.value, seq, at)
+      return noteOf({ ...talk, untold: [] }, "action", event.value, seq, at)
     case "madang/answered_late":
       return noteOf(answeredLate(talk, event.value), "answered_late", event.value, seq, at)
     case "madang/queued": {

@@ -8,6 +8,7 @@ import type {
   Me,
   MessagesPage,
   Session,
+  ServiceInfo,
   SessionsPage,
   Settlement,
   Tool,
@@ -190,6 +191,55 @@ export function upload(
 export const listTools = async (id: string) => (await get<{ tools: Tool[] }>(`${session(id)}/tools`)).tools
 export const callTool = (id: string, name: string, args: Record<string, unknown>) =>
   post<ToolOutcome>(`${session(id)}/tools/${at(name)}`, { arguments: args })
+
+/* Panels */
+
+export const listServices = async (id: string) =>
+  (await get<{ services: ServiceInfo[] }>(`${session(id)}/services`)).services
+/** Rows of a list in a service's state, of which the state has the first ones. */
+export const listStateRows = <Row>(
+  id: string,
+  service: string,
+  list: string,
+  { under, page, pageSize }: { under: string; page: number; pageSize: number },
+) =>
+  get<{ rows: Row[]; total: number }>(
+    `${session(id)}/state/${at(service)}/${at(list)}?under=${at(under)}&page=${page}&pageSize=${pageSize}`,
+  )
+export const readFile = async (id: string, path: string) =>
+  (await request("GET", `${session(id)}/files?path=${at(path)}`)).blob()
+/** What a document says (PDF, office files), as the content store would read it; nothing is kept. */
+export const readFileText = (id: string, path: string) =>
+  get<{ text: string; size: number; isCut: boolean }>(`${session(id)}/files/text?path=${at(path)}`)
+export const readExport = async (id: string, exportId: string, name: string) =>
+  (await request("GET", `${session(id)}/exports?id=${at(exportId)}&name=${at(name)}`)).blob()
+
+/** Upload a file into the workspace. Not by `fetch`, which does not tell how much was sent. */
+export function uploadFile(
+  id: string,
+  path: string,
+  file: Blob,
+  signal: AbortSignal,
+  onProgress: (share: number) => void,
+): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const upload = new XMLHttpRequest()
+    upload.open("POST", `${session(id)}/files?path=${at(path)}`)
+    upload.setRequestHeader("Authorization", `Bearer ${sessionStorage.getItem(TOKEN_KEY) ?? ""}`)
+    upload.setRequestHeader("Content-Type", "application/octet-stream")
+    upload.setRequestHeader("Accept-Language", document.documentElement.lang)
+    upload.responseType = "json"
+    upload.upload.onprogress = ({ loaded, total }) => onProgress(total > 0 ? loaded / total : 0)
+    upload.onload = () => {
+      if (upload.status < 300) resolve()
+      else reject(new ApiError(upload.status, (upload.response as Partial<ApiErrorBody> | null) ?? {}))
+    }
+    upload.onerror = () => reject(new Unreachable())
+    upload.onabort = () => reject(new DOMException("cancelled", "AbortError"))
+    signal.addEventListener("abort", () => upload.abort())
+    upload.send(file)
+  })
+}
 
 export const getView = (id: string) => get<View>(`/api/views/${at(id)}`)
 /** What a page's own result links to. */

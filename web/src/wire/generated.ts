@@ -292,6 +292,13 @@ export interface FileQuery {
   path: string
 }
 
+/** What a document says. */
+export interface FileTextAnswer {
+  text: string
+  size: number
+  isCut: boolean
+}
+
 /** A folder, and how much is in it. */
 export interface FolderInState {
   path: string

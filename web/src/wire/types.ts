@@ -12,6 +12,7 @@ import type {
   MessageAnswer,
   MessagesAnswer,
   NoteAnswer,
+  ServiceAnswer,
   SessionAnswer,
   SessionsAnswer,
   StreamEvent,
@@ -23,13 +24,25 @@ import type {
 
 export type {
   CallPause,
+  ContentInState,
+  ContentState,
   DeltaMetadata,
+  EntryRow,
   Interrupt,
+  Playbook,
+  PlaybookInState,
+  PlaybookState,
+  PlanState,
   QueuedAnswer as QueuedMessage,
+  Selection,
   ServiceStates,
   SessionHit,
+  Step,
+  Todo,
+  UntoldAnswer as UntoldAction,
   ViewPause,
   ViewReference as ViewRef,
+  WorkspaceState,
 } from "./generated.ts"
 
 export type Locale = MeAnswer["locale"]
@@ -47,6 +60,7 @@ export type InboxItem = InboxItemAnswer
 export type ItemType = InboxItem["type"]
 export type Choice = InboxItem["choices"][number]
 export type Upload = UploadAnswer
+export type ServiceInfo = Omit<ServiceAnswer, "stateSchema"> & { stateSchema: JsonSchema }
 export type ToolOutcome = ToolCallAnswer
 export type View = ViewAnswer
 export type PauseStatus = NonNullable<View["pause"]>["status"]

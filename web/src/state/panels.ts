@@ -1,0 +1,142 @@
+/** What panels share: the pages of long lists, uploads, and the calls that the person makes there. */
+
+import { useCallback, useEffect, useRef, useState } from "react"
+
+import { callTool, listStateRows, uploadFile } from "../wire/api.ts"
+import type { ServiceStates, ToolOutcome } from "../wire/types.ts"
+import { notify, report } from "./app.ts"
+import { Store } from "./store.ts"
+
+/** Call a tool as the person. A refusal is told in the tool's own words; then there is no outcome. */
+export async function act(
+  sessionId: string,
+  tool: string,
+  args: Record<string, unknown>,
+): Promise<ToolOutcome | undefined> {
+  try {
+    const outcome = await callTool(sessionId, tool, args)
+    if (!outcome.isError) return outcome
+    const error = outcome.data["error"] as { message?: string; hint?: string } | undefined
+    notify(error?.message ?? outcome.text, { isError: true })
+  } catch (error) {
+    report(error)
+  }
+  return undefined
+}
+
+export interface Rows<Row> {
+  rows: readonly Row[]
+  total: number
+  isLoading: boolean
+  loadMore: () => void
+}
+
+interface PageQuery {
+  sessionId: string
+  service: keyof ServiceStates
+  list: string
+  under?: string
+  /** Rows that the state has, which are the first page; without them the first page is read too. */
+  first?: { rows: readonly unknown[]; total: number }
+  pageSize: number
+  /** The state: when it is another one, what was read besides it is read again. */
+  state: unknown
+}
+
+/** The rows of a list in a service's state: the window that the state has, then pages as they are asked for. */
+export function useRows<Row>({ sessionId, service, list, under = "", first, pageSize, state }: PageQuery): Rows<Row> {
+  const [pages, setPages] = useState<{ rows: readonly Row[]; total: number }>({ rows: [], total: 0 })
+  const [wanted, setWanted] = useState(first === undefined ? 1 : 0)
+  const [isLoading, setLoading] = useState(false)
+  const firstPage = first === undefined ? 1 : 2
+
+  useEffect(() => {
+    if (wanted === 0) return
+    let isStale = false
+    setLoading(true)
+    const numbers = Array.from({ length: wanted }, (_, index) => firstPage + index)
+    Promise.all(numbers.map((page) => listStateRows<Row>(sessionId, service, list, { under, page, pageSize })))
+      .then((answers) => {
+        if (isStale) return
+        setPages({ rows: answers.flatMap(({ rows }) => rows), total: answers.at(-1)!.total })
+      }, report)
+      .finally(() => !isStale && setLoading(false))
+    return () => {
+      isStale = true
+    }
+  }, [sessionId, service, list, under, pageSize, firstPage, wanted, state])
+
+  const rows = first === undefined ? pages.rows : [...(first.rows as Row[]), ...pages.rows]
+  const total = first?.total ?? pages.total
+  const hasMore = rows.length < total
+  const loadMore = useCallback(() => {
+    if (hasMore && !isLoading) setWanted((count) => count + 1)
+  }, [hasMore, isLoading])
+  return { rows, total, isLoading, loadMore }
+}
+
+const FIRST_MOUNTED = 40
+const MORE_MOUNTED = 60
+
+/** How many rows are mounted: a screenful first, more as its end comes into view. Put `end` behind the last one. */
+export function useMounted(count: number): { mounted: number; end: (element: Element | null) => void } {
+  const [limit, setLimit] = useState(FIRST_MOUNTED)
+  const observer = useRef<IntersectionObserver | null>(null)
+  const end = useCallback((element: Element | null) => {
+    observer.current?.disconnect()
+    if (element === null) return
+    observer.current = new IntersectionObserver(
+      (entries) => {
+        if (entries.some(({ isIntersecting }) => isIntersecting)) setLimit((value) => value + MORE_MOUNTED)
+      },
+      { rootMargin: "400px" },
+    )
+    observer.current.observe(element)
+  }, [])
+  useEffect(() => () => observer.current?.disconnect(), [])
+  return { mounted: Math.min(limit, count), end }
+}
+
+/* Uploads into the workspace: they go on when the panel is closed. */
+
+export interface Upload {
+  id: number
+  sessionId: string
+  name: string
+  startedAt: number
+  /** Of 1; all of it is sent while the server still reads the file. */
+  share: number
+  cancel: () => void
+}
+
+export const uploads = new Store<readonly Upload[]>([])
+
+let uploadCount = 0
+
+export async function putFile(sessionId: string, path: string, file: Blob): Promise<boolean> {
+  const controller = new AbortController()
+  const id = ++uploadCount
+  const change = (values: Partial<Upload>) =>
+    uploads.set(uploads.get().map((one) => (one.id === id ? { ...one, ...values } : one)))
+  const upload = { id, sessionId, name: path, startedAt: Date.now(), share: 0, cancel: () => controller.abort() }
+  uploads.set([...uploads.get(), upload])
+  try {
+    await uploadFile(sessionId, path, file, controller.signal, (share) => change({ share }))
+    return true
+  } catch (error) {
+    if (!controller.signal.aborted) report(error)
+    return false
+  } finally {
+    uploads.set(uploads.get().filter((one) => one.id !== id))
+  }
+}
+
+/** Save bytes that were fetched with the tab's token, which no address may carry. */
+export function saveBlob(blob: Blob, name: string): void {
+  const url = URL.createObjectURL(blob)
+  const link = document.createElement("a")
+  link.href = url
+  link.download = name
+  link.click()
+  setTimeout(() => URL.revokeObjectURL(url), 60_000)
+}

@@ -1,0 +1,213 @@
+/** The contents of the session: all of them, searched with excerpts, added and removed. */
+
+import { useEffect, useRef, useState } from "react"
+
+import { notify, report } from "../../state/app.ts"
+import { act, useMounted, useRows } from "../../state/panels.ts"
+import { upload } from "../../wire/api.ts"
+import type { ContentInState, ContentState } from "../../wire/types.ts"
+import { Icon } from "../icons.tsx"
+import { useLocale } from "../language.tsx"
+import { ConfirmDialog } from "../SessionMenu.tsx"
+import { iconOf } from "./Files.tsx"
+import { Marked } from "./FileSearch.tsx"
+import type { PanelProps } from "./Panels.tsx"
+import { EmptyPanel, failureOf, ListEnd, NoState, RowMenu, Search } from "./parts.tsx"
+import { formatSize, type PanelSay } from "./words.ts"
+
+const PAGE_SIZE = 100
+const MAX_SEARCHED_STORES = 5
+
+export function ContentsPanel({ sessionId, talk, say }: PanelProps) {
+  const state = talk.services.content
+  if (state === undefined || failureOf(state) !== "") return <NoState state={state} say={say} />
+  return <Contents sessionId={sessionId} state={state} say={say} />
+}
+
+function Contents({ sessionId, state, say }: { sessionId: string; state: ContentState; say: PanelSay }) {
+  const [query, setQuery] = useState("")
+  const [adding, setAdding] = useState<readonly string[]>([])
+  const [removed, setRemoved] = useState<ContentInState | null>(null)
+  const input = useRef<HTMLInputElement>(null)
+  const { rows, total, loadMore } = useRows<ContentInState>({
+    sessionId,
+    service: "content",
+    list: "contents",
+    first: { rows: state.contents, total: state.total },
+    pageSize: PAGE_SIZE,
+    state,
+  })
+  const { mounted, end } = useMounted(rows.length)
+  const add = async (files: readonly File[]) => {
+    for (const file of files) {
+      setAdding((names) => [...names, file.name])
+      try {
+        const { contentId } = await upload(sessionId, file, new AbortController().signal)
+        // A picture waits for a message: it has no words to be searched.
+        if (contentId.startsWith("image-")) notify(file.name)
+      } catch (error) {
+        report(error)
+      }
+      setAdding((names) => names.filter((name) => name !== file.name))
+    }
+  }
+  const picker = (
+    <input
+      ref={input}
+      type="file"
+      multiple
+      hidden
+      aria-label={say("chooseFile")}
+      onChange={(event) => {
+        void add([...(event.target.files ?? [])])
+        event.target.value = ""
+      }}
+    />
+  )
+  if (state.total === 0 && adding.length === 0)
+    return (
+      <EmptyPanel icon="layers" title={say("noContents")} hint={say("noContentsHint")}>
+        <button type="button" className="btn" onClick={() => input.current?.click()}>
+          <Icon name="upload" small />
+          {say("chooseFile")}
+        </button>
+        {picker}
+      </EmptyPanel>
+    )
+  return (
+    <>
+      <div className="row panel-tools">
+        <Search label={say("findContent")} clearLabel={say("clearSearch")} query={query} onSearch={setQuery} />
+      </div>
+      {query !== "" && <Passages sessionId={sessionId} state={state} query={query} say={say} />}
+      <h3 className="sec">
+        {say("allContents")}
+        <span className="chip">{total}</span>
+        <button type="button" className="btn quiet end" onClick={() => input.current?.click()}>
+          <Icon name="plus" small />
+          {say("add")}
+        </button>
+        {picker}
+      </h3>
+      <ul className="card list" aria-label={say("allContents")}>
+        {adding.map((name) => (
+          <li key={`adding ${name}`} className="item low">
+            <span className="spin" />
+            <span className="grow cut small">{name}</span>
+            <span className="xs soft">{say("reading")}</span>
+          </li>
+        ))}
+        {rows.slice(0, mounted).map((content) => (
+          <ContentRow key={content.contentId} content={content} say={say} onRemove={() => setRemoved(content)} />
+        ))}
+        {mounted < rows.length && <li ref={end} />}
+      </ul>
+      {mounted >= rows.length && rows.length < total && (
+        <ListEnd left={total - rows.length} say={say} onMore={loadMore} />
+      )}
+      {removed !== null && (
+        <ConfirmDialog
+          title={say("deleteContent", { name: removed.filename })}
+          text={say("deleteContentHint")}
+          button={say("remove")}
+          onConfirm={() => void act(sessionId, "delete_content", { contentId: removed.contentId })}
+          onClose={() => setRemoved(null)}
+        />
+      )}
+    </>
+  )
+}
+
+function ContentRow({ content, say, onRemove }: { content: ContentInState; say: PanelSay; onRemove: () => void }) {
+  const locale = useLocale()
+  const { filename, pages, lines, size } = content
+  return (
+    <li className="item low">
+      <Icon name={iconOf({ kind: "file", path: filename })} />
+      <span className="grow cut small" title={filename}>
+        {filename}
+      </span>
+      <span className="xs soft num" title={formatSize(size, locale)}>
+        {pages > 0 ? say("pages", { count: pages }) : say("lines", { count: lines.toLocaleString(locale) })}
+      </span>
+      <RowMenu
+        label={say("moreOf", { name: filename })}
+        actions={[{ id: "remove", title: say("remove"), isBad: true, act: onRemove }]}
+      />
+    </li>
+  )
+}
+
+interface Passage {
+  contentId: string
+  chunkId: string
+  filename: string
+  score: number
+  context: string
+  lineRange: number[]
+}
+
+/** What a search finds, in all stores of the session: the person's own call. */
+function Passages({
+  sessionId,
+  state,
+  query,
+  say,
+}: {
+  sessionId: string
+  state: ContentState
+  query: string
+  say: PanelSay
+}) {
+  const [found, setFound] = useState<{ passages: readonly Passage[]; ms: number } | null>(null)
+  useEffect(() => {
+    let isStale = false
+    const stores = state.stores.slice(0, MAX_SEARCHED_STORES)
+    void Promise.all(stores.map(({ storeId }) => act(sessionId, "keyword_similarity_search", { query, storeId }))).then(
+      (outcomes) => {
+        if (isStale) return
+        const passages = outcomes.flatMap((outcome) => (outcome?.data["results"] as Passage[] | undefined) ?? [])
+        const ms = Math.max(0, ...outcomes.map((outcome) => outcome?.tookMs ?? 0))
+        setFound({ passages: passages.sort((one, other) => other.score - one.score), ms })
+      },
+    )
+    return () => {
+      isStale = true
+    }
+  }, [sessionId, query, state])
+  if (found === null)
+    return (
+      <p className="hint" role="status">
+        {say("loadingRows")}
+      </p>
+    )
+  const contents = new Set(found.passages.map(({ contentId }) => contentId)).size
+  return (
+    <>
+      <p className="hint" role="status">
+        {found.passages.length === 0
+          ? say("nothingFound", { query })
+          : say("passages", { passages: found.passages.length, contents, ms: found.ms })}
+      </p>
+      {found.passages.length > 0 && (
+        <ul className="card list">
+          {found.passages.map((passage) => (
+            <li key={passage.chunkId} className="item">
+              <Icon name={iconOf({ kind: "file", path: passage.filename })} />
+              <div className="grow">
+                <h4 className="cut">{passage.filename}</h4>
+                <p className="excerpt">
+                  <Marked text={passage.context} words={query.split(/\s+/)} />
+                </p>
+                <div className="meta num">
+                  {say("lineRange", { from: passage.lineRange[0] ?? 0, to: passage.lineRange[1] ?? 0 })} ·{" "}
+                  {say("score", { score: passage.score.toFixed(1) })}
+                </div>
+              </div>
+            </li>
+          ))}
+        </ul>
+      )}
+    </>
+  )
+}

@@ -1,0 +1,99 @@
+/** Files by their names, and lines in them by their words: the person's own searches. */
+
+import { useEffect, useState } from "react"
+
+import { act } from "../../state/panels.ts"
+import { nameOf } from "../../state/tree.ts"
+import type { EntryRow, WorkspaceState } from "../../wire/types.ts"
+import { Icon } from "../icons.tsx"
+import { iconOf } from "./Files.tsx"
+import type { PanelSay } from "./words.ts"
+
+const MAX_LINES = 50
+
+interface Found {
+  files: readonly EntryRow[]
+  lines: readonly { path: string; line: number; text: string }[]
+}
+
+interface FileSearchProps {
+  sessionId: string
+  state: WorkspaceState
+  query: string
+  shown: string
+  say: PanelSay
+  onShow: (path: string) => void
+}
+
+export function FileSearch({ sessionId, state, query, shown, say, onShow }: FileSearchProps) {
+  const [found, setFound] = useState<Found | null>(null)
+  useEffect(() => {
+    let isStale = false
+    const pattern = `*${query.replace(/[[\]{}*?\\]/g, "?")}*`
+    const words = query.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")
+    void Promise.all([
+      act(sessionId, "search_files", { pattern }),
+      act(sessionId, "grep", { pattern: words, ignoreCase: true, limit: MAX_LINES }),
+    ]).then(([names, lines]) => {
+      if (isStale) return
+      setFound({
+        files: (names?.data["files"] as EntryRow[] | undefined) ?? [],
+        lines: ((lines?.data["matches"] as Found["lines"] | undefined) ?? []).slice(0, MAX_LINES),
+      })
+    })
+    return () => {
+      isStale = true
+    }
+  }, [sessionId, query, state])
+  if (found === null)
+    return (
+      <p className="hint" role="status">
+        {say("loadingRows")}
+      </p>
+    )
+  if (found.files.length + found.lines.length === 0) return <p className="hint">{say("nothingFound", { query })}</p>
+  return (
+    <>
+      <p className="hint" role="status">
+        {say("hitsInFiles", { count: found.files.length + found.lines.length })}
+      </p>
+      <ul className="card list">
+        {found.files.map((file) => (
+          <li key={file.path}>
+            <button
+              type="button"
+              className="item hit"
+              aria-current={file.path === shown}
+              onClick={() => onShow(file.path)}
+            >
+              <Icon name={iconOf(file)} />
+              <span className="grow cut">{file.path}</span>
+            </button>
+          </li>
+        ))}
+        {found.lines.map(({ path, line, text }) => (
+          <li key={`${path}:${line}`}>
+            <button type="button" className="item hit" aria-current={path === shown} onClick={() => onShow(path)}>
+              <Icon name="page" />
+              <span className="grow">
+                <b className="cut">{nameOf(path)}</b>
+                <span className="excerpt">
+                  <Marked text={text} words={[query]} />
+                </span>
+                <span className="meta num">{say("lineOf", { line })}</span>
+              </span>
+            </button>
+          </li>
+        ))}
+      </ul>
+    </>
+  )
+}
+
+/** A text with the words that were searched for marked. */
+export function Marked({ text, words }: { text: string; words: readonly string[] }) {
+  const escaped = words.filter(Boolean).map((word) => word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"))
+  if (escaped.length === 0) return text
+  const parts = text.split(new RegExp(`(${escaped.join("|")})`, "giu"))
+  return parts.map((part, index) => (index % 2 === 1 ? <mark key={index}>{part}</mark> : part))
+}

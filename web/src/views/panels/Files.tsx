@@ -1,0 +1,293 @@
+/** The files of the session: a tree of what is open, a preview, and what the person does with them. */
+
+import { useMemo, useRef, useState, type DragEvent } from "react"
+
+import { notify, report } from "../../state/app.ts"
+import { act, putFile, saveBlob, uploads, useMounted, useRows } from "../../state/panels.ts"
+import { useStore } from "../../state/store.ts"
+import { foldersOf, freeName, nameOf, parentOf, type TreeFolders } from "../../state/tree.ts"
+import { readFile } from "../../wire/api.ts"
+import type { EntryRow, WorkspaceState } from "../../wire/types.ts"
+import { Icon, type IconName } from "../icons.tsx"
+import { useLocale } from "../language.tsx"
+import { FileSearch } from "./FileSearch.tsx"
+import type { PanelProps } from "./Panels.tsx"
+import { EmptyPanel, failureOf, LineForm, ListEnd, NoState, RowMenu, Search } from "./parts.tsx"
+import { Preview } from "./Preview.tsx"
+import { formatSize, type PanelSay } from "./words.ts"
+
+/** As large as the window that the state has. */
+const PAGE_SIZE = 200
+/** What can be brought back after it was deleted: it is held by this tab until then. */
+const MAX_UNDO_BYTES = 25 * 1024 * 1024
+const MAX_PATH_CHARS = 4_000
+
+export function FilesPanel({ sessionId, talk, say }: PanelProps) {
+  const state = talk.services.workspace
+  if (state === undefined || failureOf(state) !== "") return <NoState state={state} say={say} />
+  return <Files sessionId={sessionId} state={state} say={say} />
+}
+
+function Files({ sessionId, state, say }: { sessionId: string; state: WorkspaceState; say: PanelSay }) {
+  const [query, setQuery] = useState("")
+  const [shown, setShown] = useState("")
+  const [open, setOpen] = useState<ReadonlySet<string>>(new Set())
+  const input = useRef<HTMLInputElement>(null)
+  const folders = useMemo(() => foldersOf(state), [state])
+  const upload = async (files: Iterable<File>) => {
+    const taken = new Set((folders.get("")?.rows ?? []).map(({ path }) => path))
+    for (const file of files) {
+      const path = freeName(file.name, taken)
+      taken.add(path)
+      if (await putFile(sessionId, path, file)) setShown(path)
+    }
+  }
+  const onDrop = (event: DragEvent) => {
+    event.preventDefault()
+    event.stopPropagation()
+    void upload(event.dataTransfer.files)
+  }
+  const toggle = (path: string) => {
+    const next = new Set(open)
+    if (!next.delete(path)) next.add(path)
+    setOpen(next)
+  }
+  const tree: TreeContext = { sessionId, state, folders, open, shown, say, onToggle: toggle, onShow: setShown }
+  return (
+    <div onDragOver={(event) => event.preventDefault()} onDrop={onDrop}>
+      <div className="row panel-tools">
+        <Search
+          label={say("findFile")}
+          placeholder={say("nameOrText")}
+          clearLabel={say("clearSearch")}
+          query={query}
+          onSearch={setQuery}
+        />
+        <button
+          type="button"
+          className="ib"
+          aria-label={say("uploadFile")}
+          title={say("uploadFile")}
+          onClick={() => input.current?.click()}
+        >
+          <Icon name="upload" />
+        </button>
+        <input
+          ref={input}
+          type="file"
+          multiple
+          hidden
+          aria-label={say("chooseFile")}
+          onChange={(event) => {
+            void upload([...(event.target.files ?? [])])
+            event.target.value = ""
+          }}
+        />
+      </div>
+      {state.folder !== "" && (
+        <p className={`hint cut ${state.isFolderMissing ? "bad" : ""}`} title={state.folder}>
+          {say(state.isFolderMissing ? "folderMissing" : "personalFolder", { folder: state.folder })}
+        </p>
+      )}
+      {query !== "" ? (
+        <FileSearch sessionId={sessionId} state={state} query={query} shown={shown} say={say} onShow={setShown} />
+      ) : (folders.get("")?.total ?? 0) === 0 ? (
+        <EmptyPanel icon="folder" title={say("noFiles")} hint={say("noFilesHint")}>
+          <button type="button" className="btn" onClick={() => input.current?.click()}>
+            <Icon name="upload" small />
+            {say("chooseFile")}
+          </button>
+        </EmptyPanel>
+      ) : (
+        <div className="tree" role="tree" aria-label={say("files")} onKeyDown={moveFocus}>
+          <FolderRows path="" depth={0} tree={tree} />
+        </div>
+      )}
+      <Uploads sessionId={sessionId} say={say} />
+      {shown !== "" && (
+        <Preview key={shown} sessionId={sessionId} path={shown} state={state} say={say} onClose={() => setShown("")} />
+      )}
+    </div>
+  )
+}
+
+interface TreeContext {
+  sessionId: string
+  state: WorkspaceState
+  folders: TreeFolders
+  open: ReadonlySet<string>
+  shown: string
+  say: PanelSay
+  onToggle: (path: string) => void
+  onShow: (path: string) => void
+}
+
+/** Arrow keys go from row to row; to the right opens a folder, to the left closes it. */
+function moveFocus(event: React.KeyboardEvent<HTMLElement>): void {
+  const row = (event.target as HTMLElement).closest<HTMLElement>("[role=treeitem]")
+  if (row === null || event.target !== row) return
+  const rows = [...event.currentTarget.querySelectorAll<HTMLElement>("[role=treeitem]")]
+  const index = rows.indexOf(row)
+  const isOpen = row.getAttribute("aria-expanded")
+  const target = { ArrowDown: index + 1, ArrowUp: index - 1, Home: 0, End: rows.length - 1 }[event.key]
+  if (target !== undefined) rows[Math.max(0, Math.min(target, rows.length - 1))]?.focus()
+  else if ((event.key === "ArrowRight" && isOpen === "false") || (event.key === "ArrowLeft" && isOpen === "true"))
+    row.click()
+  else if (event.key === "Enter" || event.key === " ") row.click()
+  else return
+  event.preventDefault()
+}
+
+function FolderRows({ path, depth, tree }: { path: string; depth: number; tree: TreeContext }) {
+  const inState = tree.folders.get(path)
+  const { rows, total, isLoading, loadMore } = useRows<EntryRow>({
+    sessionId: tree.sessionId,
+    service: "workspace",
+    list: "entries",
+    under: path,
+    ...(inState && { first: inState }),
+    pageSize: PAGE_SIZE,
+    state: tree.state,
+  })
+  const { mounted, end } = useMounted(rows.length)
+  return (
+    <>
+      {rows.slice(0, mounted).map((entry) => (
+        <Entry key={entry.path} entry={entry} depth={depth} tree={tree} />
+      ))}
+      {mounted < rows.length && <div ref={end} className="list-end" />}
+      {isLoading && rows.length === 0 && (
+        <p className="hint" role="status">
+          {tree.say("loadingRows")}
+        </p>
+      )}
+      {mounted >= rows.length && rows.length < total && (
+        <ListEnd left={total - rows.length} say={tree.say} onMore={loadMore} />
+      )}
+    </>
+  )
+}
+
+function Entry({ entry, depth, tree }: { entry: EntryRow; depth: number; tree: TreeContext }) {
+  const locale = useLocale()
+  const { say, sessionId } = tree
+  const [isRenaming, setRenaming] = useState(false)
+  const isFolder = entry.kind === "folder"
+  const isOpen = isFolder && tree.open.has(entry.path)
+  const name = nameOf(entry.path)
+  if (isRenaming)
+    return (
+      <LineForm
+        label={say("newName")}
+        value={name}
+        button={say("rename")}
+        cancel={say("cancel")}
+        maxLength={MAX_PATH_CHARS}
+        onSave={(newName) => {
+          setRenaming(false)
+          const target = [parentOf(entry.path), newName].filter(Boolean).join("/")
+          if (target !== entry.path) void act(sessionId, "move_file", { source: entry.path, target })
+        }}
+        onCancel={() => setRenaming(false)}
+      />
+    )
+  return (
+    <>
+      <div className="tree-row" role="none">
+        <div
+          className="entry"
+          role="treeitem"
+          tabIndex={0}
+          aria-level={depth + 1}
+          aria-label={name}
+          aria-selected={entry.path === tree.shown}
+          {...(isFolder && { "aria-expanded": isOpen })}
+          style={{ ["--d" as string]: depth }}
+          onClick={() => (isFolder ? tree.onToggle(entry.path) : tree.onShow(entry.path))}
+        >
+          <Icon name={iconOf(entry)} small />
+          <span className="cut">{name}</span>
+          {!isFolder && <span className="xs num">{formatSize(entry.size, locale)}</span>}
+        </div>
+        <RowMenu
+          label={say("moreOf", { name })}
+          actions={[
+            ...(isFolder
+              ? []
+              : [{ id: "download", title: say("download"), act: () => void download(sessionId, entry.path) }]),
+            { id: "rename", title: say("rename"), act: () => setRenaming(true) },
+            {
+              id: "remove",
+              title: isFolder ? say("deleteFolder") : say("remove"),
+              isBad: true,
+              act: () =>
+                void remove(sessionId, entry, say).then(
+                  (isGone) => isGone && entry.path === tree.shown && tree.onShow(""),
+                ),
+            },
+          ]}
+        />
+      </div>
+      {isOpen && <FolderRows path={entry.path} depth={depth + 1} tree={tree} />}
+    </>
+  )
+}
+
+function Uploads({ sessionId, say }: { sessionId: string; say: PanelSay }) {
+  const sent = useStore(uploads).filter((upload) => upload.sessionId === sessionId)
+  return sent.map(({ id, name, share, cancel }) => (
+    <div key={id} className="note upload">
+      <Icon name="upload" small />
+      <span className="grow">
+        <span className="row small">
+          <span className="grow cut">{name}</span>
+          <span className="num xs">{Math.floor(share * 100)} %</span>
+        </span>
+        <span className="bar">
+          <i style={{ width: `${share * 100}%` }} />
+        </span>
+      </span>
+      <button type="button" className="ib" aria-label={say("cancelUpload", { name })} onClick={cancel}>
+        <Icon name="cross" small />
+      </button>
+    </div>
+  ))
+}
+
+export async function download(sessionId: string, path: string): Promise<void> {
+  try {
+    saveBlob(await readFile(sessionId, path), nameOf(path))
+  } catch (error) {
+    report(error)
+  }
+}
+
+/** Delete a file, and hold its bytes as long as it can be brought back; one that is too large only after asking. */
+async function remove(sessionId: string, entry: EntryRow, say: PanelSay): Promise<boolean> {
+  const name = nameOf(entry.path)
+  let bytes: Blob | null = null
+  if (entry.kind === "file") {
+    if (entry.size > MAX_UNDO_BYTES) {
+      if (!confirm(say("deleteForGood", { name }))) return false
+    } else {
+      try {
+        bytes = await readFile(sessionId, entry.path)
+      } catch (error) {
+        report(error)
+        return false
+      }
+    }
+  }
+  const outcome = await act(sessionId, "delete_file", { path: entry.path })
+  if (outcome === undefined) return false
+  const held = bytes
+  notify(say("fileDeleted", { name }), held ? { undo: () => void putFile(sessionId, entry.path, held) } : {})
+  return true
+}
+
+export function iconOf({ kind, path }: Pick<EntryRow, "kind" | "path">): IconName {
+  if (kind === "folder") return "folder"
+  if (/\.(csv|tsv|xlsx?)$/i.test(path)) return "table"
+  if (/\.(png|jpe?g|gif|webp|avif|svg|bmp)$/i.test(path)) return "image"
+  return "page"
+}

@@ -1,0 +1,159 @@
+/** What takes a while: the run and its calls, uploads, and the exports that were made. */
+
+import { useEffect, useState, type ReactNode } from "react"
+
+import { report } from "../../state/app.ts"
+import type { Talk } from "../../state/fold.ts"
+import { saveBlob, uploads } from "../../state/panels.ts"
+import { useStore } from "../../state/store.ts"
+import { deedOf } from "../../texts.ts"
+import { readExport, stopRun } from "../../wire/api.ts"
+import { Icon } from "../icons.tsx"
+import { formatTime, useLocale } from "../language.tsx"
+import type { PanelProps } from "./Panels.tsx"
+import { EmptyPanel, failureOf } from "./parts.tsx"
+import { formatDuration, formatSize } from "./words.ts"
+
+const TICK_MS = 1_000
+const MAX_ARGUMENT_CHARS = 200
+
+export function WorkPanel({ sessionId, talk, say }: PanelProps) {
+  const locale = useLocale()
+  const sent = useStore(uploads).filter((upload) => upload.sessionId === sessionId)
+  const calls = runningCalls(talk)
+  const isRunning = talk.run.state === "running"
+  const now = useNow(isRunning || sent.length > 0)
+  const workspace = talk.services.workspace
+  const exports = workspace !== undefined && failureOf(workspace) === "" ? workspace.exports : []
+  const stop = () => void stopRun(sessionId).catch(report)
+  const since = (at: number) => formatDuration((now - at) / 1000, say)
+  if (!isRunning && sent.length === 0 && exports.length === 0)
+    return <EmptyPanel icon="play" title={say("nothingRuns")} hint={say("workHint")} />
+  return (
+    <>
+      {(isRunning || sent.length > 0) && (
+        <ul className="card list" aria-label={say("work")}>
+          {isRunning && calls.length === 0 && (
+            <Job title={say("agentWorks")} meta={since(runStart(talk))} stop={stop} stopLabel={say("stop")} />
+          )}
+          {calls.map(({ key, tool, argument, at }) => (
+            <Job
+              key={key}
+              title={deedOf(tool, locale)}
+              detail={argument}
+              meta={since(at)}
+              stop={stop}
+              stopLabel={say("stop")}
+            />
+          ))}
+          {sent.map((upload) => (
+            <Job
+              key={upload.id}
+              title={upload.name}
+              meta={`${upload.share < 1 ? say("uploading", { percent: Math.floor(upload.share * 100) }) : say("reading")} · ${since(upload.startedAt)}`}
+              stop={upload.cancel}
+              stopLabel={say("stop")}
+            >
+              <div className="bar">
+                <i style={{ width: `${upload.share * 100}%` }} />
+              </div>
+            </Job>
+          ))}
+        </ul>
+      )}
+      {exports.length > 0 && (
+        <>
+          <h3 className="sec">
+            {say("earlierExports")}
+            <span className="chip">{workspace!.exportCount}</span>
+          </h3>
+          <ul className="card list">
+            {exports.map((one) => (
+              <li key={one.id} className="item">
+                <span className="dot ok" />
+                <div className="grow">
+                  <h4 className="cut">{one.name}</h4>
+                  <div className="meta num">
+                    {formatSize(one.size, locale)} · {say("exportMade", { time: formatTime(one.madeAt, locale) })}
+                  </div>
+                </div>
+                <button
+                  type="button"
+                  className="ib"
+                  aria-label={`${say("download")}: ${one.name}`}
+                  onClick={() =>
+                    void readExport(sessionId, one.id, one.name).then((blob) => saveBlob(blob, one.name), report)
+                  }
+                >
+                  <Icon name="download" />
+                </button>
+              </li>
+            ))}
+          </ul>
+        </>
+      )}
+      <p className="hint work-hint">{say("workHint")}</p>
+    </>
+  )
+}
+
+interface JobProps {
+  title: string
+  detail?: string
+  meta: string
+  stop: () => void
+  stopLabel: string
+  children?: ReactNode
+}
+
+function Job({ title, detail = "", meta, stop, stopLabel, children }: JobProps) {
+  return (
+    <li className="item">
+      <span className="dot run" />
+      <div className="grow">
+        <h4 className="cut">{title}</h4>
+        {detail !== "" && <p className="mono xs cut">{detail}</p>}
+        <div className="meta num">{meta}</div>
+        {children}
+      </div>
+      <button type="button" className="btn no" aria-label={`${stopLabel}: ${title}`} onClick={stop}>
+        {stopLabel}
+      </button>
+    </li>
+  )
+}
+
+/** The time, moving once a second while something runs. It asks nobody. */
+function useNow(isMoving: boolean): number {
+  const [now, setNow] = useState(Date.now)
+  useEffect(() => {
+    if (!isMoving) return
+    setNow(Date.now())
+    const timer = setInterval(() => setNow(Date.now()), TICK_MS)
+    return () => clearInterval(timer)
+  }, [isMoving])
+  return now
+}
+
+function runningCalls(talk: Talk): { key: string; tool: string; argument: string; at: number }[] {
+  const running = Object.entries(talk.calls).filter(([, call]) => call.isRunning)
+  return running.map(([key, call]) => {
+    const item = talk.items.findLast((one) => one.kind === "message" && one.callKeys.includes(key))
+    return {
+      key,
+      tool: call.tool,
+      argument: call.arguments === "{}" ? "" : call.arguments.slice(0, MAX_ARGUMENT_CHARS),
+      at: timeOf(item?.at),
+    }
+  })
+}
+
+/** When the run began: what the person said last is what started it. */
+function runStart(talk: Talk): number {
+  return timeOf(talk.items.findLast((item) => item.kind === "message" && item.role === "user")?.at)
+}
+
+function timeOf(iso: string | undefined): number {
+  const time = Date.parse(iso ?? "")
+  return Number.isNaN(time) ? Date.now() : time
+}

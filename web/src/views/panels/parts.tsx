@@ -1,0 +1,213 @@
+/** Small parts that several panels have: search, forms of one line, menus of a row, what is empty, what fails. */
+
+import { useEffect, useRef, useState, type FormEvent, type ReactNode } from "react"
+import { Button, Menu, MenuItem, MenuTrigger, Popover } from "react-aria-components"
+
+import { Icon, type IconName } from "../icons.tsx"
+import type { PanelSay } from "./words.ts"
+
+/** A state in whose place the service could only say why there is none. */
+export function failureOf(state: object | undefined): string {
+  return state !== undefined && "error" in state && typeof state.error === "string" ? state.error : ""
+}
+
+/** What stands in a panel before its state has come, or where it cannot be read. */
+export function NoState({ state, say }: { state: object | undefined; say: PanelSay }) {
+  const reason = failureOf(state)
+  if (reason !== "")
+    return (
+      <div className="note bad" role="alert">
+        <Icon name="warning" small />
+        {say("stateFailed", { reason })}
+      </div>
+    )
+  return (
+    <div className="skeleton" role="status" aria-label={say("loadingRows")}>
+      <div className="sk line" />
+      <div className="sk line" />
+      <div className="sk block" />
+    </div>
+  )
+}
+
+export function EmptyPanel({
+  icon,
+  title,
+  hint,
+  children,
+}: {
+  icon: IconName
+  title: string
+  hint: string
+  children?: ReactNode
+}) {
+  return (
+    <div className="empty">
+      <Icon name={icon} />
+      <b>{title}</b>
+      <p>{hint}</p>
+      {children}
+    </div>
+  )
+}
+
+interface SearchProps {
+  label: string
+  placeholder?: string
+  clearLabel: string
+  query: string
+  onSearch: (query: string) => void
+}
+
+const SEARCH_AFTER_MS = 250
+
+/** Searches a moment after the last key, at once on Enter, and never in the middle of a syllable. */
+export function Search({ label, placeholder, clearLabel, query, onSearch }: SearchProps) {
+  const [text, setText] = useState(query)
+  const timer = useRef<ReturnType<typeof setTimeout>>(undefined)
+  const isComposing = useRef(false)
+  useEffect(() => () => clearTimeout(timer.current), [])
+  const search = (value: string, afterMs: number) => {
+    clearTimeout(timer.current)
+    timer.current = setTimeout(() => !isComposing.current && onSearch(value.trim()), afterMs)
+  }
+  return (
+    <div className="search grow">
+      <Icon name="search" />
+      <input
+        className="input"
+        type="text"
+        role="searchbox"
+        aria-label={label}
+        placeholder={placeholder ?? label}
+        value={text}
+        onChange={(event) => {
+          setText(event.target.value)
+          search(event.target.value, SEARCH_AFTER_MS)
+        }}
+        onCompositionStart={() => (isComposing.current = true)}
+        onCompositionEnd={(event) => {
+          isComposing.current = false
+          search(event.currentTarget.value, SEARCH_AFTER_MS)
+        }}
+        onKeyDown={(event) => {
+          if (event.key === "Enter" && !event.nativeEvent.isComposing) search(text, 0)
+          if (event.key === "Escape" && text !== "") {
+            event.preventDefault()
+            event.stopPropagation()
+            setText("")
+            search("", 0)
+          }
+        }}
+      />
+      {text !== "" && (
+        <button
+          type="button"
+          className="ib end-slot"
+          aria-label={clearLabel}
+          onClick={() => {
+            setText("")
+            search("", 0)
+          }}
+        >
+          <Icon name="cross" small />
+        </button>
+      )}
+    </div>
+  )
+}
+
+interface LineFormProps {
+  label: string
+  value?: string
+  button: string
+  cancel: string
+  maxLength: number
+  onSave: (text: string) => void
+  onCancel: () => void
+}
+
+/** A text of one line that is written in its place. Esc gives up. */
+export function LineForm({ label, value = "", button, cancel, maxLength, onSave, onCancel }: LineFormProps) {
+  const [text, setText] = useState(value)
+  const input = useRef<HTMLInputElement>(null)
+  useEffect(() => input.current?.select(), [])
+  const onSubmit = (event: FormEvent) => {
+    event.preventDefault()
+    if (text.trim() !== "") onSave(text.trim())
+  }
+  return (
+    <form className="line-form" onSubmit={onSubmit}>
+      <input
+        ref={input}
+        className="input"
+        aria-label={label}
+        placeholder={label}
+        value={text}
+        maxLength={maxLength}
+        autoFocus
+        onChange={(event) => setText(event.target.value)}
+        onKeyDown={(event) => {
+          if (event.key !== "Escape") return
+          event.preventDefault()
+          event.stopPropagation()
+          onCancel()
+        }}
+      />
+      <button type="submit" className="btn main" disabled={text.trim() === ""}>
+        {button}
+      </button>
+      <button type="button" className="btn quiet" onClick={onCancel}>
+        {cancel}
+      </button>
+    </form>
+  )
+}
+
+export interface RowAction {
+  id: string
+  title: string
+  isBad?: boolean
+  act: () => void
+}
+
+export function RowMenu({ label, actions }: { label: string; actions: readonly RowAction[] }) {
+  return (
+    <MenuTrigger>
+      <Button className="ib row-menu" aria-label={label}>
+        <Icon name="more" />
+      </Button>
+      <Popover className="popover" placement="bottom end">
+        <Menu className="menu" onAction={(key) => actions.find(({ id }) => id === key)?.act()}>
+          {actions.map(({ id, title, isBad }) => (
+            <MenuItem key={id} id={id} className={isBad ? "no" : ""}>
+              {title}
+            </MenuItem>
+          ))}
+        </Menu>
+      </Popover>
+    </MenuTrigger>
+  )
+}
+
+/** The end of a list: where more rows are mounted, or read, when it comes into view. */
+export function ListEnd({ left, say, onMore }: { left: number; say: PanelSay; onMore: () => void }) {
+  const more = useRef(onMore)
+  more.current = onMore
+  const place = useRef<HTMLDivElement>(null)
+  useEffect(() => {
+    const observer = new IntersectionObserver(
+      (entries) => entries.some(({ isIntersecting }) => isIntersecting) && more.current(),
+      { rootMargin: "300px" },
+    )
+    observer.observe(place.current!)
+    return () => observer.disconnect()
+  }, [left])
+  return (
+    <div ref={place} className="list-end">
+      <button type="button" className="btn quiet" onClick={onMore}>
+        {say("moreRows", { count: left })}
+      </button>
+    </div>
+  )
+}
