@@ -25,7 +25,7 @@ from madang.core.phrases import say
 from madang.host.api import answer_safely, checked, document_response, parse_query
 from madang.host.parts import HostParts
 from madang.host.uploads import MAX_UPLOADS_AT_ONCE
-from madang.host.wire import ExportQuery, FileAnswer, FileQuery, FileTextAnswer
+from madang.host.wire_panels import ExportQuery, FileAnswer, FileQuery, FileTextAnswer
 from madang.server.downloads import HEADERS, content_disposition
 from madang.server.gate import UPLOADS, PolicyRoute, RoutePolicy
 from madang.services.content.domain.contents import MAX_CONTENT_BYTES

@@ -9,7 +9,7 @@ from madang.core.schemas import state_schema
 from madang.core.service import RowQuery
 from madang.host.api import ApiRequest, Operation
 from madang.host.parts import HostParts
-from madang.host.wire import ServiceAnswer, ServicesAnswer, StateRowsAnswer, StateRowsQuery
+from madang.host.wire_panels import ServiceStateAnswer, ServiceStatesAnswer, StateRowsAnswer, StateRowsQuery
 from madang.rendering.catalogue import translator
 
 
@@ -23,17 +23,17 @@ class PanelApi:
         session = "/api/sessions/{id}"
         rows = f"{session}/state/{{service}}/{{list}}"
         return [
-            Operation("GET", f"{session}/services", self.list_services, ServicesAnswer),
+            Operation("GET", f"{session}/services", self.list_services, ServiceStatesAnswer),
             Operation("GET", rows, self.list_rows, StateRowsAnswer, query=StateRowsQuery),
         ]
 
-    async def list_services(self, request: ApiRequest) -> ServicesAnswer:
+    async def list_services(self, request: ApiRequest) -> ServiceStatesAnswer:
         """Return the services of a session's assistant, with the schema of what the stream tells of each."""
         call, _ = await self._parts.session_of(request.request, request.path("id"))
         translate = translator(call.locale)
-        return ServicesAnswer(
+        return ServiceStatesAnswer(
             services=[
-                ServiceAnswer(
+                ServiceStateAnswer(
                     name=service.metadata.name,
                     title=service.metadata.title.render(translate),
                     description=service.metadata.description.render(translate),

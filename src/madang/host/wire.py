@@ -24,8 +24,6 @@ MAX_PAGE_MESSAGES = 200
 MAX_ANSWERS = 100
 MAX_MANUAL_CALLS = 20
 MAX_MODEL_CHARS = 500
-MAX_PATH_CHARS = 4_000
-MAX_STATE_ROWS = 200
 
 
 class ErrorAnswer(Document):
@@ -401,50 +399,3 @@ class ViewReadBody(Document):
 class ViewReadAnswer(Document):
     contents: list[dict[str, Any]]
     """As MCP has them."""
-
-
-class ServiceAnswer(Document):
-    name: str
-    title: str
-    description: str
-    state_schema: dict[str, Any]
-    """Of what a stream tells of it, as JSON Schema."""
-
-
-class ServicesAnswer(Document):
-    services: list[ServiceAnswer]
-
-
-class StateRowsQuery(Document):
-    under: str = Field(default="", max_length=MAX_PATH_CHARS)
-    """What the rows belong to: a folder, a playbook."""
-    page: int = Field(default=1, ge=1, le=1_000_000)
-    page_size: int = Field(default=100, ge=1, le=MAX_STATE_ROWS)
-
-
-class StateRowsAnswer(Document):
-    rows: list[dict[str, Any]]
-    """As the list in the state has them."""
-    total: int
-
-
-class FileQuery(Document):
-    path: str = Field(min_length=1, max_length=MAX_PATH_CHARS)
-
-
-class ExportQuery(Document):
-    id: str = Field(min_length=1, max_length=MAX_ID_CHARS)
-    name: str = Field(min_length=1, max_length=MAX_PATH_CHARS)
-
-
-class FileAnswer(Document):
-    path: str
-    size: int
-
-
-class FileTextAnswer(Document):
-    """What a document says."""
-
-    text: str
-    size: int
-    is_cut: bool

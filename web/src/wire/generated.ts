@@ -58,7 +58,7 @@ export interface AssistantDetails {
   options: OwnOptions
   limits: RunLimits
   defaultLimits: RunLimits
-  services: madang__host__wire_assistants__ServiceAnswer[]
+  services: ServiceAnswer[]
   decisions: DecisionAnswer[]
   sessionCount: number
   isDefault: boolean
@@ -813,6 +813,19 @@ export interface Selection {
   selectedAt: string
 }
 
+/** A service as it is set for one assistant. */
+export interface ServiceAnswer {
+  name: string
+  title: string
+  description: string
+  mode: "on" | "ask" | "off"
+  status: "loading" | "ready" | "error"
+  toolCount: number
+  tokens: number
+  runsCode: boolean
+  reachesOut: boolean
+}
+
 /** The whole state of a service that changed, as an operation of JSON Patch. */
 export interface ServiceChange {
   op: "add"
@@ -820,8 +833,15 @@ export interface ServiceChange {
   value: Record<string, unknown>
 }
 
-export interface ServicesAnswer {
-  services: madang__host__wire__ServiceAnswer[]
+export interface ServiceStateAnswer {
+  name: string
+  title: string
+  description: string
+  stateSchema: Record<string, unknown>
+}
+
+export interface ServiceStatesAnswer {
+  services: ServiceStateAnswer[]
 }
 
 export interface SessionAnswer {
@@ -1180,26 +1200,6 @@ export interface WorkspaceState {
   folders: FolderInState[]
   exports: ExportInState[]
   exportCount: number
-}
-
-export interface madang__host__wire__ServiceAnswer {
-  name: string
-  title: string
-  description: string
-  stateSchema: Record<string, unknown>
-}
-
-/** A service as it is set for one assistant. */
-export interface madang__host__wire_assistants__ServiceAnswer {
-  name: string
-  title: string
-  description: string
-  mode: "on" | "ask" | "off"
-  status: "loading" | "ready" | "error"
-  toolCount: number
-  tokens: number
-  runsCode: boolean
-  reachesOut: boolean
 }
 
 /** What each service tells of its state, by its name. */

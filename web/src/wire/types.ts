@@ -12,7 +12,7 @@ import type {
   MessageAnswer,
   MessagesAnswer,
   NoteAnswer,
-  ServiceAnswer,
+  ServiceStateAnswer,
   SessionAnswer,
   SessionsAnswer,
   StreamEvent,
@@ -60,7 +60,7 @@ export type InboxItem = InboxItemAnswer
 export type ItemType = InboxItem["type"]
 export type Choice = InboxItem["choices"][number]
 export type Upload = UploadAnswer
-export type ServiceInfo = Omit<ServiceAnswer, "stateSchema"> & { stateSchema: JsonSchema }
+export type ServiceInfo = Omit<ServiceStateAnswer, "stateSchema"> & { stateSchema: JsonSchema }
 export type ToolOutcome = ToolCallAnswer
 export type View = ViewAnswer
 export type PauseStatus = NonNullable<View["pause"]>["status"]
