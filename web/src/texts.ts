@@ -328,6 +328,14 @@ const TEXTS = {
   modelsHint: ["Models are named in config.toml of the data folder.", "모델은 데이터 폴더의 config.toml에 적습니다."],
   dataFolder: ["Data folder", "데이터 폴더"],
   version: ["Version", "버전"],
+  problem: ["Version and problems", "버전과 문제 알리기"],
+  problemHint: [
+    "The report tells of the program and this computer. Nothing that you wrote, and no file, is in it.",
+    "보고서에는 프로그램과 이 컴퓨터에 대한 것만 있습니다. 적은 글이나 파일은 들어가지 않습니다.",
+  ],
+  makeReport: ["Problem report", "문제 보고서"],
+  showLog: ["Log", "로그"],
+  logEmpty: ["Nothing is in the log", "로그가 비어 있습니다"],
   keys: ["Keys", "단축키"],
 } as const satisfies Record<string, readonly [en: string, ko: string]>
 
@@ -397,6 +405,9 @@ const DEEDS: Record<string, readonly [en: string, ko: string]> = {
   save_as_playbook: ["Kept it as a playbook", "플레이북으로 남김"],
   search_messages: ["Searched the messages", "메시지에서 찾음"],
 }
+
+/** Whether this is the name of a tool of ours. */
+export const isTool = (name: string): boolean => Object.hasOwn(DEEDS, name)
 
 export function deedOf(tool: string, locale: Locale): string {
   return DEEDS[tool]?.[locale === "ko" ? 1 : 0] ?? tool

@@ -17,6 +17,7 @@ import {
   updateSession,
 } from "../wire/api.ts"
 import type { InboxItem, Locale, Me, Session, Settlement } from "../wire/types.ts"
+import { followAll, type Following } from "../wire/stream.ts"
 import { TalkFeed } from "./feed.ts"
 import type { Talk } from "./fold.ts"
 import { parseRoute, routeTo, type Route } from "./route.ts"
@@ -26,8 +27,6 @@ import { NEW_TOUR, readTour, writeTour, type Tour } from "./tour.ts"
 
 const START_RETRY_MS = 1_000
 const REFRESH_AFTER_MS = 150
-/** Where no stream is open nothing tells of changes. */
-const POLL_MS = 5_000
 const NOTICE_MS = 6_000
 const LOCALE_KEY = "madang.locale"
 const THEME_KEY = "madang.theme"
@@ -109,20 +108,56 @@ export async function start(): Promise<void> {
   followRoute()
   window.addEventListener("hashchange", followRoute)
   document.addEventListener("visibilitychange", () => document.visibilityState === "visible" && refresh())
-  setInterval(() => {
-    const { feed, lostAt } = app.get()
-    if ((feed === null || lostAt !== 0) && document.visibilityState === "visible") void refresh()
-  }, POLL_MS)
 }
 
 export function go(route: Route): void {
   location.hash = routeTo(route)
 }
 
+/** Without a step in the history: moving among things that were found. */
+export function goQuietly(route: Route): void {
+  location.replace(routeTo(route))
+}
+
 function followRoute(): void {
   const route = parseRoute(location.hash)
   app.update({ route })
   if (route.screen === "chat" && route.sessionId !== "") openFeed(route.sessionId)
+  else followOutside()
+}
+
+let outside: Following | null = null
+
+/** Where no session is open, a stream of its own tells of the inbox and the sessions. */
+function followOutside(): void {
+  if (app.get().feed !== null || outside !== null) return
+  outside = followAll({
+    onEvent: (event) => {
+      const isKnown =
+        event.type === "CUSTOM" && event.name === "madang/inbox" && event.value.open === app.get().inbox.length
+      if (!isKnown) refreshSoon()
+    },
+    onConnection: (isOpen) => {
+      const { lostAt } = app.get()
+      if (isOpen === (lostAt === 0)) return
+      app.update({ lostAt: isOpen ? 0 : Date.now() })
+      if (isOpen) refreshSoon()
+    },
+    onReset: () => leaveOutside(),
+    onRefused: report,
+  })
+}
+
+function leaveOutside(): void {
+  outside?.close()
+  outside = null
+  app.update({ lostAt: 0 })
+}
+
+export function retryNow(): void {
+  outside?.retryNow()
+  app.get().feed?.retryNow()
+  void refresh()
 }
 
 /** One stream is open at a time. It stays open on other screens, for it also tells of the inbox. */
@@ -130,6 +165,7 @@ function openFeed(sessionId: string): void {
   const { feed } = app.get()
   if (feed?.sessionId === sessionId && feed.store.get().status !== "gone") return
   feed?.close()
+  leaveOutside()
   app.update({ feed: new TalkFeed(sessionId, afterFold) })
 }
 
@@ -147,16 +183,16 @@ export function refreshSoon(): void {
 export async function refresh(): Promise<void> {
   try {
     const [sessions, inbox] = await Promise.all([listSessions(), listInbox()])
-    app.update({ sessions, inbox, lostAt: 0 })
+    app.update({ sessions, inbox })
   } catch (error) {
     if (error instanceof ApiError && error.status === 401) loseToken()
-    if (error instanceof Unreachable && app.get().lostAt === 0) app.update({ lostAt: Date.now() })
   }
 }
 
 function loseToken(): void {
   forgetToken()
   app.get().feed?.close()
+  leaveOutside()
   app.update({ status: "no_token", feed: null })
 }
 
@@ -190,6 +226,7 @@ function leave(sessionId: string): void {
   if (feed?.sessionId === sessionId) {
     feed.close()
     app.update({ feed: null })
+    followOutside()
   }
   if (route.screen === "chat" && route.sessionId === sessionId) go({ screen: "chat", sessionId: "" })
 }

@@ -2,7 +2,7 @@
 
 import { lazy, Suspense, useEffect, useState } from "react"
 
-import { app, dismiss, go, refresh, report, setPanelOpen } from "../state/app.ts"
+import { app, dismiss, go, report, retryNow, setPanelOpen } from "../state/app.ts"
 import type { Feed } from "../state/feed.ts"
 import { Store, useStore } from "../state/store.ts"
 import { speaker } from "../texts.ts"
@@ -42,8 +42,16 @@ export function App() {
     else document.documentElement.dataset.theme = theme
   }, [theme])
   useEffect(() => {
+    // A file that is dropped beside its place is not opened in place of the application.
+    const keepPage = (event: DragEvent) => event.preventDefault()
     document.addEventListener("keydown", onKey)
-    return () => document.removeEventListener("keydown", onKey)
+    document.addEventListener("dragover", keepPage)
+    document.addEventListener("drop", keepPage)
+    return () => {
+      document.removeEventListener("keydown", onKey)
+      document.removeEventListener("dragover", keepPage)
+      document.removeEventListener("drop", keepPage)
+    }
   }, [])
 
   return (
@@ -99,9 +107,9 @@ const NO_FEED = new Store<Feed | null>(null)
 /** Never a dialog: what is on the screen and what was typed stays. */
 function ConnectionBar() {
   const say = useSay()
-  const { feed, lostAt, route } = useStore(app)
+  const { feed, lostAt } = useStore(app)
   const state = useStore<Feed | null>(feed?.store ?? NO_FEED)
-  const isLost = lostAt !== 0 || (state !== null && !state.isConnected && route.screen === "chat")
+  const isLost = lostAt !== 0 || (state !== null && !state.isConnected)
   const [seconds, setSeconds] = useState(0)
   useEffect(() => {
     setSeconds(0)
@@ -121,14 +129,7 @@ function ConnectionBar() {
         <br />
         <span className="xs">{say(seconds < GONE_S ? "nothingLost" : "serverGone")}</span>
       </span>
-      <button
-        type="button"
-        className="btn quiet"
-        onClick={() => {
-          feed?.retryNow()
-          void refresh()
-        }}
-      >
+      <button type="button" className="btn quiet" onClick={retryNow}>
         {say("now")}
       </button>
     </div>

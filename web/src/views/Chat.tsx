@@ -1,6 +1,6 @@
 /** One session: its head, its talk, and the dock with the composer or, in its place, the gate. */
 
-import { useMemo, useRef, useState } from "react"
+import { lazy, Suspense, useMemo, useRef, useState } from "react"
 
 import { app, go, newSession, refreshSoon, report, setPanelOpen, settleItem } from "../state/app.ts"
 import { readDraft, readMadeSession, writeDraft, writeFiles, writeMadeSession } from "../state/drafts.ts"
@@ -9,14 +9,17 @@ import type { MessageItem } from "../state/fold.ts"
 import { sortInbox } from "../state/inbox.ts"
 import { Store, useStore } from "../state/store.ts"
 import { forkSession, sendMessage, stopRun, withdrawMessage } from "../wire/api.ts"
+import { isTool } from "../texts.ts"
 import type { InboxItem, Session } from "../wire/types.ts"
 import { Composer, type Sent } from "./Composer.tsx"
 import { Gate } from "./Gate.tsx"
 import { Icon } from "./icons.tsx"
-import { useSay } from "./language.tsx"
+import { COMMAND_KEY, useSay } from "./language.tsx"
 import { SessionMenu } from "./SessionMenu.tsx"
 import { Talk, type TalkActions } from "./Talk.tsx"
 import { Welcome, WelcomeHead } from "./Welcome.tsx"
+
+const FindBar = lazy(() => import("./FindBar.tsx"))
 
 const NO_FEED = new Store<Feed | null>(null)
 
@@ -25,9 +28,19 @@ export function Chat({ sessionId, messageId }: { sessionId: string; messageId: s
   const current = feed?.sessionId === sessionId ? feed : null
   const state = useStore<Feed | null>(current?.store ?? NO_FEED)
   const session = sessions.find(({ id }) => id === sessionId)
+  const [isFinding, setFinding] = useState(false)
   return (
     <>
-      {sessionId === "" ? <WelcomeHead /> : <ChatHead session={session} state={state} />}
+      {sessionId === "" ? (
+        <WelcomeHead />
+      ) : (
+        <ChatHead session={session} state={state} onFind={() => setFinding(!isFinding)} />
+      )}
+      {isFinding && current !== null && (
+        <Suspense>
+          <FindBar key={sessionId} feed={current} onClose={() => setFinding(false)} />
+        </Suspense>
+      )}
       {current !== null && state !== null && state.status === "ready" ? (
         <OpenTalk key={`talk-${sessionId}`} feed={current} state={state} session={session} target={messageId} />
       ) : (
@@ -38,7 +51,13 @@ export function Chat({ sessionId, messageId }: { sessionId: string; messageId: s
   )
 }
 
-function ChatHead({ session, state }: { session: Session | undefined; state: Feed | null }) {
+interface ChatHeadProps {
+  session: Session | undefined
+  state: Feed | null
+  onFind: () => void
+}
+
+function ChatHead({ session, state, onFind }: ChatHeadProps) {
   const say = useSay()
   const run = state?.talk.run.state
   const { isPanelOpen } = useStore(app)
@@ -68,13 +87,22 @@ function ChatHead({ session, state }: { session: Session | undefined; state: Fee
       <span className="grow" />
       {session && (
         <>
+          <button
+            type="button"
+            className="ib hide-phone"
+            aria-label={say("findHere")}
+            title={say("findHere")}
+            onClick={onFind}
+          >
+            <Icon name="search" />
+          </button>
           <SessionMenu session={session} />
           <button
             type="button"
             className="ib"
             aria-label={say("panel")}
             aria-pressed={isPanelOpen}
-            title={`${say("panel")} (⌘.)`}
+            title={`${say("panel")} (${COMMAND_KEY}.)`}
             onClick={() => setPanelOpen(!isPanelOpen)}
           >
             <Icon name="panel" />
@@ -177,6 +205,8 @@ function Dock({ sessionId, state }: { sessionId: string; state: Feed | null }) {
     return made.current
   }
   const onSend = async ({ text, attachments, model }: Sent) => {
+    const tool = text.trim().replace(/^\//, "")
+    if (me?.model === "" && isTool(tool)) return go({ screen: "manual", tool })
     const id = sessionId || (await makeSession())
     await sendMessage(id, { text, attachments, ...(model !== "" && { model }) })
     if (sessionId === "") {

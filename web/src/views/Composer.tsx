@@ -135,23 +135,34 @@ export function Composer(props: Props) {
     setAttachments((now) => now.filter(({ key }) => key !== attachment.key))
   }
 
+  // Anywhere in the window: a file that misses would else be opened in place of the chat.
+  const latest = useRef(add)
+  latest.current = add
+  useEffect(() => {
+    const hasFiles = (event: DragEvent) => event.dataTransfer?.types.includes("Files") ?? false
+    const onDrag = (event: DragEvent) => {
+      if (hasFiles(event)) setOver(event.type === "dragover")
+    }
+    const onDrop = (event: DragEvent) => {
+      setOver(false)
+      if (event.dataTransfer && hasFiles(event)) void latest.current(event.dataTransfer.files).catch(report)
+    }
+    document.addEventListener("dragover", onDrag)
+    document.addEventListener("dragleave", onDrag)
+    document.addEventListener("drop", onDrop)
+    return () => {
+      document.removeEventListener("dragover", onDrag)
+      document.removeEventListener("dragleave", onDrag)
+      document.removeEventListener("drop", onDrop)
+    }
+  }, [])
+
   return (
     <form
       className={`composer ${isOver ? "over" : ""}`}
       onSubmit={(event) => {
         event.preventDefault()
         if (canSend) void sendMessage()
-      }}
-      onDragOver={(event) => {
-        if (!event.dataTransfer.types.includes("Files")) return
-        event.preventDefault()
-        setOver(true)
-      }}
-      onDragLeave={() => setOver(false)}
-      onDrop={(event) => {
-        event.preventDefault()
-        setOver(false)
-        void add(event.dataTransfer.files).catch(report)
       }}
     >
       {attachments.length > 0 && (

@@ -2,7 +2,7 @@
 
 import { lazy, Suspense, useState } from "react"
 
-import { archiveSession, changeSession, report, setLocale } from "../state/app.ts"
+import { archiveSession, changeSession, report } from "../state/app.ts"
 import type { Session } from "../wire/types.ts"
 import { useLocale, useSay } from "./language.tsx"
 import { MenuButton } from "./MenuButton.tsx"
@@ -23,11 +23,8 @@ export function SessionMenu({ session }: { session: Session }) {
         return setDialog(key)
       case "pin":
         return void changeSession(session.id, { isPinned: !session.isPinned }).catch(report)
-      case "language": {
-        const other = locale === "ko" ? "en" : "ko"
-        setLocale(other)
-        return void changeSession(session.id, { locale: other }).catch(report)
-      }
+      case "language":
+        return void changeSession(session.id, { locale: locale === "ko" ? "en" : "ko" }).catch(report)
       case "archive":
         if (session.isArchived) return void changeSession(session.id, { isArchived: false }).catch(report)
         return void archiveSession(session, say("sessionArchived", { title })).catch(report)

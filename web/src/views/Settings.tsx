@@ -4,6 +4,7 @@ import { app, setLocale, setTheme, startTour, type Theme } from "../state/app.ts
 import { useStore } from "../state/store.ts"
 import type { Locale } from "../wire/types.ts"
 import { useSay } from "./language.tsx"
+import { Problem } from "./Problem.tsx"
 
 const THEMES: Theme[] = ["system", "light", "dark"]
 const LANGUAGES: [Locale, string][] = [
@@ -56,10 +57,7 @@ export default function Settings() {
               {say("tourAgain")}
             </button>
           </div>
-          <div className="field">
-            <span className="label">{say("version")}</span>
-            <p className="num">{me?.version}</p>
-          </div>
+          <Problem />
         </section>
       </div>
     </div>

@@ -7,7 +7,7 @@ import { useStore } from "../state/store.ts"
 import type { TextKey } from "../texts.ts"
 import type { Session } from "../wire/types.ts"
 import { Icon, Mark, type IconName } from "./icons.tsx"
-import { useSay } from "./language.tsx"
+import { COMMAND_KEY, useSay } from "./language.tsx"
 
 const DAY_MS = 86_400_000
 const MAX_SESSIONS = 60
@@ -31,7 +31,7 @@ export function Sidebar() {
       <a className="nav new" href="#/">
         <Icon name="plus" />
         <span className="grow">{say("newSession")}</span>
-        <kbd className="kbd">⌘K</kbd>
+        <kbd className="kbd">{COMMAND_KEY}K</kbd>
       </a>
       {PLACES.map((place) => (
         <Place

@@ -13,6 +13,8 @@ import { Answer, LiveAnswer, Note, OwnMessage } from "./Turn.tsx"
 
 /** How near to an end counts as being there. */
 const NEAR_PX = 80
+/** What was looked for is marked so long. */
+const FOUND_MS = 1_500
 
 export interface TalkActions {
   fork(item: MessageItem): void
@@ -101,7 +103,9 @@ export function Talk({ feed, talk, questions, assistant, actions, target, childr
     isAtEnd.current = false
     setShown(around)
     requestAnimationFrame(() => {
-      document.querySelector(`[data-row="${CSS.escape(target)}"]`)?.scrollIntoView({ block: "center" })
+      const row = document.querySelector(`[data-row="${CSS.escape(target)}"]`)
+      row?.scrollIntoView({ block: "center" })
+      row?.animate([{ background: "var(--mark)" }, { background: "transparent" }], FOUND_MS)
     })
     // Only until it is found: what comes later must not pull the person back to it.
     // eslint-disable-next-line react-hooks/exhaustive-deps

@@ -8,7 +8,7 @@ import { doesPause } from "../texts.ts"
 import { callTool } from "../wire/api.ts"
 import type { InboxItem, Tool, ToolOutcome } from "../wire/types.ts"
 import { Icon } from "./icons.tsx"
-import { useSay } from "./language.tsx"
+import { COMMAND_KEY, useSay } from "./language.tsx"
 import { SchemaForm } from "./SchemaForm.tsx"
 
 interface ToolFormProps {
@@ -116,7 +116,7 @@ export function ToolForm({ tool, sessionId, turn, values: first, onMade }: ToolF
             {say(json === null ? "asJson" : "asForm")}
           </button>
           <span className="hint end hide-phone">
-            <kbd className="kbd">⌘</kbd>
+            <kbd className="kbd">{COMMAND_KEY.trim()}</kbd>
             <kbd className="kbd">↵</kbd>
           </span>
         </div>

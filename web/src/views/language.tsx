@@ -14,6 +14,9 @@ export function useSay(): Say {
   return useMemo(() => speaker(locale), [locale])
 }
 
+/** The key that goes with letters, as it is printed on this computer's keyboard. */
+export const COMMAND_KEY = /Mac|iPhone|iPad/.test(navigator.platform) ? "⌘" : "Ctrl "
+
 /** Who asked: another program by its name, a run of ours as the chat. */
 export function askerOf({ asker }: InboxItem, say: Say): string {
   return asker === "run" || asker === "" ? say("ourChat") : asker

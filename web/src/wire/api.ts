@@ -252,3 +252,7 @@ export async function callFromView(id: string, name: string, args: unknown): Pro
   const answer = await post<{ result: McpResult }>(`/api/views/${at(id)}/tools`, { name, arguments: args ?? {} })
   return answer.result
 }
+
+export const getLog = async () => (await get<{ lines: string[] }>("/api/log?lines=200")).lines
+/** About this program and this computer, and nothing of what was written. */
+export const getReport = async () => (await get<{ text: string }>("/api/report")).text

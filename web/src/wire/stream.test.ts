@@ -2,7 +2,7 @@ import assert from "node:assert/strict"
 import { test } from "node:test"
 
 import { ApiError } from "./api.ts"
-import { follow, judgeSeq, type OpenStream } from "./stream.ts"
+import { follow, followAll, judgeSeq, type OpenStream } from "./stream.ts"
 import type { RunEvent } from "./types.ts"
 
 const stored = (seq: number) =>
@@ -100,4 +100,35 @@ test("a refusal for good ends it", async () => {
 
 test("a number is next, known or after a gap", () => {
   assert.deepEqual([judgeSeq(4, 5), judgeSeq(4, 4), judgeSeq(4, 6)], ["next", "known", "gap"])
+})
+
+test("what changes outside of sessions is followed without numbers, again after a break", async () => {
+  const told = `data: ${JSON.stringify({ type: "CUSTOM", name: "madang/inbox", value: { open: 2 } })}\n\n`
+  const connections = [told, told]
+  const paths: string[] = []
+  const events: RunEvent[] = []
+  await new Promise<void>((resolve) => {
+    const following = followAll(
+      {
+        onEvent: (event) => events.push(event),
+        onConnection: (isOpen) => {
+          if (!isOpen) setTimeout(() => following.retryNow())
+        },
+        onReset: () => {},
+        onRefused: () => {},
+      },
+      (path, signal) => {
+        paths.push(path)
+        const text = connections.shift()
+        if (text !== undefined) return Promise.resolve(new Blob([text]).stream())
+        setTimeout(() => {
+          following.close()
+          resolve()
+        })
+        return new Promise((_, reject) => signal.addEventListener("abort", () => reject(new Error("aborted"))))
+      },
+    )
+  })
+  assert.deepEqual(paths, ["/api/events", "/api/events", "/api/events"])
+  assert.equal(events.length, 2)
 })

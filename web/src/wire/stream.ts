@@ -42,12 +42,27 @@ export function follow(
   listener: StreamListener,
   open: OpenStream = openStream,
 ): Following {
+  const path = `/api/sessions/${encodeURIComponent(sessionId)}/events`
+  return followPath((last) => `${path}?after=${last}`, after, listener, open)
+}
+
+/** Follow what changes outside of sessions: the inbox, the list of sessions. Nothing of it is stored. */
+export function followAll(listener: StreamListener, open: OpenStream = openStream): Following {
+  return followPath(() => "/api/events", 0, listener, open)
+}
+
+function followPath(
+  pathAfter: (last: number) => string,
+  after: number,
+  listener: StreamListener,
+  open: OpenStream,
+): Following {
   const closing = new AbortController()
   let last = after
   let wake: () => void = () => {}
 
   async function read(signal: AbortSignal, heard: () => void): Promise<void> {
-    const body = await open(`/api/sessions/${encodeURIComponent(sessionId)}/events?after=${last}`, signal)
+    const body = await open(pathAfter(last), signal)
     listener.onConnection(true)
     const parser = new SseParser()
     const decoder = new TextDecoder()
