@@ -28,7 +28,7 @@ const twoLocales = {
 
 const result = await esbuild.build({
     absWorkingDir: WEB,
-    entryPoints: { main: "src/main.tsx", style: "src/style.css" },
+    entryPoints: { main: "src/main.tsx", style: "src/style/index.css" },
     outdir: join(OUT, "assets"),
     entryNames: "[name]-[hash]",
     chunkNames: "[name]-[hash]",
@@ -64,7 +64,7 @@ const outputs = Object.fromEntries(
 )
 const entry = (source) => Object.keys(outputs).find((path) => outputs[path].entryPoint === source)
 const script = entry("src/main.tsx")
-const style = entry("src/style.css")
+const style = entry("src/style/index.css")
 
 /** What a file needs before it runs; `dynamic-import` is loaded later. */
 function needs(path, seen = new Set()) {

@@ -106,7 +106,7 @@ interface ConfirmProps {
 }
 
 /** The safe answer has the focus first. */
-function ConfirmDialog({ title, button, isDanger, onConfirm, onClose, children }: ConfirmProps) {
+export function ConfirmDialog({ title, button, isDanger, onConfirm, onClose, children }: ConfirmProps) {
   const say = useSay()
   return (
     <AriaLocale>

@@ -162,23 +162,23 @@ export const stopRun = (id: string) => post<void>(`${session(id)}/stop`)
 export const listInbox = async () => (await get<{ items: InboxItem[] }>("/api/inbox")).items
 export const settle = (id: string, settlement: Settlement) => post<unknown>(`/api/inbox/${at(id)}`, settlement)
 
-/** Send a file as a stream. `fetch` does not tell how much is sent, so this is the one request that is older. */
-export function upload(
-  id: string,
-  file: File,
-  signal: AbortSignal,
-  onProgress: (part: number) => void,
-): Promise<Upload> {
+export const upload = (id: string, file: File, signal: AbortSignal, onProgress: Progress) =>
+  send<Upload>(`${session(id)}/uploads?name=${at(file.name)}`, file, signal, onProgress)
+
+type Progress = (part: number) => void
+
+/** Send a file. By XMLHttpRequest: `fetch` does not tell how much is sent. */
+function send<T>(address: string, file: Blob, signal: AbortSignal, onProgress: Progress): Promise<T> {
   return new Promise((resolve, reject) => {
     const request = new XMLHttpRequest()
-    request.open("POST", `${session(id)}/uploads?name=${at(file.name)}`)
+    request.open("POST", address)
     request.setRequestHeader("Content-Type", "application/octet-stream")
     for (const [name, value] of ownHeaders()) request.setRequestHeader(name, value)
     request.responseType = "json"
     request.upload.onprogress = ({ loaded, total }) => onProgress(total > 0 ? loaded / total : 1)
     request.onload = () => {
       const answer: unknown = request.response
-      if (request.status < 300) resolve(answer as Upload)
+      if (request.status < 300) resolve(answer as T)
       else reject(new ApiError(request.status, (answer ?? {}) as Partial<ApiErrorBody>))
     }
     request.onerror = () => reject(new Unreachable())
@@ -214,32 +214,8 @@ export const readFileText = (id: string, path: string) =>
 export const readExport = async (id: string, exportId: string, name: string) =>
   (await request("GET", `${session(id)}/exports?id=${at(exportId)}&name=${at(name)}`)).blob()
 
-/** Upload a file into the workspace. Not by `fetch`, which does not tell how much was sent. */
-export function uploadFile(
-  id: string,
-  path: string,
-  file: Blob,
-  signal: AbortSignal,
-  onProgress: (share: number) => void,
-): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const upload = new XMLHttpRequest()
-    upload.open("POST", `${session(id)}/files?path=${at(path)}`)
-    upload.setRequestHeader("Authorization", `Bearer ${sessionStorage.getItem(TOKEN_KEY) ?? ""}`)
-    upload.setRequestHeader("Content-Type", "application/octet-stream")
-    upload.setRequestHeader("Accept-Language", document.documentElement.lang)
-    upload.responseType = "json"
-    upload.upload.onprogress = ({ loaded, total }) => onProgress(total > 0 ? loaded / total : 0)
-    upload.onload = () => {
-      if (upload.status < 300) resolve()
-      else reject(new ApiError(upload.status, (upload.response as Partial<ApiErrorBody> | null) ?? {}))
-    }
-    upload.onerror = () => reject(new Unreachable())
-    upload.onabort = () => reject(new DOMException("cancelled", "AbortError"))
-    signal.addEventListener("abort", () => upload.abort())
-    upload.send(file)
-  })
-}
+export const uploadFile = (id: string, path: string, file: Blob, signal: AbortSignal, onProgress: Progress) =>
+  send<unknown>(`${session(id)}/files?path=${at(path)}`, file, signal, onProgress)
 
 export const getView = (id: string) => get<View>(`/api/views/${at(id)}`)
 /** What a page's own result links to. */

@@ -8,7 +8,7 @@ import { upload } from "../../wire/api.ts"
 import type { ContentInState, ContentState } from "../../wire/types.ts"
 import { Icon } from "../icons.tsx"
 import { useLocale } from "../language.tsx"
-import { ConfirmDialog } from "../SessionMenu.tsx"
+import { ConfirmDialog } from "../Dialogs.tsx"
 import { iconOf } from "./Files.tsx"
 import { Marked } from "./FileSearch.tsx"
 import type { PanelProps } from "./Panels.tsx"
@@ -42,7 +42,7 @@ function Contents({ sessionId, state, say }: { sessionId: string; state: Content
     for (const file of files) {
       setAdding((names) => [...names, file.name])
       try {
-        const { contentId } = await upload(sessionId, file, new AbortController().signal)
+        const { contentId } = await upload(sessionId, file, new AbortController().signal, () => {})
         // A picture waits for a message: it has no words to be searched.
         if (contentId.startsWith("image-")) notify(file.name)
       } catch (error) {
@@ -108,11 +108,13 @@ function Contents({ sessionId, state, say }: { sessionId: string; state: Content
       {removed !== null && (
         <ConfirmDialog
           title={say("deleteContent", { name: removed.filename })}
-          text={say("deleteContentHint")}
           button={say("remove")}
+          isDanger
           onConfirm={() => void act(sessionId, "delete_content", { contentId: removed.contentId })}
           onClose={() => setRemoved(null)}
-        />
+        >
+          <p>{say("deleteContentHint")}</p>
+        </ConfirmDialog>
       )}
     </>
   )
