@@ -127,7 +127,7 @@ const TEXTS = {
   again: ["Ask again in a branch", "새 갈래에서 다시 묻기"],
   summary: ["Summary of what came before", "앞의 대화를 줄인 글"],
   stopped: ["Stopped", "멈췄습니다"],
-  cutHere: ["Stopped here", "여기까지 쓰고 멈춤"],
+  cutHere: ["Written until here", "여기까지 씀"],
   goOnPlease: ["Please go on.", "이어서 해 주세요."],
   otherModel: ["Another model", "다른 모델로"],
   justNow: ["just now", "방금"],
