@@ -215,7 +215,6 @@ const TEXTS = {
     "이 컴퓨터의 모든 세션과 모든 클라이언트에서 온 질문과 승인입니다. 급하지 않으면 나중에 답해도 됩니다.",
   ],
   waitingCount: ["Waiting {count}", "기다림 {count}"],
-  approvalOf: ["{deed} ({tool})", "{deed} ({tool})"],
   talkBefore: ["The talk before", "앞의 대화"],
   nothingBefore: ["Nothing was said before", "앞에 한 말이 없습니다"],
   me: ["Me", "나"],

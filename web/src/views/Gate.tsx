@@ -8,11 +8,10 @@
 import { useEffect, useRef, useState } from "react"
 
 import { settleItem } from "../state/app.ts"
-import { deedOf } from "../texts.ts"
 import type { InboxItem, Scope } from "../wire/types.ts"
 import { JsonCode } from "./Calls.tsx"
 import { Icon } from "./icons.tsx"
-import { askerOf, useLocale, useSay } from "./language.tsx"
+import { askerOf, useSay } from "./language.tsx"
 import { MenuButton } from "./MenuButton.tsx"
 
 interface Props {
@@ -28,7 +27,6 @@ const SETTLE_MS = 600
 
 export function Gate({ item, number, count, onLater }: Props) {
   const say = useSay()
-  const locale = useLocale()
   const heading = useRef<HTMLHeadingElement>(null)
   const [isBusy, setBusy] = useState(true)
 
@@ -74,7 +72,6 @@ export function Gate({ item, number, count, onLater }: Props) {
           <dt>{say("tool")}</dt>
           <dd>
             <b className="mono">{item.tool}</b>
-            {deedOf(item.tool, locale) === item.tool ? "" : ` · ${deedOf(item.tool, locale)}`}
           </dd>
           {item.reason !== "" && (
             <>

@@ -7,7 +7,6 @@ import { sortInbox } from "../state/inbox.ts"
 import { itemsOf } from "../state/page.ts"
 import { routeTo } from "../state/route.ts"
 import { useStore } from "../state/store.ts"
-import { deedOf } from "../texts.ts"
 import { getMessages } from "../wire/api.ts"
 import type { InboxItem } from "../wire/types.ts"
 import { Gate } from "./Gate.tsx"
@@ -146,7 +145,7 @@ function Entry({ item, isChosen }: { item: InboxItem; isChosen: boolean }) {
   const icon = item.type === "approval" ? "gate" : item.type === "wait" ? "hand" : "question"
   const title =
     item.type === "approval"
-      ? say("approvalOf", { deed: deedOf(item.tool, locale), tool: item.tool })
+      ? say("mayTool", { tool: item.tool })
       : item.type === "model"
         ? say("yourModelTurn")
         : item.title || item.text || item.tool

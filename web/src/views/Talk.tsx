@@ -75,6 +75,7 @@ export function Talk({ feed, talk, questions, assistant, actions, target, childr
     const row = kept && column.current?.querySelector(`[data-row="${CSS.escape(kept.id)}"]`)
     if (kept && row) element.scrollTop += row.getBoundingClientRect().top - kept.top
     else if (isAtEnd.current && !hasNewer) element.scrollTop = element.scrollHeight
+    lastTop.current = element.scrollTop
   })
 
   // A page in a frame grows by itself, without anything being drawn here.
@@ -83,6 +84,7 @@ export function Talk({ feed, talk, questions, assistant, actions, target, childr
     if (element === null || column.current === null) return
     const observer = new ResizeObserver(() => {
       if (isAtEnd.current) element.scrollTop = element.scrollHeight
+      lastTop.current = element.scrollTop
     })
     observer.observe(column.current)
     return () => observer.disconnect()
