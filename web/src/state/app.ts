@@ -54,7 +54,10 @@ export interface AppState {
   theme: Theme
   notices: readonly Notice[]
   isPaletteOpen: boolean
+  /** The panels as a column beside the talk. */
   isPanelOpen: boolean
+  /** The panels over the talk, where there is no room beside it: only ever by a press. */
+  isSheetOpen: boolean
   tour: Tour
   /** An address that a page or an answer wants to open, until the person says whether. */
   link: { url: string; answer: (isAllowed: boolean) => void } | null
@@ -72,7 +75,8 @@ export const app = new Store<AppState>({
   theme: readTheme(),
   notices: [],
   isPaletteOpen: false,
-  isPanelOpen: readPanel(),
+  isPanelOpen: localStorage.getItem(PANEL_KEY) !== "closed",
+  isSheetOpen: false,
   tour: readTour(),
   link: null,
 })
@@ -121,7 +125,7 @@ export function goQuietly(route: Route): void {
 
 function followRoute(): void {
   const route = parseRoute(location.hash)
-  app.update({ route })
+  app.update({ route, isSheetOpen: false })
   if (route.screen === "chat" && route.sessionId !== "") openFeed(route.sessionId)
   else followOutside()
 }
@@ -324,14 +328,13 @@ export function setTheme(theme: Theme): void {
   app.update({ theme })
 }
 
-export function setPanelOpen(isPanelOpen: boolean): void {
-  localStorage.setItem(PANEL_KEY, isPanelOpen ? "open" : "closed")
-  app.update({ isPanelOpen })
-}
+export const NARROW = "(max-width: 1180px)"
 
-/** Open unless it was closed; where it would cover the talk, closed at first. */
-function readPanel(): boolean {
-  return localStorage.getItem(PANEL_KEY) !== "closed" && matchMedia("(min-width: 1181px)").matches
+export function togglePanel(): void {
+  const { isPanelOpen, isSheetOpen } = app.get()
+  if (matchMedia(NARROW).matches) return app.update({ isSheetOpen: !isSheetOpen })
+  localStorage.setItem(PANEL_KEY, isPanelOpen ? "closed" : "open")
+  app.update({ isPanelOpen: !isPanelOpen })
 }
 
 function isKorean(language: string): boolean {

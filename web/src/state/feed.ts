@@ -16,6 +16,8 @@ export interface Feed {
   status: "loading" | "ready" | "gone"
   talk: Talk
   isConnected: boolean
+  /** Counts what was sent from here: the end of the talk is wanted then. */
+  endsWanted: number
 }
 
 /** Whether a message has images, which are too large for events. */
@@ -35,7 +37,7 @@ export class TalkFeed {
     readonly sessionId: string,
     onChange: (before: Talk, after: Talk) => void,
   ) {
-    this.store = new Store<Feed>({ sessionId, status: "loading", talk: EMPTY_TALK, isConnected: true })
+    this.store = new Store<Feed>({ sessionId, status: "loading", talk: EMPTY_TALK, isConnected: true, endsWanted: 0 })
     this.#onChange = onChange
     void this.#open()
   }
@@ -43,6 +45,10 @@ export class TalkFeed {
   close(): void {
     this.#isClosed = true
     this.#following?.close()
+  }
+
+  showEnd(): void {
+    this.store.update({ endsWanted: this.store.get().endsWanted + 1 })
   }
 
   retryNow(): void {

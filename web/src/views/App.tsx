@@ -2,7 +2,7 @@
 
 import { lazy, Suspense, useEffect, useState } from "react"
 
-import { app, dismiss, go, report, retryNow, setPanelOpen } from "../state/app.ts"
+import { app, dismiss, go, report, retryNow, togglePanel } from "../state/app.ts"
 import type { Feed } from "../state/feed.ts"
 import { Store, useStore } from "../state/store.ts"
 import { speaker } from "../texts.ts"
@@ -11,7 +11,7 @@ import type { Locale } from "../wire/types.ts"
 import { Chat } from "./Chat.tsx"
 import { Icon, Mark } from "./icons.tsx"
 import { LocaleContext, useSay } from "./language.tsx"
-import { PanelSlot } from "./PanelSlot.tsx"
+import { PanelSlot, usePanelOpen } from "./PanelSlot.tsx"
 import { BottomTabs, Sidebar, stepSession } from "./Sidebar.tsx"
 
 const Inbox = lazy(() => import("./Inbox.tsx"))
@@ -30,7 +30,8 @@ export function App() {
   const session = route.screen === "chat" ? sessions.find(({ id }) => id === route.sessionId) : undefined
   const locale: Locale = session?.locale ?? state.locale
   const { feed } = state
-  const panelFeed = route.screen === "chat" && state.isPanelOpen && feed?.sessionId === route.sessionId ? feed : null
+  const isPanelOpen = usePanelOpen()
+  const panelFeed = route.screen === "chat" && isPanelOpen && feed?.sessionId === route.sessionId ? feed : null
 
   useEffect(() => {
     document.documentElement.lang = locale
@@ -210,7 +211,7 @@ function onKey(event: KeyboardEvent): void {
     app.update({ isPaletteOpen: true })
   } else if (isCommand && event.key === ".") {
     event.preventDefault()
-    setPanelOpen(!app.get().isPanelOpen)
+    togglePanel()
   } else if (event.altKey && (event.key === "ArrowUp" || event.key === "ArrowDown")) {
     event.preventDefault()
     stepSession(event.key === "ArrowDown" ? 1 : -1)

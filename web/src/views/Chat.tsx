@@ -2,7 +2,7 @@
 
 import { lazy, Suspense, useMemo, useRef, useState } from "react"
 
-import { app, go, newSession, refreshSoon, report, setPanelOpen, settleItem } from "../state/app.ts"
+import { app, go, newSession, refreshSoon, report, settleItem, togglePanel } from "../state/app.ts"
 import { readDraft, readMadeSession, writeDraft, writeFiles, writeMadeSession } from "../state/drafts.ts"
 import type { Feed, TalkFeed } from "../state/feed.ts"
 import type { MessageItem } from "../state/fold.ts"
@@ -15,6 +15,7 @@ import { Composer, type Sent } from "./Composer.tsx"
 import { Gate } from "./Gate.tsx"
 import { Icon } from "./icons.tsx"
 import { COMMAND_KEY, useSay } from "./language.tsx"
+import { usePanelOpen } from "./PanelSlot.tsx"
 import { SessionMenu } from "./SessionMenu.tsx"
 import { Talk, type TalkActions } from "./Talk.tsx"
 import { Welcome, WelcomeHead } from "./Welcome.tsx"
@@ -60,7 +61,7 @@ interface ChatHeadProps {
 function ChatHead({ session, state, onFind }: ChatHeadProps) {
   const say = useSay()
   const run = state?.talk.run.state
-  const { isPanelOpen } = useStore(app)
+  const isPanelOpen = usePanelOpen()
   return (
     <header className="top">
       <button
@@ -103,7 +104,7 @@ function ChatHead({ session, state, onFind }: ChatHeadProps) {
             aria-label={say("panel")}
             aria-pressed={isPanelOpen}
             title={`${say("panel")} (${COMMAND_KEY}.)`}
-            onClick={() => setPanelOpen(!isPanelOpen)}
+            onClick={togglePanel}
           >
             <Icon name="panel" />
           </button>
@@ -149,7 +150,15 @@ function OpenTalk({ feed, state, session, target }: OpenTalkProps) {
   const assistant = me?.assistants.find(({ id }) => id === session?.assistantId)?.name || say("madang")
   const actions = useMemo<TalkActions>(() => actionsOf(feed, say("goOnPlease")), [feed, say])
   return (
-    <Talk feed={feed} talk={state.talk} questions={questions} assistant={assistant} actions={actions} target={target}>
+    <Talk
+      feed={feed}
+      talk={state.talk}
+      questions={questions}
+      assistant={assistant}
+      actions={actions}
+      endsWanted={state.endsWanted}
+      target={target}
+    >
       {state.talk.items.length === 0 && state.talk.run.state === "idle" && <Welcome />}
     </Talk>
   )
@@ -209,6 +218,7 @@ function Dock({ sessionId, state }: { sessionId: string; state: Feed | null }) {
     if (me?.model === "" && isTool(tool)) return go({ screen: "manual", tool })
     const id = sessionId || (await makeSession())
     await sendMessage(id, { text, attachments, ...(model !== "" && { model }) })
+    app.get().feed?.showEnd()
     if (sessionId === "") {
       writeDraft(id, readDraft("")) // typed meanwhile
       writeDraft("", "")

@@ -4,10 +4,11 @@
  * What is in them is `panels/Panels.tsx`, loaded when they are opened for the first time.
  */
 
-import { lazy, Suspense, useEffect, useRef, useState } from "react"
+import { lazy, Suspense, useEffect, useRef, useState, useSyncExternalStore } from "react"
 
-import { setPanelOpen } from "../state/app.ts"
+import { app, NARROW, togglePanel } from "../state/app.ts"
 import type { TalkFeed } from "../state/feed.ts"
+import { useStore } from "../state/store.ts"
 import { useSay } from "./language.tsx"
 
 const Panels = lazy(() => import("./panels/Panels.tsx"))
@@ -18,7 +19,6 @@ export function PanelSlot({ feed }: { feed: TalkFeed }) {
   const say = useSay()
   const place = useRef<HTMLElement>(null)
   const [isIdle, setIdle] = useState(false)
-  const close = () => setPanelOpen(false)
 
   // The talk comes first: its panels are loaded when it stands.
   useEffect(() => {
@@ -38,7 +38,7 @@ export function PanelSlot({ feed }: { feed: TalkFeed }) {
 
   return (
     <>
-      <div className="sheet-scrim" onClick={close} />
+      <div className="sheet-scrim" onClick={togglePanel} />
       <aside
         ref={place}
         className="panel"
@@ -47,12 +47,12 @@ export function PanelSlot({ feed }: { feed: TalkFeed }) {
         onKeyDown={(event) => {
           if (event.key !== "Escape" || !isOver()) return
           event.preventDefault()
-          close()
+          togglePanel()
         }}
       >
         {isIdle && (
           <Suspense>
-            <Panels feed={feed} onClose={close} />
+            <Panels feed={feed} onClose={togglePanel} />
           </Suspense>
         )}
       </aside>
@@ -60,5 +60,18 @@ export function PanelSlot({ feed }: { feed: TalkFeed }) {
   )
 }
 
+const narrow = matchMedia(NARROW)
+
 /** Whether it covers the talk instead of standing beside it. */
-export const isOver = () => matchMedia("(max-width: 1180px)").matches
+const isOver = () => narrow.matches
+
+function watchWidth(onChange: () => void): () => void {
+  narrow.addEventListener("change", onChange)
+  return () => narrow.removeEventListener("change", onChange)
+}
+
+/** Whether the panels are seen. Made narrow, a column does not become a sheet over the talk. */
+export function usePanelOpen(): boolean {
+  const { isPanelOpen, isSheetOpen } = useStore(app)
+  return useSyncExternalStore(watchWidth, isOver) ? isSheetOpen : isPanelOpen
+}

@@ -3,13 +3,13 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState, type ReactNode } from "react"
 
 import type { TalkFeed } from "../state/feed.ts"
-import type { Item, MessageItem, Talk as TalkState } from "../state/fold.ts"
+import type { Draft, Item, MessageItem, Talk as TalkState } from "../state/fold.ts"
 import { rowsOf, type Row } from "../state/rows.ts"
 import { AT_END, boundsOf, showItem, showNewer, showOlder, trim } from "../state/window.ts"
 import type { InboxItem } from "../wire/types.ts"
 import { Icon } from "./icons.tsx"
 import { useSay } from "./language.tsx"
-import { Answer, LiveAnswer, Note, OwnMessage } from "./Turn.tsx"
+import { Answer, Note, OwnMessage, ThinkingAnswer } from "./Turn.tsx"
 
 /** How near to an end counts as being there. */
 const NEAR_PX = 80
@@ -29,12 +29,14 @@ interface Props {
   questions: readonly InboxItem[]
   assistant: string
   actions: TalkActions
+  /** Counts what this tab has sent: its own words are always seen. */
+  endsWanted: number
   /** A message to show, of a deep link or a search. */
   target: string
   children?: ReactNode
 }
 
-export function Talk({ feed, talk, questions, assistant, actions, target, children }: Props) {
+export function Talk({ feed, talk, questions, assistant, actions, endsWanted, target, children }: Props) {
   const say = useSay()
   const scroller = useRef<HTMLDivElement>(null)
   const column = useRef<HTMLDivElement>(null)
@@ -45,7 +47,8 @@ export function Talk({ feed, talk, questions, assistant, actions, target, childr
   const lastTop = useRef(0)
   const anchor = useRef<{ id: string; top: number } | null>(null)
 
-  const { items, calls } = talk
+  const { items, calls, draft, run } = talk
+  const keyOf = useLiveKeys(items, draft)
   const { start, end } = boundsOf(items, shown)
   const hasOlder = start > 0 || talk.hasOlder
   const hasNewer = end < items.length
@@ -57,6 +60,12 @@ export function Talk({ feed, talk, questions, assistant, actions, target, childr
       (item.kind === "message" && item.callKeys.some((key) => waits.has(calls[key]?.pauseId ?? "")))
     return rowsOf(items.filter(isMounted), calls)
   }, [items, calls, questions, start, end])
+
+  const isWriting = run.state === "running" && draft !== null && draft.text !== "" && !hasNewer
+  const live: Row | null = isWriting
+    ? { kind: "answer", id: draftKey(draft), items: [itemOfDraft(draft)], isFirst: rows.at(-1)?.kind !== "answer" }
+    : null
+  const shownRows = live === null ? rows : [...rows, live]
 
   /** Remember what is at the top of what is seen: it stays there, whatever is put before or taken away. */
   const keepPlace = () => {
@@ -73,17 +82,19 @@ export function Talk({ feed, talk, questions, assistant, actions, target, childr
     const kept = anchor.current
     anchor.current = null
     const row = kept && column.current?.querySelector(`[data-row="${CSS.escape(kept.id)}"]`)
-    if (kept && row) element.scrollTop += row.getBoundingClientRect().top - kept.top
-    else if (isAtEnd.current && !hasNewer) element.scrollTop = element.scrollHeight
+    if (!kept || !row) return
+    element.scrollTop += row.getBoundingClientRect().top - kept.top
     lastTop.current = element.scrollTop
   })
 
-  // A page in a frame grows by itself, without anything being drawn here.
-  useEffect(() => {
+  // Whoever is at the end stays there, whatever grows: a stream, or a page in its frame, without anything being drawn
+  // here. Before the paint, and once a frame: each write of the place is a layout.
+  useLayoutEffect(() => {
     const element = scroller.current
     if (element === null || column.current === null) return
     const observer = new ResizeObserver(() => {
-      if (isAtEnd.current) element.scrollTop = element.scrollHeight
+      if (!isAtEnd.current) return
+      element.scrollTop = element.scrollHeight
       lastTop.current = element.scrollTop
     })
     observer.observe(column.current)
@@ -134,6 +145,12 @@ export function Talk({ feed, talk, questions, assistant, actions, target, childr
     setAway(false)
     if (scroller.current) scroller.current.scrollTop = scroller.current.scrollHeight
   }
+  const isFirstDraw = useRef(true)
+  useEffect(() => {
+    if (!isFirstDraw.current) jumpToEnd()
+    isFirstDraw.current = false
+    // eslint-disable-next-line react-hooks/exhaustive-deps
+  }, [endsWanted])
   const onScroll = () => {
     const element = scroller.current
     if (!element) return
@@ -164,18 +181,21 @@ export function Talk({ feed, talk, questions, assistant, actions, target, childr
             </button>
           )}
           {children}
-          {rows.map((row, index) => (
+          {shownRows.map((row, index) => (
             <RowView
-              key={row.id}
+              key={keyOf(row.id)}
               row={row}
-              isEnd={index === rows.length - 1 && talk.run.state !== "running" && !hasNewer}
+              isLive={row === live}
+              isEnd={index === shownRows.length - 1 && run.state !== "running" && !hasNewer}
               talk={talk}
               questions={questions}
               assistant={assistant}
               actions={actions}
             />
           ))}
-          {!hasNewer && <LiveAnswer talk={talk} assistant={assistant} isFirst={rows.at(-1)?.kind !== "answer"} />}
+          {!hasNewer && live === null && (
+            <ThinkingAnswer talk={talk} assistant={assistant} isFirst={rows.at(-1)?.kind !== "answer"} />
+          )}
         </div>
       </div>
       {isAway && (
@@ -188,8 +208,41 @@ export function Talk({ feed, talk, questions, assistant, actions, target, childr
   )
 }
 
+const draftKey = ({ runId, messageNo }: Draft) => `${runId}:${messageNo}`
+
+const itemOfDraft = (draft: Draft): MessageItem => ({
+  kind: "message",
+  id: draftKey(draft),
+  role: "assistant",
+  seq: 0,
+  at: "",
+  text: draft.text,
+  thinking: "",
+  images: [],
+  callKeys: [],
+  model: "",
+  isCut: false,
+})
+
+/**
+ * The key of a row. An answer keeps the one that it had while it was written: its thousands of words are not drawn anew
+ * when it is stored.
+ */
+function useLiveKeys(items: readonly Item[], draft: Draft | null): (id: string) => string {
+  const keys = useRef(new Map<string, string>())
+  const writing = useRef<{ key: string; lastId: string } | null>(null)
+  const key = draft === null ? "" : draftKey(draft)
+  const lastId = items.findLast((item) => item.kind === "message" && item.role === "assistant")?.id ?? ""
+  const before = writing.current
+  if (before !== null && key !== before.key && lastId !== before.lastId) keys.current.set(lastId, before.key)
+  if (key === "") writing.current = null
+  else if (key !== before?.key) writing.current = { key, lastId }
+  return (id) => keys.current.get(id) ?? id
+}
+
 interface RowProps {
   row: Row
+  isLive: boolean
   isEnd: boolean
   talk: TalkState
   questions: readonly InboxItem[]
@@ -197,7 +250,7 @@ interface RowProps {
   actions: TalkActions
 }
 
-function RowView({ row, isEnd, talk, questions, assistant, actions }: RowProps) {
+function RowView({ row, isLive, isEnd, talk, questions, assistant, actions }: RowProps) {
   switch (row.kind) {
     case "own":
       return <OwnMessage item={row.item} actions={actions} />
@@ -212,6 +265,7 @@ function RowView({ row, isEnd, talk, questions, assistant, actions }: RowProps) 
           calls={calls}
           questions={questions.filter(({ id }) => calls.some(({ pauseId }) => pauseId === id))}
           isFirst={row.isFirst}
+          isLive={isLive}
           isEnd={isEnd}
           assistant={assistant}
           actions={actions}

@@ -50,6 +50,8 @@ interface AnswerProps {
   /** Of its calls, those that are open. */
   questions: InboxItem[]
   isFirst: boolean
+  /** It is being written. */
+  isLive: boolean
   /** The turn has ended with it. */
   isEnd: boolean
   assistant: string
@@ -70,16 +72,20 @@ export const Answer = memo(AnswerView, (before, after) => {
   )
 })
 
-function AnswerView({ items, calls, questions, isFirst, isEnd, assistant, actions }: AnswerProps) {
+function AnswerView({ items, calls, questions, isFirst, isLive, isEnd, assistant, actions }: AnswerProps) {
   const say = useSay()
   const item = items[0]!
   const last = items.at(-1)!
   return (
     <div className={`turn ${isFirst ? "" : "more"}`} data-row={item.id}>
-      {isFirst && item.role === "assistant" && <By name={assistant} at={item.at} />}
+      {isFirst && item.role === "assistant" && <By name={assistant} at={item.at || new Date().toISOString()} />}
       {item.role === "summary" && <p className="label">{say("summary")}</p>}
       {item.thinking !== "" && <Thinking text={item.thinking} />}
-      {item.text !== "" && <Prose text={item.text} isStreaming={false} />}
+      {item.text !== "" && (
+        <div className={isLive ? "live" : ""}>
+          <Prose text={item.text} isStreaming={isLive} />
+        </div>
+      )}
       {item.isCut && (
         <p className="hint">
           <Icon name="stop" small /> {say("cutHere")}
@@ -89,7 +95,7 @@ function AnswerView({ items, calls, questions, isFirst, isEnd, assistant, action
       {calls.map((call) => (
         <CallPage key={call.id} call={call} question={questions.find(({ id }) => id === call.pauseId)} />
       ))}
-      {item.role === "assistant" && item.text !== "" && (
+      {item.role === "assistant" && item.text !== "" && !isLive && (
         <div className="acts">
           <CopyButton text={item.text} />
           <Act icon="again" label={say("again")} onPress={() => actions.again(item.id)} />
@@ -119,26 +125,21 @@ function CallPage({ call, question }: { call: CallState; question: InboxItem | u
   return question && question.type !== "approval" ? <Question item={question} /> : null
 }
 
-/** The answer that is being written. */
-export function LiveAnswer({ talk, assistant, isFirst }: { talk: TalkState; assistant: string; isFirst: boolean }) {
+/** Before the first word of an answer. */
+export function ThinkingAnswer({ talk, assistant, isFirst }: { talk: TalkState; assistant: string; isFirst: boolean }) {
   const say = useSay()
-  if (talk.run.state !== "running") return null
-  const { draft, run } = talk
+  const { run } = talk
+  if (run.state !== "running") return null
   return (
     <div className={`turn ${isFirst ? "" : "more"}`}>
       {isFirst && <By name={assistant} at={new Date().toISOString()} />}
-      {run.retry !== null && (
+      {run.retry !== null ? (
         <div className="note" role="status">
           <span className="spin" />
           {say("retrying", { attempt: run.retry.attempt })}
         </div>
-      )}
-      {draft !== null && draft.text !== "" ? (
-        <div className="live">
-          <Prose text={draft.text} isStreaming />
-        </div>
       ) : (
-        run.retry === null && <ThinkingNow key={talk.lastSeq} />
+        <ThinkingNow key={talk.lastSeq} />
       )}
     </div>
   )
