@@ -106,6 +106,16 @@ class Runner:
         self._launch(run)
         return Posted(run)
 
+    async def begin(self, call: Call) -> Run:
+        """Start a run that has no message yet: the person is its model, and takes the first turn.
+
+        Raises:
+            Conflict: the session has a run that is not over, or is being deleted.
+        """
+        run = await self._stores.runs.start(call, [], began=events.run_started)
+        self._launch(run)
+        return run
+
     async def cancel(self, user_id: UserId, run_id: str) -> bool:
         """Stop a run for good, whatever process has it; False if it is over.
 

@@ -72,6 +72,7 @@ class Turn:
         self._pending = _Pending()
         self._results: dict[int, tuple[CallOutcome, ResultPart]] = {}
         self._open: dict[int, str] = {}
+        self._approvals_taken: dict[int, PauseRecord] = {}
 
     async def settle(self, calls: Sequence[RunCall]) -> bool:
         """Bring every call to its end, as far as that goes without the person; False if the run waits now.
@@ -114,6 +115,7 @@ class Turn:
             self._end_with(call, reply, reply_details(self._made(call), {}, reply, pause=pause))
         elif pause.settled_with.get("arguments", {}).get("allow") is True:
             ready.append(call)
+            self._approvals_taken[call.number] = pause
             self._approve(self._operation(call))
         else:
             self._end(call, "denied", self._words(_DENIED), is_error=True, details=asked)
@@ -175,7 +177,8 @@ class Turn:
         took_ms = round((time.perf_counter() - started_s) * 1000)
         tool = self._provider.find_tool(call.tool)
         self._pending.is_tainted = self._pending.is_tainted or (tool is not None and tool.untrusted)
-        details = reply_details(self._made(call), arguments, reply, took_ms)
+        approval = self._approvals_taken.get(call.number)
+        details = reply_details(self._made(call), arguments, reply, took_ms, approval)
         if reply.pause_id:
             self._pause(call, reply, details)
         else:

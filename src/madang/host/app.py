@@ -16,6 +16,7 @@ from madang.host.files import Files
 from madang.host.inbox import InboxApi
 from madang.host.launch import LaunchCodes, launch_operations
 from madang.host.live import LiveReaders
+from madang.host.manual import ManualApi
 from madang.host.messages import MessageApi
 from madang.host.models import ModelApi
 from madang.host.openapi import openapi_document
@@ -81,6 +82,7 @@ def host_operations(parts: HostParts, codes: LaunchCodes, browser_token: str) ->
         *SessionApi(parts).operations(),
         *MessageApi(parts).operations(),
         *InboxApi(parts).operations(),
+        *ManualApi(parts).operations(),
         *ToolApi(parts).operations(),
         *ViewApi(parts).operations(),
         *AssistantApi(parts).operations(),

@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 
 from madang.agent.inbox import InboxItem
 from madang.core.calls import Call
 from madang.core.errors import Conflict, Expired, InvalidArguments, NotFound
-from madang.core.ids import SessionId, new_id
+from madang.core.ids import SessionId
 from madang.core.pauses import PauseRecord
 from madang.core.phrases import say
 from madang.host.api import ApiRequest, Operation, checked
+from madang.host.manual import turn_parts
 from madang.host.parts import HostParts
 from madang.host.wire import (
     ChoiceAnswer,
     InboxAnswer,
     InboxItemAnswer,
-    ManualCall,
     SettleAnswer,
     SettleBody,
 )
-from madang.llm.messages import CallPart, Part, TextPart
 from madang.rendering.catalogue import translator
 
 MAX_ITEMS = 100
@@ -81,7 +79,7 @@ class InboxApi:
                 return ""
             case "act" if item.type == "model":
                 self._check_open(item.pause)
-                await inbox.act(call, item, _turn(body))
+                await inbox.act(call, item, turn_parts(body.say or "", body.calls or []))
                 return ""
         raise InvalidArguments(say("This is not how it can be settled: it is a '{type}'.", type=item.type))
 
@@ -145,13 +143,6 @@ def _wish(body: SettleBody) -> str:
     if len(wishes) != 1:
         raise InvalidArguments(say("Exactly one of answer, decline, allow, and say or calls is to be given."))
     return wishes[0]
-
-
-def _turn(body: SettleBody) -> list[Part]:
-    parts: list[Part] = [TextPart(body.say)] if body.say else []
-    calls: list[ManualCall] = body.calls or []
-    parts += [CallPart(f"manual-{new_id()}", one.tool, json.dumps(one.arguments, ensure_ascii=False)) for one in calls]
-    return parts
 
 
 def _unknown() -> NotFound:

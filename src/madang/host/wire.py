@@ -318,6 +318,17 @@ class SettleBody(Document):
     calls: list[ManualCall] | None = Field(default=None, max_length=MAX_MANUAL_CALLS)
 
 
+class TurnBody(Document):
+    """The turn of the model where the person is it: calls, a text, or both. Without a call the run ends after it."""
+
+    say: str = Field(default="", max_length=MAX_MESSAGE_CHARS)
+    calls: list[ManualCall] = Field(default_factory=list, max_length=MAX_MANUAL_CALLS)
+
+
+class TurnAnswer(Document):
+    run_id: str
+
+
 class SettleAnswer(Document):
     id: str
     status: PauseStatus

@@ -1097,6 +1097,16 @@ export interface TryModelBody {
   name: string
 }
 
+export interface TurnAnswer {
+  runId: string
+}
+
+/** The turn of the model where the person is it: calls, a text, or both. Without a call the run ends after it. */
+export interface TurnBody {
+  say?: string
+  calls?: ManualCall[]
+}
+
 /** What a session wants from the person, and what they answered lately, newest first. */
 export interface UiState {
   pendingPrompts: Question[]

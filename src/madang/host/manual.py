@@ -1,0 +1,74 @@
+"""Manual mode over the API: the person in the model's place, in the same machine that a model's calls go through."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+from madang.core.calls import Call
+from madang.core.errors import Conflict, InvalidArguments, Unavailable
+from madang.core.ids import new_id
+from madang.core.pauses import PauseRecord
+from madang.core.phrases import say
+from madang.host.api import ApiRequest, Operation
+from madang.host.parts import HostParts
+from madang.host.wire import ManualCall, TurnAnswer, TurnBody
+from madang.llm.messages import CallPart, Part, TextPart
+
+TURN_WAIT_S = 5.0
+TURN_LOOK_S = 0.02
+
+
+class ManualApi:
+    """The operation by which the person takes the turn of a model that there is none of."""
+
+    def __init__(self, parts: HostParts) -> None:
+        self._parts = parts
+
+    def operations(self) -> list[Operation]:
+        return [Operation("POST", "/api/sessions/{id}/turns", self.take_turn, TurnAnswer, TurnBody, status=202)]
+
+    async def take_turn(self, request: ApiRequest) -> TurnAnswer:
+        """Take the turn of the model: what comes of its calls is told by the stream, as it is of a model's."""
+        body: TurnBody = request.body
+        call, session = await self._parts.session_of(request.request, request.path("id"))
+        assistant = await self._parts.assistants.get(call.user_id, session.assistant_id)
+        if self._parts.model or (assistant is not None and assistant.model):
+            raise Conflict(say("This session has a model."), hint=say("Write a message, or call a tool yourself."))
+        parts = turn_parts(body.say, body.calls)
+        if not parts:
+            raise InvalidArguments(say("A turn has a text, or calls."))
+        run = await self._parts.stores.runs.get_live(call) or await self._parts.runner.begin(call)
+        pause = await self._own_turn(call, run.id)
+        await self._parts.inbox.act(call, await self._parts.inbox.read(call, pause), parts)
+        return TurnAnswer(run_id=run.id)
+
+    async def _own_turn(self, call: Call, run_id: str) -> PauseRecord:
+        """Return the pause in which it is the person's turn, which a run that has just begun opens in a moment.
+
+        Raises:
+            Conflict: the run waits for something else first.
+            Unavailable: it does not come to that.
+        """
+        try:
+            async with asyncio.timeout(TURN_WAIT_S):
+                while True:
+                    pauses = await self._parts.stores.pauses.list_by_run(call.user_id, run_id)
+                    is_open = [pause for pause in pauses if pause.is_open]
+                    if turn := next((pause for pause in is_open if pause.kind == "model"), None):
+                        return turn
+                    run = await self._parts.stores.runs.get(call.user_id, run_id)
+                    if run is not None and run.state == "waiting" and is_open:
+                        raise Conflict(
+                            say("The run waits for an answer first."), hint=say("Answer it, or write a message.")
+                        )
+                    await asyncio.sleep(TURN_LOOK_S)
+        except TimeoutError:
+            raise Unavailable(say("The run is busy."), hint=say("Try again in a moment.")) from None
+
+
+def turn_parts(text: str, calls: list[ManualCall]) -> list[Part]:
+    """Return the turn of a person in the model's place as the parts of an answer."""
+    parts: list[Part] = [TextPart(text)] if text else []
+    parts += [CallPart(f"manual-{new_id()}", one.tool, json.dumps(one.arguments, ensure_ascii=False)) for one in calls]
+    return parts
