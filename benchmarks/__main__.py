@@ -31,6 +31,8 @@ from benchmarks import (
     store,
     tokens,
     ui,
+    web,
+    web_streams,
 )
 from benchmarks.harness import FULL, QUICK, Effort, Finding
 
@@ -65,6 +67,10 @@ BENCHMARKS: dict[str, Callable[[Effort], Awaitable[list[Finding]]]] = {
     "contexts": contexts.contexts,
     "floods": floods.floods,
     "hangul": hangul.stalls,
+    "web-load": web.load,
+    "web-stream": web.stream,
+    "web-messages": web.messages,
+    "web-streams": web_streams.streams,
 }
 
 

@@ -65,7 +65,7 @@ async def _compared(effort: Effort, metric: str, database: Callable[[Path], str]
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="madang-bench-")))
             settings = Settings(data_dir=folder, model="echo", database=database(folder))
             agents[count] = await stack.enter_async_context(open_agent(settings, lambda _: OpenedModel(_Echo())))
-            await _fill(agents[count], count)
+            await fill_session(agents[count], ME, count)
         findings = []
         for what, work, times in _WORK:
             sides: dict[int, Side] = {count: repeated(partial(work, agent), times) for count, agent in agents.items()}
@@ -97,35 +97,37 @@ _WORK: Sequence[tuple[str, Callable[[Agent], Awaitable[object]], int]] = (
 )
 
 
-async def _fill(agent: Agent, count: int) -> None:
-    """Write messages with their words, and a summary of all but the last of them."""
+async def fill_session(agent: Agent, call: Call, count: int, *, is_summed_up: bool = True) -> None:
+    """Write messages with their words to the call's session, and a summary of all but the last of them."""
     analysis = Analysis(agent.madang.executor)
-    filled = [await _message(MessageAnalysis(analysis), number, count) for number in range(count)]
-    summary = dump_parts([TextPart("Teas were talked about.")])
-    filled.append(NewMessage(new_id(), "summary", summary, count, 10, covers_seq=count - KEPT))
+    words = MessageAnalysis(analysis)
+    filled = [await _message(words, call, number, count) for number in range(count)]
+    if is_summed_up:
+        summary = dump_parts([TextPart("Teas were talked about.")])
+        filled.append(NewMessage(new_id(), "summary", summary, count, 10, covers_seq=count - KEPT))
     for start in range(0, len(filled), FILLED_AT_ONCE):
+        rows = filled[start : start + FILLED_AT_ONCE]
         await agent.madang.database.write(
-            partial(_write, dialect=agent.madang.database.dialect, messages=filled[start : start + FILLED_AT_ONCE]),
-            user_id=ME.user_id,
+            partial(_write, call=call, dialect=agent.madang.database.dialect, messages=rows), user_id=call.user_id
         )
     await analysis.close()
 
 
-async def _message(analysis: MessageAnalysis, number: int, count: int) -> NewMessage:
+async def _message(analysis: MessageAnalysis, call: Call, number: int, count: int) -> NewMessage:
     needle = "needle " if number == count // 2 else ""
     parts = [TextPart(needle + f"Message {number} of oolong, sencha and rooibos. " * 4)]
     dumped = dump_parts(parts)
-    words = await analysis.words(ME, dumped)
+    words = await analysis.words(call, dumped)
     return NewMessage(new_id(), "assistant" if number % 2 else "user", dumped, number, count_tokens(parts), words=words)
 
 
-async def _write(tx: Transaction, dialect: Dialect, messages: Sequence[NewMessage]) -> None:
-    session_no = await ensure_session(tx, ME)
+async def _write(tx: Transaction, call: Call, dialect: Dialect, messages: Sequence[NewMessage]) -> None:
+    session_no = await ensure_session(tx, call)
     for message in messages:
         seq = message.event + 1
         parts = encode_parts(message.parts)
         values = (message.id, message.role, parts, message.tokens, message.covers_seq)
-        await tx.run(_MESSAGE, ME.user_id, session_no, seq, *values)
+        await tx.run(_MESSAGE, call.user_id, session_no, seq, *values)
         if message.words is not None:
-            await write_words(tx, dialect, ME.user_id, session_no, seq, message.words)
-    await tx.run("UPDATE session SET last_seq = ?3 WHERE user_id = ?1 AND no = ?2", ME.user_id, session_no, seq)
+            await write_words(tx, dialect, call.user_id, session_no, seq, message.words)
+    await tx.run("UPDATE session SET last_seq = ?3 WHERE user_id = ?1 AND no = ?2", call.user_id, session_no, seq)
