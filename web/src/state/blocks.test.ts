@@ -1,7 +1,7 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 
-import { splitBlocks } from "./blocks.ts"
+import { isSeparable, splitBlocks } from "./blocks.ts"
 
 const TEXT = [
   "# Title",
@@ -35,4 +35,10 @@ test("blocks before the last two do not change while text is added", () => {
 test("no text has no blocks, and blank lines around it are dropped", () => {
   assert.deepEqual(splitBlocks(""), [])
   assert.deepEqual(splitBlocks("\n\n a\n\n"), [" a"])
+})
+
+test("blocks that need one another are told: addresses of links and footnotes stand elsewhere", () => {
+  assert.equal(isSeparable(TEXT.join("\n\n")), true)
+  assert.equal(isSeparable("See [the book][1].\n\n[1]: https://example.org/"), false)
+  assert.equal(isSeparable("It rests[^1].\n\n  [^1]: For some days."), false)
 })

@@ -4,6 +4,14 @@ const FENCE = /^ {0,3}(`{3,}|~{3,})/
 /** Lines that may go on with a list or a quote after a blank line: cutting there would show two lists. */
 const CONTINUES = /^(\s|[-*+>]|\d+[.)])/
 
+/** What one block says and another one uses: the address of a link, or a footnote. */
+const DEFINITION = /^ {0,3}\[[^\]\n]+\]:/m
+
+/** Whether a text means the same in blocks. Else it has to be drawn as a whole, once it is complete. */
+export function isSeparable(markdown: string): boolean {
+  return !DEFINITION.test(markdown)
+}
+
 /** Cut at blank lines outside of fences. The blocks, joined by blank lines, are the text again. */
 export function splitBlocks(markdown: string): string[] {
   const blocks: string[] = []

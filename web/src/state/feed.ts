@@ -8,6 +8,8 @@ import { Store } from "./store.ts"
 
 const PAGE_SIZE = 60
 const RETRY_MS = 1_000
+/** Between two folds: words that come thirty times a second read as if they flowed, and leave half of the frames free. */
+const MIN_FOLD_MS = 30
 /** A tab that is not seen gets no animation frames. */
 const HIDDEN_FOLD_MS = 250
 
@@ -29,6 +31,7 @@ export class TalkFeed {
   #following: Following | null = null
   #pending: RunEvent[] = []
   #isScheduled = false
+  #foldedAt = 0
   #isClosed = false
   #isLoadingOlder = false
 
@@ -101,12 +104,16 @@ export class TalkFeed {
   #schedule(): void {
     if (this.#isScheduled) return
     this.#isScheduled = true
-    if (document.visibilityState === "visible") requestAnimationFrame(() => this.#foldPending())
-    else setTimeout(() => this.#foldPending(), HIDDEN_FOLD_MS)
+    const foldInFrame = () => requestAnimationFrame(() => this.#foldPending())
+    const waitMs = this.#foldedAt + MIN_FOLD_MS - performance.now()
+    if (document.visibilityState !== "visible") setTimeout(() => this.#foldPending(), HIDDEN_FOLD_MS)
+    else if (waitMs > 0) setTimeout(foldInFrame, waitMs)
+    else foldInFrame()
   }
 
   #foldPending(): void {
     this.#isScheduled = false
+    this.#foldedAt = performance.now()
     const events = this.#pending
     this.#pending = []
     if (this.#isClosed) return

@@ -5,7 +5,7 @@ import ReactMarkdown, { type Components } from "react-markdown"
 import remarkGfm from "remark-gfm"
 
 import { askLink } from "../state/app.ts"
-import { splitBlocks } from "../state/blocks.ts"
+import { isSeparable, splitBlocks } from "../state/blocks.ts"
 import { highlight } from "../state/highlight.ts"
 import { Icon } from "./icons.tsx"
 import { useSay } from "./language.tsx"
@@ -37,9 +37,13 @@ const Block = memo(function Block({ text }: { text: string }) {
   )
 })
 
-/** While it streams, blocks that are complete are not parsed again; a finished text is drawn as a whole. */
+/**
+ * Blocks that are complete are not parsed again while a text streams. At its end it is drawn as a whole only if its
+ * blocks need one another: drawing thousands of words anew would stop the tab for a moment.
+ */
 export default function Markdown({ text, isStreaming }: { text: string; isStreaming: boolean }) {
-  const blocks = useMemo(() => (isStreaming ? splitBlocks(text) : [text]), [text, isStreaming])
+  const isWhole = !isStreaming && !isSeparable(text)
+  const blocks = useMemo(() => (isWhole ? [text] : splitBlocks(text)), [text, isWhole])
   return (
     <div className="prose">
       {blocks.map((block, index) => (
