@@ -11,6 +11,9 @@ from zipfile import ZipFile
 
 import pytest
 
+from madang.host.static_files import NONCE_MARK
+from tests.host.hosting import hosting
+
 ROOT = Path(__file__).resolve().parents[2]
 STATIC = "madang/host/static/"
 FIRST_LOAD_MAX_BYTES = 250 * 1024
@@ -33,6 +36,20 @@ def test_it_was_built_from_the_sources_as_they_are(files: dict[str, bytes]) -> N
     stamp = subprocess.run([sys.executable, "scripts/web", "stamp"], cwd=ROOT, capture_output=True, check=True).stdout
 
     assert files[".built"].decode() == stamp.decode().strip()
+
+
+@pytest.mark.usefixtures("files")
+async def test_the_package_that_is_tested_serves_it(tmp_path: Path) -> None:
+    """The suite runs on the wheel; with the source folder, the build of `files` has put it there."""
+    async with hosting(tmp_path) as tab:
+        page = await tab.http.get("/")
+        scripts = re.findall(r'src="(/assets/[^"]+)"', page.text)
+        answers = [await tab.http.get(path) for path in scripts]
+
+    assert page.status_code == 200
+    assert NONCE_MARK not in page.text
+    assert [(one.status_code, one.headers["content-encoding"]) for one in answers] == [(200, "gzip")] * len(scripts)
+    assert scripts
 
 
 def test_each_asset_has_its_compressed_bytes_beside_it_and_no_source_map(files: dict[str, bytes]) -> None:
