@@ -15,7 +15,7 @@ help: ## Show this list
 setup: .venv/.dev ## Install everything a developer needs into .venv (PYTHON=... names the interpreter)
 
 run: ## Start Madang; installs only what it needs to run
-	@PYTHON="$(PYTHON)" MAKE="$(MAKE)" scripts/run
+	@exec env PYTHON="$(PYTHON)" MAKE="$(MAKE)" scripts/run # exec: a shell in between would tell of a Ctrl-C
 
 web: $(BIN)/pip ## Build the front end of the web chat, if it has changed
 	@$(BIN)/python scripts/web

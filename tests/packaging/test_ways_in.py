@@ -186,8 +186,9 @@ def test_the_compose_file_gives_madang_a_database_that_it_takes() -> None:
 
 # What `make run` has to do with: an installation and a build that can be long, and a server that waits.
 MAKEFILE = """
+PYTHON = python3
 run:
-	@scripts/run
+{run}
 
 .venv/.run:
 	@echo "Installing ..."
@@ -214,7 +215,9 @@ def made(
     for name, script in (("build", BUILD.format(build=build)), ("serve", SERVE)):
         (folder / name).write_text(script)
         (folder / name).chmod(0o755)
-    (folder / "Makefile").write_text(MAKEFILE.format(install=install))
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    (run,) = re.findall(r"^run:.*\n(\t.+)$", makefile, re.MULTILINE)
+    (folder / "Makefile").write_text(MAKEFILE.format(run=run, install=install))
     with subprocess.Popen(
         ["make", "run"],
         cwd=folder,
