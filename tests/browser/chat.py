@@ -202,7 +202,7 @@ class Recorder:
 
     def check(self) -> None:
         surprises = [one for one in self.problems if not any(pattern.search(one) for pattern in self._expected)]
-        assert surprises == []
+        assert not surprises, "\n".join(surprises)
 
     async def heard(self, *beginnings: str) -> None:
         """Wait until there is a problem that begins with each of some words, and forget all of them."""
@@ -253,7 +253,7 @@ class ChatTab:
         return self.page.get_by_role("alertdialog")
 
     def card(self, title: str) -> Locator:
-        """A page of a service in the talk, with the bar above it; or the host's own form of a question."""
+        """A page of a service in the talk, with the bar above it."""
         return self.page.get_by_role("main").get_by_role("region", name=title, exact=True)
 
     def view(self, title: str) -> FrameLocator:

@@ -189,7 +189,7 @@ async def test_stop_ends_the_run_and_keeps_what_was_said(tab: ChatTab) -> None:
     await tab.expect_said("The kettle is on")
     await tab.button("Stop").click()
 
-    await tab.expect_said("Stopped")
+    await tab.expect_said(re.compile("^Stopped$"))
     await tab.expect_state("")
     await tab.write("Hello again")
     await tab.expect_said("I read: Hello again")
@@ -200,7 +200,7 @@ async def test_stop_withdraws_what_is_open(tab: ChatTab) -> None:
     await tab.expect_state("Your turn")
     await tab.server.request("POST", f"/api/sessions/{tab.session_id}/stop", {})
 
-    await tab.expect_said("Stopped")
+    await tab.expect_said(re.compile("^Stopped$"))
     await expect(tab.talk.get_by_text("Withdrawn", exact=True)).to_have_count(2)
     assert [item for item in await tab.server.inbox() if item["sessionId"] == tab.session_id] == []
 
