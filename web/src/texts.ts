@@ -14,6 +14,7 @@ const TEXTS = {
   sessions: ["Sessions", "세션"],
   manualMode: ["Manual mode", "직접 쓰기"],
   chat: ["Chat", "대화"],
+  assistants: ["Assistants", "어시스턴트"],
   settings: ["Settings", "설정"],
   main: ["Main", "주 메뉴"],
   onlyHere: ["On this computer only · 127.0.0.1", "이 컴퓨터에서만 · 127.0.0.1"],

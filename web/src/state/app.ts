@@ -179,6 +179,15 @@ function afterFold(before: Talk, after: Talk): void {
 
 let refreshTimer: ReturnType<typeof setTimeout> | undefined
 
+/** Read anew what the first screen needs: models and assistants have changed. */
+export async function refreshMe(): Promise<void> {
+  try {
+    app.update({ me: await getMe() })
+  } catch (error) {
+    report(error)
+  }
+}
+
 export function refreshSoon(): void {
   clearTimeout(refreshTimer)
   refreshTimer = setTimeout(() => void refresh(), REFRESH_AFTER_MS)

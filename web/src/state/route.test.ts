@@ -12,7 +12,11 @@ test("every place has an address that leads back to it", () => {
     { screen: "inbox", itemId: "p1" },
     { screen: "sessions" },
     { screen: "manual", tool: "prompt_user" },
-    { screen: "settings" },
+    { screen: "chat", sessionId: "s1", file: "보고서/표 1.csv" },
+    { screen: "assistants", assistantId: "" },
+    { screen: "assistants", assistantId: "편집자/2 #?" },
+    { screen: "settings", tab: "" },
+    { screen: "settings", tab: "data" },
   ]
   for (const route of routes) assert.deepEqual(parseRoute(routeTo(route)), route)
 })

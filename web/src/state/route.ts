@@ -1,12 +1,14 @@
 /** Where the person is, kept in the fragment: it never reaches the server, and survives a reload. */
 
 export type Route =
-  /** `messageId`: to be shown, of a deep link or something found. */
-  | { screen: "chat"; sessionId: string; messageId?: string }
+  /** `messageId`, `file`: to be shown, of a deep link or something found. */
+  | { screen: "chat"; sessionId: string; messageId?: string; file?: string }
   | { screen: "inbox"; itemId: string }
   | { screen: "sessions" }
   | { screen: "manual"; tool: string }
-  | { screen: "settings" }
+  | { screen: "assistants"; assistantId: string }
+  /** Without a tab, or with one that there is not, the first. */
+  | { screen: "settings"; tab: string }
 
 export function parseRoute(hash: string): Route {
   const [screen = "", rest = "", part = "", more = ""] = hash
@@ -15,7 +17,12 @@ export function parseRoute(hash: string): Route {
     .map(decode)
   switch (screen) {
     case "s":
-      return { screen: "chat", sessionId: rest, ...(part === "m" && more !== "" && { messageId: more }) }
+      return {
+        screen: "chat",
+        sessionId: rest,
+        ...(part === "m" && more !== "" && { messageId: more }),
+        ...(part === "f" && more !== "" && { file: more }),
+      }
     case "inbox":
       return { screen: "inbox", itemId: rest }
     case "sessions":
@@ -23,7 +30,9 @@ export function parseRoute(hash: string): Route {
     case "manual":
       return { screen: "manual", tool: rest }
     case "settings":
-      return { screen: "settings" }
+      return { screen: "settings", tab: rest }
+    case "assistants":
+      return { screen: "assistants", assistantId: rest }
     default:
       return { screen: "chat", sessionId: "" }
   }
@@ -34,12 +43,17 @@ export function routeTo(route: Route): string {
     case "chat": {
       if (route.sessionId === "") return "#/"
       const message = route.messageId ? `/m/${encodeURIComponent(route.messageId)}` : ""
-      return `#/s/${encodeURIComponent(route.sessionId)}${message}`
+      const file = route.file ? `/f/${encodeURIComponent(route.file)}` : ""
+      return `#/s/${encodeURIComponent(route.sessionId)}${message || file}`
     }
     case "inbox":
       return route.itemId === "" ? "#/inbox" : `#/inbox/${encodeURIComponent(route.itemId)}`
     case "manual":
       return route.tool === "" ? "#/manual" : `#/manual/${encodeURIComponent(route.tool)}`
+    case "assistants":
+      return route.assistantId === "" ? "#/assistants" : `#/assistants/${encodeURIComponent(route.assistantId)}`
+    case "settings":
+      return route.tab === "" ? "#/settings" : `#/settings/${encodeURIComponent(route.tab)}`
     default:
       return `#/${route.screen}`
   }

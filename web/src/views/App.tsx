@@ -17,7 +17,8 @@ import { BottomTabs, Sidebar, stepSession } from "./Sidebar.tsx"
 const Inbox = lazy(() => import("./Inbox.tsx"))
 const Sessions = lazy(() => import("./Sessions.tsx"))
 const Manual = lazy(() => import("./Manual.tsx"))
-const Settings = lazy(() => import("./Settings.tsx"))
+const Settings = lazy(() => import("./settings/Settings.tsx"))
+const Assistants = lazy(() => import("./assistants/Assistants.tsx"))
 const Palette = lazy(() => import("./Palette.tsx"))
 const LinkDialog = lazy(async () => ({ default: (await import("./Dialogs.tsx")).LinkDialog }))
 
@@ -99,7 +100,9 @@ function Screen() {
     case "manual":
       return <Manual toolName={route.tool} />
     case "settings":
-      return <Settings />
+      return <Settings tab={route.tab} />
+    case "assistants":
+      return <Assistants assistantId={route.assistantId} />
   }
 }
 

@@ -143,7 +143,7 @@ interface OpenTalkProps {
   target: string
 }
 
-function OpenTalk({ feed, state, session, target }: OpenTalkProps) {
+export function OpenTalk({ feed, state, session, target }: OpenTalkProps) {
   const { inbox, me } = useStore(app)
   const questions = useMemo(() => inbox.filter((item) => item.sessionId === feed.sessionId), [inbox, feed])
   const say = useSay()
@@ -192,7 +192,7 @@ function actionsOf(feed: TalkFeed, goOn: string): TalkActions {
 }
 
 /** What stands below the talk. No frame is ever drawn here. */
-function Dock({ sessionId, state }: { sessionId: string; state: Feed | null }) {
+export function Dock({ sessionId, state }: { sessionId: string; state: Feed | null }) {
   const say = useSay()
   const { inbox, me } = useStore(app)
   const [later, setLater] = useState<ReadonlySet<string>>(new Set())

@@ -17,7 +17,8 @@ const PLACES: { route: Route; text: TextKey; icon: IconName }[] = [
   { route: { screen: "sessions" }, text: "sessions", icon: "search" },
   { route: { screen: "manual", tool: "" }, text: "manualMode", icon: "tools" },
 ]
-const SETTINGS = { route: { screen: "settings" }, text: "settings", icon: "settings" } as const
+const ASSISTANTS = { route: { screen: "assistants", assistantId: "" }, text: "assistants", icon: "person" } as const
+const SETTINGS = { route: { screen: "settings", tab: "" }, text: "settings", icon: "settings" } as const
 
 export function Sidebar() {
   const say = useSay()
@@ -33,7 +34,7 @@ export function Sidebar() {
         <span className="grow">{say("newSession")}</span>
         <kbd className="kbd">{COMMAND_KEY}K</kbd>
       </a>
-      {PLACES.map((place) => (
+      {[...PLACES, ASSISTANTS].map((place) => (
         <Place
           key={place.text}
           {...place}

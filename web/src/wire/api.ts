@@ -116,8 +116,8 @@ export async function request(method: string, path: string, init: RequestInit = 
   throw new ApiError(response.status, typeof body === "object" && body !== null ? body : {})
 }
 
-async function json<T>(method: string, path: string, body?: unknown): Promise<T> {
-  const init: RequestInit = { signal: AbortSignal.timeout(TIMEOUT_MS) }
+export async function json<T>(method: string, path: string, body?: unknown, timeoutMs = TIMEOUT_MS): Promise<T> {
+  const init: RequestInit = { signal: AbortSignal.timeout(timeoutMs) }
   if (body !== undefined) {
     init.body = JSON.stringify(body)
     init.headers = { "Content-Type": "application/json" }
@@ -138,7 +138,7 @@ export const findSessions = (query: string, isArchived: boolean, after = "") =>
   get<SessionsPage>(`/api/sessions?query=${at(query)}&archived=${isArchived ? 1 : 0}&after=${at(after)}`)
 export const listSessions = async () => (await findSessions("", false)).sessions
 export const getSession = (id: string) => get<Session>(session(id))
-export const createSession = (values: { assistantId?: string; locale?: Locale } = {}) =>
+export const createSession = (values: { assistantId?: string; locale?: Locale; title?: string } = {}) =>
   post<Session>("/api/sessions", values)
 export const updateSession = (
   id: string,

@@ -1,0 +1,71 @@
+/** A chat beside the editor: a session of the assistant as it is set up now. */
+
+import { useEffect, useRef, useState } from "react"
+
+import { app, go, refreshSoon, report } from "../../state/app.ts"
+import { TalkFeed, type Feed } from "../../state/feed.ts"
+import { Store, useStore } from "../../state/store.ts"
+import { createSession } from "../../wire/api.ts"
+import { Dock, OpenTalk } from "../Chat.tsx"
+import { Icon } from "../icons.tsx"
+import { useWords } from "../settings/words.ts"
+
+const NO_FEED = new Store<Feed | null>(null)
+
+interface Props {
+  assistantId: string
+  name: string
+  onClose: () => void
+}
+
+export default function TryChat({ assistantId, name, onClose }: Props) {
+  const words = useWords()
+  const { locale, sessions } = useStore(app)
+  const [feed, setFeed] = useState<TalkFeed | null>(null)
+  const state = useStore<Feed | null>(feed?.store ?? NO_FEED)
+  const place = useRef<HTMLElement>(null)
+  const title = useRef(words("tryTitle", { name }))
+
+  useEffect(() => {
+    let opened: TalkFeed | null = null
+    let isOver = false
+    const open = async () => {
+      const { id } = await createSession({ assistantId, locale, title: title.current.slice(0, 200) })
+      refreshSoon()
+      if (isOver) return
+      opened = new TalkFeed(id, () => refreshSoon())
+      setFeed(opened)
+    }
+    open().catch(report)
+    place.current?.focus()
+    return () => {
+      isOver = true
+      opened?.close()
+    }
+  }, [assistantId])
+
+  const session = sessions.find(({ id }) => id === feed?.sessionId)
+  return (
+    <aside className="try-chat" ref={place} tabIndex={-1} aria-label={title.current}>
+      <header className="top">
+        <h2 className="cut grow">{title.current}</h2>
+        {feed !== null && (
+          <button type="button" className="btn quiet" onClick={() => go({ screen: "chat", sessionId: feed.sessionId })}>
+            {words("openAsSession")}
+          </button>
+        )}
+        <button type="button" className="ib" aria-label={words("close")} onClick={onClose}>
+          <Icon name="cross" />
+        </button>
+      </header>
+      {feed !== null && state?.status === "ready" ? (
+        <>
+          <OpenTalk feed={feed} state={state} session={session} target="" />
+          <Dock sessionId={feed.sessionId} state={state} />
+        </>
+      ) : (
+        <div className="scroll" aria-busy="true" />
+      )}
+    </aside>
+  )
+}

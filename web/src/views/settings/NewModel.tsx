@@ -1,0 +1,95 @@
+/** A model of a server's address or of a vendor, with its key. */
+
+import { useState } from "react"
+
+import { report } from "../../state/app.ts"
+import type { ModelsAnswer } from "../../wire/generated.ts"
+import { addModel } from "../../wire/settings.ts"
+import { useWords } from "./words.ts"
+
+interface Props {
+  models: ModelsAnswer
+  onAdded: (now: ModelsAnswer) => void
+}
+
+export function NewModel({ models, onAdded }: Props) {
+  const words = useWords()
+  const [fields, setFields] = useState({ name: "", provider: "", url: "", model: "", key: "" })
+  const set = (field: keyof typeof fields) => (event: { target: { value: string } }) =>
+    setFields({ ...fields, [field]: event.target.value })
+  const isWhole =
+    fields.name.trim() !== "" && fields.model.trim() !== "" && (fields.provider !== "" || fields.url !== "")
+  const add = async () => {
+    const { name, provider, url, model, key } = fields
+    const added = await addModel({
+      name: name.trim(),
+      model: model.trim(),
+      ...(provider === "" ? { url: url.trim() } : { provider }),
+      ...(key.trim() !== "" && { key: key.trim() }),
+    })
+    onAdded(added)
+  }
+  return (
+    <form
+      className="box-in new-model"
+      autoComplete="off"
+      onSubmit={(event) => {
+        event.preventDefault()
+        if (isWhole) void add().catch(report)
+      }}
+    >
+      <div className="two">
+        <div className="field">
+          <label htmlFor="new-from">{words("where")}</label>
+          <select id="new-from" className="input" value={fields.provider} onChange={set("provider")}>
+            <option value="">{words("byAddress")}</option>
+            {models.vendors
+              .filter(({ isInstalled }) => isInstalled)
+              .map(({ name }) => (
+                <option key={name}>{name}</option>
+              ))}
+          </select>
+        </div>
+        <div className="field">
+          <label htmlFor="new-name">{words("ownName")}</label>
+          <input id="new-name" className="input" value={fields.name} maxLength={200} onChange={set("name")} />
+        </div>
+        {fields.provider === "" && (
+          <div className="field">
+            <label htmlFor="new-url">{words("address")}</label>
+            <input
+              id="new-url"
+              className="input mono"
+              inputMode="url"
+              placeholder="http://127.0.0.1:11434/v1"
+              value={fields.url}
+              onChange={set("url")}
+            />
+          </div>
+        )}
+        <div className="field">
+          <label htmlFor="new-model">{words("modelName")}</label>
+          <input id="new-model" className="input mono" value={fields.model} onChange={set("model")} />
+        </div>
+        {fields.provider === "" && (
+          <div className="field">
+            <label htmlFor="new-key">{words("keyOptional")}</label>
+            <input
+              id="new-key"
+              className="input mono"
+              type="password"
+              autoComplete="off"
+              value={fields.key}
+              onChange={set("key")}
+            />
+          </div>
+        )}
+      </div>
+      <div className="row ends">
+        <button type="submit" className="btn main" disabled={!isWhole}>
+          {words("add")}
+        </button>
+      </div>
+    </form>
+  )
+}

@@ -1,0 +1,55 @@
+/** Settings in five tabs, each with an address. */
+
+import { lazy, Suspense } from "react"
+
+import { routeTo } from "../../state/route.ts"
+import type { WordKey } from "../../texts/settings.ts"
+import { Look } from "./Look.tsx"
+import { useWords } from "./words.ts"
+
+const Models = lazy(() => import("./Models.tsx"))
+const Rules = lazy(() => import("./Rules.tsx"))
+const Data = lazy(() => import("./Data.tsx"))
+const Clients = lazy(() => import("./Clients.tsx"))
+
+const TABS = [
+  { id: "models", word: "tabModels", View: Models },
+  { id: "look", word: "tabLook", View: Look },
+  { id: "rules", word: "tabRules", View: Rules },
+  { id: "data", word: "tabData", View: Data },
+  { id: "clients", word: "tabClients", View: Clients },
+] as const satisfies readonly { id: string; word: WordKey; View: unknown }[]
+
+export default function Settings({ tab }: { tab: string }) {
+  const words = useWords()
+  const current = TABS.find(({ id }) => id === tab) ?? TABS[0]
+  return (
+    <div className="scroll">
+      <div className="wide narrow">
+        <div className="page-head">
+          <h1>{words("settings")}</h1>
+        </div>
+        <nav className="tabs" aria-label={words("settings")}>
+          {TABS.map(({ id, word }) => (
+            <a
+              key={id}
+              className="tab"
+              href={routeTo({ screen: "settings", tab: id })}
+              aria-current={id === current.id ? "page" : undefined}
+            >
+              {words(word)}
+            </a>
+          ))}
+          <a className="tab only-phone" href="#/assistants">
+            {words("assistants")}
+          </a>
+        </nav>
+        <Suspense>
+          <div className="stack">
+            <current.View />
+          </div>
+        </Suspense>
+      </div>
+    </div>
+  )
+}
