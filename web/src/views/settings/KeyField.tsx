@@ -39,47 +39,49 @@ export function KeyField({ title, answer, path, hint, onChange }: Props) {
     await onChange()
   }
   return (
-    <form
-      className="field"
-      autoComplete="off"
-      onSubmit={(event) => {
-        event.preventDefault()
-        if (key.trim() !== "") void save().catch(report)
-      }}
-    >
-      <label htmlFor={id}>{words("keyOf", { name: title })}</label>
-      <div className="row">
-        <input
-          id={id}
-          className="input mono grow"
-          type="password"
-          autoComplete="off"
-          spellCheck={false}
-          value={key}
-          placeholder={isKept ? "••••••••••••" : words("keyNew")}
-          disabled={answer.place === "environment"}
-          aria-describedby={`${id}-where`}
-          onChange={(event) => setKey(event.target.value)}
-        />
-        {answer.place !== "environment" && (
-          <button type="submit" className="btn" disabled={key.trim() === ""}>
-            {words(isKept ? "keyChange" : "keySave")}
-          </button>
-        )}
-        {isKept && (
-          <button
-            type="button"
-            className="btn quiet"
-            aria-label={`${words("keyForget")}: ${title}`}
-            onClick={() => setAsking(true)}
-          >
-            {words("keyForget")}
-          </button>
-        )}
-      </div>
-      <p id={`${id}-where`} className={answer.place === "file" ? "hint warn" : "hint"}>
-        {words(PLACES[answer.place], { path })} {hint}
-      </p>
+    <>
+      <form
+        className="field"
+        autoComplete="off"
+        onSubmit={(event) => {
+          event.preventDefault()
+          if (key.trim() !== "") void save().catch(report)
+        }}
+      >
+        <label htmlFor={id}>{words("keyOf", { name: title })}</label>
+        <div className="row">
+          <input
+            id={id}
+            className="input mono grow"
+            type="password"
+            autoComplete="off"
+            spellCheck={false}
+            value={key}
+            placeholder={isKept ? "••••••••••••" : words("keyNew")}
+            disabled={answer.place === "environment"}
+            aria-describedby={`${id}-where`}
+            onChange={(event) => setKey(event.target.value)}
+          />
+          {answer.place !== "environment" && (
+            <button type="submit" className="btn" disabled={key.trim() === ""}>
+              {words(isKept ? "keyChange" : "keySave")}
+            </button>
+          )}
+          {isKept && (
+            <button
+              type="button"
+              className="btn quiet"
+              aria-label={`${words("keyForget")}: ${title}`}
+              onClick={() => setAsking(true)}
+            >
+              {words("keyForget")}
+            </button>
+          )}
+        </div>
+        <p id={`${id}-where`} className={answer.place === "file" ? "hint warn" : "hint"}>
+          {words(PLACES[answer.place], { path })} {hint}
+        </p>
+      </form>
       {isAsking && (
         <Ask
           title={words("keyForgetAsk", { name: title })}
@@ -90,6 +92,6 @@ export function KeyField({ title, answer, path, hint, onChange }: Props) {
           <p>{words("keyForgetText")}</p>
         </Ask>
       )}
-    </form>
+    </>
   )
 }

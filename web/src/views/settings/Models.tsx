@@ -50,7 +50,18 @@ function ModelChoice({ models, onChange }: Props) {
   const found = models.models.filter(({ name, model, provider }) =>
     `${name} ${model} ${provider}`.toLowerCase().includes(query.trim().toLowerCase()),
   )
-  const choose = (name: string) => void setDefaultModel(name).then(() => onChange(), report)
+  // Shown at once; what the server says counts.
+  const [chosen, setChosen] = useState(models.default)
+  const choose = async (name: string) => {
+    setChosen(name)
+    try {
+      await setDefaultModel(name)
+    } catch (error) {
+      setChosen(models.default)
+      throw error
+    }
+    await onChange()
+  }
   return (
     <section className="card choice" aria-label={words("modelToUse")}>
       <div className="row choice-head">
@@ -79,13 +90,13 @@ function ModelChoice({ models, onChange }: Props) {
           <ModelRow
             key={model.name}
             model={model}
-            isChosen={models.default === model.name}
-            onChoose={() => choose(model.name)}
+            isChosen={chosen === model.name}
+            onChoose={() => void choose(model.name).catch(report)}
             onRemove={() => setRemoving(model.name)}
           />
         ))}
-        <label className={models.default === "" ? "opt row-opt on" : "opt row-opt"}>
-          <input type="radio" name="model" checked={models.default === ""} onChange={() => choose("")} />
+        <label className={chosen === "" ? "opt row-opt on" : "opt row-opt"}>
+          <input type="radio" name="model" checked={chosen === ""} onChange={() => void choose("").catch(report)} />
           <span className="grow">
             <b>{words("noModel")}</b>
             <span className="hint block">{words("noModelHint")}</span>
@@ -112,7 +123,10 @@ function ModelChoice({ models, onChange }: Props) {
         <Ask
           title={words("removeModelAsk", { name: removing })}
           button={words("removeModel")}
-          onConfirm={() => void removeModel(removing).then(() => onChange(), report)}
+          onConfirm={() => {
+            if (chosen === removing) setChosen("")
+            void removeModel(removing).then(() => onChange(), report)
+          }}
           onClose={() => setRemoving("")}
         >
           <p>{words("removeModelText")}</p>

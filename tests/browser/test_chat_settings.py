@@ -1,0 +1,180 @@
+"""Settings in the browser: models, keys that are never shown again, data, and what axe finds on every screen."""
+
+from __future__ import annotations
+
+import re
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+
+import pytest
+from playwright.async_api import Browser, expect
+
+from tests.agent.bench import eventually
+from tests.browser.chat import OBEDIENT, ChatServer, ChatTab, open_tab, serve_chat
+from tests.node import AXE
+
+SECRET = "sk-canary-0123456789-never-seen"
+SCREENS = (
+    "assistants",
+    "assistants/default",
+    "settings",
+    "settings/look",
+    "settings/rules",
+    "settings/data",
+    "settings/clients",
+)
+
+
+@contextmanager
+def models_on_loopback() -> Iterator[str]:
+    """Serve a list of models; yields the address."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            body = b'{"data": [{"id": "qwen3:9b"}]}'
+            self.send_response(200)
+            self.send_header("content-type", "application/json")
+            self.send_header("content-length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/v1"
+        server.shutdown()
+
+
+async def test_a_model_is_added_chosen_and_removed(tab: ChatTab) -> None:
+    page = tab.page
+    await tab.go("settings/models")
+    with models_on_loopback() as url:
+        await page.get_by_role("button", name="Add a model").click()
+        await page.get_by_label("Name here").fill("mine")
+        await page.get_by_label("Address", exact=True).fill(url)
+        await page.get_by_label("Model, as the server calls it").fill("qwen3:9b")
+        await page.get_by_role("button", name="Add", exact=True).click()
+        choice = page.get_by_role("radio", name=re.compile("^mine"))
+        await choice.check()
+        await expect(choice).to_be_checked()
+    assert (await tab.server.request("GET", "/api/models"))["default"] == "mine"
+    await page.get_by_role("button", name="Remove: mine").click()
+    await page.get_by_role("alertdialog").get_by_role("button", name="Remove").click()
+    await expect(choice).to_have_count(0)
+
+
+async def test_a_key_is_typed_kept_and_nowhere_on_the_page_afterwards(tab: ChatTab) -> None:
+    page = tab.page
+    await tab.go("settings/models")
+    field = page.get_by_label("Key of anthropic")
+    await field.fill(SECRET)
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_role("button", name="Forget the key: anthropic")).to_be_visible()
+    await expect(field).to_have_value("")
+    await tab.reload()
+    await expect(field).to_be_visible()
+    html = await page.content()
+    assert SECRET not in html
+    kept = await page.evaluate("JSON.stringify([{...localStorage}, {...sessionStorage}])")
+    assert SECRET not in kept
+
+    await page.get_by_role("button", name="Forget the key: anthropic").click()
+    await page.get_by_role("alertdialog").get_by_role("button", name="Forget the key").click()
+    await expect(page.get_by_role("button", name="Forget the key: anthropic")).to_have_count(0)
+
+
+async def test_a_backup_is_downloaded_and_is_one(tab: ChatTab, tmp_path: Path) -> None:
+    await tab.go("settings/data")
+    async with tab.page.expect_download() as coming:
+        await tab.page.get_by_role("button", name="Download a backup").click()
+    download = await coming.value
+    assert re.fullmatch(r"madang-backup-[0-9-]+\.zip", download.suggested_filename)
+    await download.save_as(tmp_path / "backup.zip")
+    assert "backup.json" in zipfile.ZipFile(tmp_path / "backup.zip").namelist()
+
+
+async def test_everything_is_deleted_only_for_the_words(browser: Browser, tmp_path: Path) -> None:
+    async with serve_chat(tmp_path, OBEDIENT) as server, open_tab(browser, server) as tab:
+        page = tab.page
+        await server.new_session(title="Tea")
+        await tab.go("settings/data")
+        await page.get_by_role("button", name="Delete everything …").click()
+        dialog = page.get_by_role("alertdialog")
+        button = dialog.get_by_role("button", name="Delete everything")
+        await expect(button).to_be_disabled()
+        await dialog.get_by_label("To confirm").fill("delete")
+        await expect(button).to_be_disabled()
+        await dialog.get_by_label("To confirm").fill("delete everything")
+        tab.recorder.expect(".")  # the server is gone after this
+        await button.click()
+        await expect(page.get_by_text("Madang stops and deletes everything")).to_be_visible()
+
+        async def is_there() -> bool:
+            return (server.data_dir / "madang.db").exists()
+
+        await eventually(is_there, lambda now: not now)
+
+
+async def test_language_and_theme_hold_at_once_and_after_a_reload(tab: ChatTab) -> None:
+    page = tab.page
+    await tab.go("settings/look")
+    await page.get_by_role("button", name="Dark").click()
+    await page.get_by_role("button", name="한국어").click()
+    await expect(page.get_by_role("heading", name="설정", level=1)).to_be_visible()
+    await tab.reload()
+    await expect(page.get_by_role("heading", name="설정", level=1)).to_be_visible()
+    assert await page.evaluate("document.documentElement.dataset.theme") == "dark"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [375, 1440])
+async def test_axe_finds_nothing_and_nothing_is_wider_than_the_window(
+    browser: Browser, chat_server: ChatServer, scheme: str, width: int
+) -> None:
+    shape = {"viewport": {"width": width, "height": 812}, "color_scheme": scheme}
+    async with open_tab(browser, chat_server, **shape) as tab:
+        for screen in SCREENS:
+            await tab.go(screen)
+            await expect(tab.page.get_by_role("heading", level=1)).to_be_visible()
+            await expect(tab.page.locator("[aria-busy=true]")).to_have_count(0)
+            assert await _violations(tab) == [], screen
+            assert await tab.page.evaluate("document.documentElement.scrollWidth <= innerWidth"), screen
+            if width == 375:
+                assert await tab.page.evaluate(_SMALL_TARGETS) == [], screen
+
+
+async def test_a_korean_screen_has_no_english_sentence(browser: Browser, chat_server: ChatServer) -> None:
+    async with open_tab(browser, chat_server, locale="ko-KR") as tab:
+        for screen in SCREENS:
+            await tab.go(screen)
+            await expect(tab.page.get_by_role("heading", level=1)).to_be_visible()
+            await expect(tab.page.locator("[aria-busy=true]")).to_have_count(0)
+            text = await tab.page.locator("main").inner_text()
+            sentences = re.findall(r"(?:\b[A-Za-z][a-z]+ ){3,}[a-z]+", text)
+            assert sentences == [], (screen, sentences)
+
+
+_SMALL_TARGETS = """() =>
+    [...document.querySelectorAll("main button, main a, main select, main input:not([type=radio])")]
+    .filter((element) => element.checkVisibility() && !element.matches(".switch"))
+    .map((element) => [element, element.getBoundingClientRect()])
+    .filter(([, box]) => box.width > 0 && box.height < 43.5)
+    .map(([element, box]) => `${element.outerHTML.slice(0, 120)} ${box.height}`)"""
+
+
+async def _violations(tab: ChatTab) -> list[str]:
+    if not await tab.page.evaluate("'axe' in window"):
+        await tab.page.evaluate(AXE.read_text(encoding="utf-8"))
+    found: list[str] = await tab.page.evaluate(
+        """async () => {
+            const { violations } = await axe.run(document, { resultTypes: ["violations"] })
+            return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(" | ")}`)
+        }"""
+    )
+    return found
