@@ -48,6 +48,12 @@ const result = await esbuild.build({
     write: false,
 })
 
+if (result.warnings.length > 0) {
+    // A brace that is missing or a key that is there twice is a picture or a rule that nobody sees missing.
+    console.error("The front end is not built: warnings count as errors.")
+    process.exit(1)
+}
+
 await rm(OUT, { recursive: true, force: true })
 await mkdir(join(OUT, "assets"), { recursive: true })
 
