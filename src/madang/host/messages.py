@@ -11,7 +11,7 @@ from madang.core.errors import InvalidArguments, NotFound
 from madang.core.phrases import Phrase, say
 from madang.host.api import ApiRequest, Operation
 from madang.host.parts import HostParts
-from madang.host.talk import call_answer, message_answer, note_answer, part_text
+from madang.host.talk import call_answer, calls_of_parts, message_answer, note_answer, part_text
 from madang.host.wire import (
     Attachment,
     CallAnswer,
@@ -124,7 +124,7 @@ class MessageApi:
         pages = await self._parts.views.find_pages(call.user_id, views)
         asked = [one.call.pause_id for one in calls if one.call.pause_id]
         pauses = await find_call_pauses(self._parts.database, call, asked[-MAX_PAUSES_FOUND:])
-        answers: dict[str, CallAnswer] = {}
+        answers = calls_of_parts(messages)  # of runs that are not here: an archive of a fork has none of its parent's
         room = MAX_PAGE_DATA_BYTES
         for one in reversed(calls):  # the newest have their data, whatever the older ones have
             answer = call_answer(one, pages, pauses)
@@ -134,7 +134,7 @@ class MessageApi:
             else:
                 room -= size
             answers[f"{one.message_id}/{one.call.call_id}"] = answer
-        return dict(reversed(answers.items()))
+        return answers
 
     async def _retry(self, call: Call, run: LastRun | None, last_seq: int) -> RetryAnswer | None:
         """Return whether the model's server is being asked again: what the end of the log says."""

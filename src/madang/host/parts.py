@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -32,6 +34,9 @@ from madang.storage.image_uploads import ImageUploads
 from madang.storage.runs.message_search import MessageSearch
 from madang.storage.sessions import SessionRecord, SessionStore
 from madang.storage.views import ViewStore
+
+ENCODED = "~"
+"""What a segment begins with that spells the name of a session."""
 
 
 @dataclass(frozen=True)
@@ -91,6 +96,7 @@ class HostParts:
         Raises:
             NotFound: the user has no such session; another user's is none.
         """
+        id = session_of_segment(id)
         call = replace(self.call_of(request), session_id=SessionId(id))
         session = await self.sessions.get(call) if is_name(id) else None
         if session is None or session.state == "filling":
@@ -105,6 +111,21 @@ class HostParts:
             assistant_id=AssistantId(session.assistant_id) if session.assistant_id else call.assistant_id,
             locale=session.locale or call.locale,
         )
+
+
+def session_of_segment(segment: str) -> str:
+    """Return the session that a segment of a path names; empty if it names none.
+
+    Programs give sessions any name, and one with a slash or of dots alone is no segment: such a name is written as `~`
+    and the base64url of its UTF-8.
+    """
+    if not segment.startswith(ENCODED):
+        return segment
+    encoded = segment.removeprefix(ENCODED)
+    try:
+        return base64.b64decode(f"{encoded}{'=' * (-len(encoded) % 4)}", b"-_", validate=True).decode()
+    except (binascii.Error, UnicodeError, ValueError):
+        return ""
 
 
 def accepted_locale(request: Request, default: Locale) -> Locale:

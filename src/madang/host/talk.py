@@ -5,7 +5,7 @@ A reader that follows the stream is told the same by events: `tests/host/test_re
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from madang.agent.events import MAX_DELTA_CHARS, pause_document
@@ -54,6 +54,38 @@ def call_answer(one: MessageCall, pages: Mapping[str, str], pauses: Mapping[str,
         view=ViewReference(id=call.view_id, uri=page_uri(page)) if page is not None else None,
         pause_id=call.pause_id,
         pause=CallPause.model_validate(pause_document(pause)) if pause is not None else None,
+    )
+
+
+def calls_of_parts(messages: Sequence[Message]) -> dict[str, CallAnswer]:
+    """Return calls as the messages alone tell them: what was asked for, and what came of it."""
+    results = {
+        (message.turn, part.get("callId")): part
+        for message in messages
+        for part in message.parts
+        if message.role == "tool" and part.get("type") == "result"
+    }
+    return {
+        f"{message.id}/{part.get('id')}": _call_of_part(part, results.get((message.turn, part.get("id")), {}))
+        for message in messages
+        for part in message.parts
+        if message.role == "assistant" and part.get("type") == "call"
+    }
+
+
+def _call_of_part(part: Mapping[str, Any], result: Mapping[str, Any]) -> CallAnswer:
+    return CallAnswer(
+        tool=str(part.get("tool", "")),
+        arguments=str(part.get("arguments", "")),
+        state="done",
+        outcome="cancelled" if not result else "error" if result.get("isError") else "ok",
+        text=part_text(result),
+        data=None,
+        data_left_out=0,
+        took_ms=None,
+        view=None,
+        pause_id="",
+        pause=None,
     )
 
 

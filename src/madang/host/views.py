@@ -13,6 +13,7 @@ from typing import Any
 from madang.core.calls import Call
 from madang.core.errors import Denied, NotFound
 from madang.core.ids import SessionId
+from madang.core.pauses import PauseRecord, PauseStatus
 from madang.core.phrases import say
 from madang.core.results import Reply, ShownPage, page_uri
 from madang.core.tools import Tool
@@ -27,6 +28,7 @@ from madang.storage.views import View
 PAUSE_ARGUMENTS = ("messageId", "waitId", "pauseId")
 """In which a tool is told what it settles."""
 MAX_AUDITED_NAME_CHARS = 100
+ENDED: tuple[PauseStatus, ...] = ("answered", "cancelled", "expired", "withdrawn", "superseded")
 
 
 class ViewApi:
@@ -54,9 +56,7 @@ class ViewApi:
             session_id=view.session_id,
             tool_input=dict(view.arguments),
             tool_result=await self._result(call, view),
-            pause=None
-            if pause is None
-            else ViewPause(id=pause.id, status=pause.status, settled_by=pause.settled_by, settled_at=pause.settled_at),
+            pause=_pause(view, pause),
         )
 
     async def call(self, request: ApiRequest) -> ViewCallAnswer:
@@ -76,7 +76,7 @@ class ViewApi:
         """Read what the page's own result links to, and nothing else."""
         body: ViewReadBody = request.body
         view, call = await self._find(request)
-        if body.uri not in [link.uri for link in view.links]:
+        if view.is_inert or body.uri not in [link.uri for link in view.links]:
             raise Denied(say("This page may not read '{uri}'.", uri=body.uri[:MAX_AUDITED_NAME_CHARS]))
         resource = await self._parts.provider.read_resource(call, body.uri)
         if resource is None:
@@ -94,7 +94,7 @@ class ViewApi:
         return view, replace(self._parts.in_session(call, session), pages="linked")
 
     def _is_granted(self, view: View, tool: Tool, arguments: dict[str, Any]) -> bool:
-        if self._parts.provider.find_service_name(tool.name) != view.service:
+        if view.is_inert or self._parts.provider.find_service_name(tool.name) != view.service:
             return False
         is_reader = tool.effect == "read" and view.page in (tool.page, *tool.refills)
         if tool.audience != "person" and not is_reader and view.page not in tool.buttons_on:
@@ -123,6 +123,16 @@ class ViewApi:
     async def _reader(self, call: Call, view: View) -> Tool | None:
         """Return the tool that reads what a page shows, if there is one."""
         return page_tools(await self._parts.provider.available_tools(call)).get(view.page)
+
+
+def _pause(view: View, pause: PauseRecord | None) -> ViewPause | None:
+    """Return how the question of a page stands. One that is not there any more is over, however it ended."""
+    if pause is not None:
+        return ViewPause(id=pause.id, status=pause.status, settled_by=pause.settled_by, settled_at=pause.settled_at)
+    if not view.pause_id:
+        return None
+    ended: PauseStatus = next((one for one in ENDED if one == view.pause_status), "withdrawn")
+    return ViewPause(id=view.pause_id, status=ended, settled_by="", settled_at="")
 
 
 def _arguments(view: View, tool: Tool) -> dict[str, Any]:

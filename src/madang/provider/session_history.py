@@ -24,11 +24,12 @@ from madang.storage.runs.saved import (
     read_runs,
     renamed_run,
 )
+from madang.storage.saved_views import SavedView, ViewRestorer, read_views
 
 if TYPE_CHECKING:
     from madang.storage.archives import ZipArchiveReader, ZipArchiveWriter
 
-RUNS, CALLS, MESSAGES = "runs.jsonl", "calls.jsonl", "messages.jsonl"
+RUNS, CALLS, VIEWS, MESSAGES = "runs.jsonl", "calls.jsonl", "views.jsonl", "messages.jsonl"
 ROWS_PER_BATCH = 20
 """A message may have megabytes."""
 MAX_LINE_BYTES = 2 * MAX_MESSAGE_BYTES
@@ -51,6 +52,8 @@ class SessionHistory:
         restorer = RunRestorer(self._database, copy)
         await _add(read_runs(self._database, call), restorer.add_runs)
         await _add(read_calls(self._database, call), restorer.add_calls)
+        views = ViewRestorer(self._database, copy, restorer, inert=False)
+        await _add(read_views(self._database, call), views.add)
         await _add(read_messages(self._database, call), restorer.add_messages)
         after, has_more = 0, True
         while has_more:
@@ -69,6 +72,7 @@ class SessionHistory:
                     page = await self._events.read(call, page.next_after)
         await self._write_all(call, archive, RUNS, read_runs(self._database, call))
         await self._write_all(call, archive, CALLS, read_calls(self._database, call))
+        await self._write_all(call, archive, VIEWS, read_views(self._database, call))
         await self._write_all(call, archive, MESSAGES, read_messages(self._database, call))
 
     async def restore(self, call: Call, archive: ZipArchiveReader) -> None:
@@ -80,6 +84,8 @@ class SessionHistory:
         restorer = RunRestorer(self._database, call)
         await self._read_all(call, archive.read_all(RUNS, SavedRun, MAX_LINE_BYTES), restorer.add_runs)
         await self._read_all(call, archive.read_all(CALLS, SavedCall, MAX_LINE_BYTES), restorer.add_calls)
+        views = ViewRestorer(self._database, call, restorer, inert=True)
+        await self._read_all(call, archive.read_all(VIEWS, SavedView, MAX_LINE_BYTES), views.add)
         await self._read_all(call, archive.read_all(MESSAGES, SavedMessage, MAX_LINE_BYTES), restorer.add_messages)
         saved = archive.read_all(EVENTS, SavedEvent)
         while batch := await self._in_thread(call, _batch, saved, EVENTS_PER_BATCH):

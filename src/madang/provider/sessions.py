@@ -34,6 +34,7 @@ from madang.storage.runs.forks import find_fork_seq
 from madang.storage.runs.store import open_run_tables
 from madang.storage.session_filling import SessionFilling
 from madang.storage.sessions import SessionRecord, SessionStore
+from madang.storage.views import ViewStore
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -286,6 +287,7 @@ class SessionOperations:
         _check_actor(call)
         async with self._lock:
             await open_run_tables(self._database)
+            await ViewStore(self._database).open()
             await DecisionStore(self._database).open()
             yield
 

@@ -4,21 +4,68 @@ from __future__ import annotations
 
 from madang.core.calls import Call
 from madang.core.ids import UserId
+from madang.storage.clock import timestamp
 from madang.storage.database import Database, Transaction
 from madang.storage.decisions import forget_session_decisions
 from madang.storage.runs.live import check_no_live_run
 from madang.storage.saved_pauses import delete_pauses
 from madang.storage.sessions import delete_session, ensure_session, session_topic
 from madang.storage.subscriptions import topic
+from madang.storage.views import COPIED
 
 _COPY_MESSAGES = """
 INSERT INTO message (user_id, session_no, seq, id, run_no, turn, role, parts, tokens, covers_seq, created_at, kind,
   model, input_tokens)
-SELECT m.user_id, f.no, m.seq, m.id, NULL, m.turn, m.role, m.parts, m.tokens, m.covers_seq, m.created_at, m.kind,
+SELECT m.user_id, f.no, m.seq, m.id, c.no, m.turn, m.role, m.parts, m.tokens, m.covers_seq, m.created_at, m.kind,
   m.model, m.input_tokens
 FROM message m JOIN session f ON f.user_id = m.user_id AND f.parent_id = ?2 AND m.seq <= f.parent_seq
+LEFT JOIN run r ON r.user_id = m.user_id AND r.no = m.run_no
+LEFT JOIN run c ON c.user_id = r.user_id AND c.id = r.id || '-' || f.no
 WHERE m.user_id = ?1 AND m.session_no = ?3 AND NOT EXISTS (SELECT 1 FROM message own
   WHERE own.user_id = f.user_id AND own.session_no = f.no AND own.seq = m.seq)
+"""
+# Each fork gets the runs that it shows something of, under ids of its own, and of those what it shows: not what they
+# took, which is counted where it was spent, nor how they ended after the fork.
+_COPY_RUNS = """
+INSERT INTO run (user_id, id, session_no, assistant_id, model, state, epoch, owner, turn, tainted, error_code, error,
+  created_at, updated_at, end_seq)
+SELECT r.user_id, r.id || '-' || f.no, f.no, r.assistant_id, r.model,
+  CASE WHEN r.end_seq <= f.parent_seq THEN r.state ELSE 'finished' END, r.epoch, '', r.turn, r.tainted, r.error_code,
+  r.error, r.created_at, r.updated_at, CASE WHEN r.end_seq <= f.parent_seq THEN r.end_seq ELSE 0 END
+FROM run r JOIN session f ON f.user_id = r.user_id AND f.parent_id = ?2
+WHERE r.user_id = ?1 AND r.session_no = ?3 AND EXISTS (SELECT 1 FROM message m
+  WHERE m.user_id = r.user_id AND m.session_no = r.session_no AND m.run_no = r.no AND m.seq <= f.parent_seq)
+"""
+_COPY_CALLS = """
+INSERT INTO run_call (user_id, run_no, turn, number, call_id, tool, arguments, state, decision, outcome, result,
+  started_at, ended_at, took_ms, data, data_left_out, view_id)
+SELECT k.user_id, c.no, k.turn, k.number, k.call_id, k.tool, k.arguments, k.state, k.decision, k.outcome, k.result,
+  k.started_at, k.ended_at, k.took_ms, k.data, k.data_left_out,
+  CASE WHEN k.view_id = '' THEN '' ELSE k.view_id || '-' || f.no END
+FROM run r JOIN session f ON f.user_id = r.user_id AND f.parent_id = ?2
+JOIN run c ON c.user_id = r.user_id AND c.id = r.id || '-' || f.no
+JOIN run_call k ON k.user_id = r.user_id AND k.run_no = r.no
+WHERE r.user_id = ?1 AND r.session_no = ?3 AND EXISTS (SELECT 1 FROM message m
+  WHERE m.user_id = r.user_id AND m.session_no = r.session_no AND m.run_no = r.no AND m.turn = k.turn
+  AND m.seq <= f.parent_seq)
+"""
+_COPY_VIEWS = f"""
+INSERT INTO page_view (user_id, id, session_no, assistant_id, run_id, call_id, service, tool, page, pause_id, arguments,
+  result, created_at, pause_status, inert)
+SELECT v.user_id, v.id || '-' || f.no, f.no, v.assistant_id, c.id, v.call_id, v.service, v.tool, v.page,
+  CASE WHEN v.pause_id = '' THEN '' ELSE '{COPIED}' END, v.arguments, v.result, v.created_at, v.pause_status, v.inert
+FROM page_view v JOIN session f ON f.user_id = v.user_id AND f.parent_id = ?2
+JOIN run c ON c.user_id = v.user_id AND c.id = v.run_id || '-' || f.no
+WHERE v.user_id = ?1 AND v.session_no = ?3 AND EXISTS (SELECT 1 FROM run_call k
+  WHERE k.user_id = v.user_id AND k.run_no = c.no AND k.view_id = v.id || '-' || f.no)
+"""
+# Before the services delete their pauses: a view that a fork gets still says how its question ended.
+_NOTE_PAUSES = """
+UPDATE page_view SET pause_status = coalesce((
+  SELECT CASE WHEN p.status <> 'open' THEN p.status WHEN p.expires_at <= ?3 THEN 'expired' ELSE 'withdrawn' END
+  FROM pause p WHERE p.user_id = page_view.user_id AND p.id = page_view.pause_id
+), 'withdrawn')
+WHERE user_id = ?1 AND session_no = ?2 AND pause_id <> '' AND pause_status = ''
 """
 _NUMBER_MESSAGES = """
 INSERT INTO message_number (user_id, session_no, seq, analysis)
@@ -36,7 +83,9 @@ async def begin_removal(tx: Transaction, call: Call) -> None:
     Raises:
         Conflict: a run of it is not over.
     """
-    await check_no_live_run(tx, call.user_id, await ensure_session(tx, call))
+    session_no = await ensure_session(tx, call)
+    await check_no_live_run(tx, call.user_id, session_no)
+    await tx.run(_NOTE_PAUSES, call.user_id, session_no, timestamp())
     await tx.run("UPDATE session SET state = 'deleting' WHERE user_id = ?1 AND id = ?2", call.user_id, call.session)
     await tx.notify(session_topic(call))
 
@@ -58,9 +107,9 @@ async def remove_session(tx: Transaction, call: Call) -> None:
 
 
 async def _leave_to_forks(tx: Transaction, call: Call, session_no: int, parent_id: str, parent_seq: int) -> None:
-    """Copy events and messages to the forks of a session. What it shows of its parent, they show of that from now on.
+    """Copy events, messages, runs and views to the forks of a session, as far as they show them.
 
-    Runs stay behind: they were the session's own. The words of the copies are made by the next searches.
+    What it shows of its parent, they show of that from now on. The words of the copies are made by the next searches.
     """
     await tx.run(
         "INSERT INTO event (user_id, session_no, seq, run_id, at, kind, payload) "
@@ -72,7 +121,7 @@ async def _leave_to_forks(tx: Transaction, call: Call, session_no: int, parent_i
         call.session,
         session_no,
     )
-    for statement in (_COPY_MESSAGES, _NUMBER_MESSAGES):
+    for statement in (_COPY_RUNS, _COPY_CALLS, _COPY_VIEWS, _COPY_MESSAGES, _NUMBER_MESSAGES):
         await tx.run(statement, call.user_id, call.session, session_no)
     # Nothing older than a session is looked for in it.
     await tx.run(

@@ -38,16 +38,24 @@ def _table(time: str, now: str, number: str) -> str:
         """
 
 
+_COPIES = """
+        ALTER TABLE page_view ADD pause_status TEXT NOT NULL DEFAULT '';
+        ALTER TABLE page_view ADD inert SMALLINT NOT NULL DEFAULT 0;
+        """
+
 VIEW_MIGRATIONS = MigrationSet(
     "views",
-    sqlite=(_table("TEXT", f"({SQLITE_NOW})", "INTEGER"),),
-    postgresql=(_table("TIMESTAMPTZ", POSTGRESQL_NOW, "BIGINT") + private_rows("page_view"),),
+    sqlite=(_table("TEXT", f"({SQLITE_NOW})", "INTEGER"), _COPIES),
+    postgresql=(_table("TIMESTAMPTZ", POSTGRESQL_NOW, "BIGINT") + private_rows("page_view"), _COPIES),
 )
 
 _COLUMNS = (
     "v.id, s.id, v.assistant_id, v.run_id, v.call_id, v.service, v.tool, v.page, v.pause_id, v.arguments, v.result, "
-    "v.created_at"
+    "v.created_at, v.pause_status, v.inert"
 )
+
+COPIED = "copied"
+"""The pause of a view in a copy, which has asked nobody there: no pause has this id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +79,10 @@ class View:
     fragment: str
     links: tuple[Link, ...]
     created_at: str
+    pause_status: str = ""
+    """Of a copy: how its question ended. Otherwise its pause says that."""
+    is_inert: bool = False
+    """It comes from an archive, and calls nothing."""
 
 
 def view_id(operation_id: str) -> str:
@@ -164,7 +176,8 @@ def _dump(arguments: Mapping[str, Any], reply: Reply, page: ShownPage) -> tuple[
 
 
 def _view(row: Row) -> View:
-    id, session_id, assistant_id, run_id, call_id, service, tool, page, pause_id, arguments, result, created_at = row
+    id, session_id, assistant_id, run_id, call_id, service, tool, page, pause_id, arguments, result, *rest = row
+    created_at, pause_status, inert = rest
     parsed = json.loads(result)
     return View(
         id,
@@ -182,4 +195,6 @@ def _view(row: Row) -> View:
         parsed["fragment"],
         tuple(Link(**link) for link in parsed["links"]),
         created_at,
+        pause_status,
+        bool(inert),
     )

@@ -130,7 +130,15 @@ export async function json<T>(method: string, path: string, body?: unknown, time
 const get = <T>(path: string) => json<T>("GET", path)
 const post = <T>(path: string, body: unknown = {}) => json<T>("POST", path, body)
 const at = encodeURIComponent
-const session = (id: string) => `/api/sessions/${at(id)}`
+const session = (id: string) => `/api/sessions/${segmentOf(id)}`
+
+/** A session's name in a path. Programs give any name, and one with a slash or of dots alone is no segment. */
+export function segmentOf(id: string): string {
+  if (/^[A-Za-z0-9_-][A-Za-z0-9._-]*$/.test(id)) return id
+  const bytes = new TextEncoder().encode(id)
+  const encoded = btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(""))
+  return `~${encoded.replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "")}`
+}
 
 export const getMe = () => get<Me>("/api/me")
 

@@ -1,6 +1,6 @@
 /** The event stream of a session: read, resumed by sequence number after every break, until it is closed. */
 
-import { ApiError, request } from "./api.ts"
+import { ApiError, request, segmentOf } from "./api.ts"
 import { SseParser } from "./sse.ts"
 import type { RunEvent } from "./types.ts"
 
@@ -42,7 +42,7 @@ export function follow(
   listener: StreamListener,
   open: OpenStream = openStream,
 ): Following {
-  const path = `/api/sessions/${encodeURIComponent(sessionId)}/events`
+  const path = `/api/sessions/${segmentOf(sessionId)}/events`
   return followPath((last) => `${path}?after=${last}`, after, listener, open)
 }
 

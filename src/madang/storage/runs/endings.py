@@ -15,7 +15,7 @@ SELECT end_seq, state, error_code, error, updated_at FROM run
 WHERE user_id = ?1 AND session_no = ?2 AND end_seq > 0 AND end_seq >= ?3 AND end_seq <= ?4
 AND state IN ('failed', 'cancelled') ORDER BY end_seq
 """
-_LAST = "SELECT id, state FROM run WHERE user_id = ?1 AND session_no = ?2 ORDER BY no DESC LIMIT 1"
+_LAST = "SELECT id, state FROM run WHERE user_id = ?1 AND session_no = ?2 ORDER BY created_at DESC, no DESC LIMIT 1"
 
 
 @dataclass(frozen=True, slots=True)

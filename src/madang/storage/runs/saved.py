@@ -194,6 +194,10 @@ class RunRestorer:
         known = self._runs.get(id)
         return known[0] if known else id
 
+    def has(self, id: str) -> bool:
+        """Tell whether a run was added."""
+        return id in self._runs
+
     async def add_runs(self, runs: Sequence[SavedRun]) -> None:
         """Write runs.
 
