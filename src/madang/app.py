@@ -182,7 +182,9 @@ def _action_listener(database: Database) -> ActionListener:
             store = ActionStore(database)
         from madang.agent import events
 
-        await store.note(call, text, lambda id: events.noted(id, call.actor, text.partition("\n")[0]))
+        # What was done, without the state that it led to: that is told each turn anyway.
+        deed = text.partition("\n\n")[0]
+        await store.note(call, deed, lambda id: events.noted(id, call.actor, deed.partition("\n")[0]))
 
     return note
 

@@ -99,7 +99,7 @@ function Files({ sessionId, state, say }: { sessionId: string; state: WorkspaceS
           </button>
         </EmptyPanel>
       ) : (
-        <div className="tree" role="tree" aria-label={say("files")} onKeyDown={moveFocus}>
+        <div className="tree" role="group" aria-label={say("files")} onKeyDown={moveFocus}>
           <FolderRows path="" depth={0} tree={tree} />
         </div>
       )}
@@ -124,16 +124,15 @@ interface TreeContext {
 
 /** Arrow keys go from row to row; to the right opens a folder, to the left closes it. */
 function moveFocus(event: React.KeyboardEvent<HTMLElement>): void {
-  const row = (event.target as HTMLElement).closest<HTMLElement>("[role=treeitem]")
+  const row = (event.target as HTMLElement).closest<HTMLElement>(".entry")
   if (row === null || event.target !== row) return
-  const rows = [...event.currentTarget.querySelectorAll<HTMLElement>("[role=treeitem]")]
+  const rows = [...event.currentTarget.querySelectorAll<HTMLElement>(".entry")]
   const index = rows.indexOf(row)
   const isOpen = row.getAttribute("aria-expanded")
   const target = { ArrowDown: index + 1, ArrowUp: index - 1, Home: 0, End: rows.length - 1 }[event.key]
   if (target !== undefined) rows[Math.max(0, Math.min(target, rows.length - 1))]?.focus()
   else if ((event.key === "ArrowRight" && isOpen === "false") || (event.key === "ArrowLeft" && isOpen === "true"))
     row.click()
-  else if (event.key === "Enter" || event.key === " ") row.click()
   else return
   event.preventDefault()
 }
@@ -151,20 +150,22 @@ function FolderRows({ path, depth, tree }: { path: string; depth: number; tree: 
   })
   const { mounted, end } = useMounted(rows.length)
   return (
-    <>
+    <ul>
       {rows.slice(0, mounted).map((entry) => (
         <Entry key={entry.path} entry={entry} depth={depth} tree={tree} />
       ))}
-      {mounted < rows.length && <div ref={end} className="list-end" />}
+      {mounted < rows.length && <li ref={end} className="list-end" />}
       {isLoading && rows.length === 0 && (
-        <p className="hint" role="status">
+        <li className="hint" role="status">
           {tree.say("loadingRows")}
-        </p>
+        </li>
       )}
       {mounted >= rows.length && rows.length < total && (
-        <ListEnd left={total - rows.length} say={tree.say} onMore={loadMore} />
+        <li>
+          <ListEnd left={total - rows.length} say={tree.say} onMore={loadMore} />
+        </li>
       )}
-    </>
+    </ul>
   )
 }
 
@@ -177,38 +178,45 @@ function Entry({ entry, depth, tree }: { entry: EntryRow; depth: number; tree: T
   const name = nameOf(entry.path)
   if (isRenaming)
     return (
-      <LineForm
-        label={say("newName")}
-        value={name}
-        button={say("rename")}
-        cancel={say("cancel")}
-        maxLength={MAX_PATH_CHARS}
-        onSave={(newName) => {
-          setRenaming(false)
-          const target = [parentOf(entry.path), newName].filter(Boolean).join("/")
-          if (target !== entry.path) void act(sessionId, "move_file", { source: entry.path, target })
-        }}
-        onCancel={() => setRenaming(false)}
-      />
+      <li>
+        <LineForm
+          label={say("newName")}
+          value={name}
+          button={say("rename")}
+          cancel={say("cancel")}
+          maxLength={MAX_PATH_CHARS}
+          onSave={(newName) => {
+            setRenaming(false)
+            const target = [parentOf(entry.path), newName].filter(Boolean).join("/")
+            if (target === entry.path) return
+            if (tree.shown === entry.path) tree.onShow("")
+            void act(sessionId, "move_file", { source: entry.path, target }).then(
+              (outcome) => outcome && !isFolder && tree.onShow(target),
+            )
+          }}
+          onCancel={() => setRenaming(false)}
+        />
+      </li>
     )
   return (
-    <>
-      <div className="tree-row" role="none">
-        <div
+    <li>
+      <div className="tree-row">
+        <button
+          type="button"
           className="entry"
-          role="treeitem"
-          tabIndex={0}
-          aria-level={depth + 1}
-          aria-label={name}
-          aria-selected={entry.path === tree.shown}
+          aria-current={entry.path === tree.shown}
           {...(isFolder && { "aria-expanded": isOpen })}
           style={{ ["--d" as string]: depth }}
           onClick={() => (isFolder ? tree.onToggle(entry.path) : tree.onShow(entry.path))}
         >
           <Icon name={iconOf(entry)} small />
           <span className="cut">{name}</span>
-          {!isFolder && <span className="xs num">{formatSize(entry.size, locale)}</span>}
-        </div>
+          {!isFolder && (
+            <span className="xs num" aria-hidden="true">
+              {formatSize(entry.size, locale)}
+            </span>
+          )}
+        </button>
         <RowMenu
           label={say("moreOf", { name })}
           actions={[
@@ -229,7 +237,7 @@ function Entry({ entry, depth, tree }: { entry: EntryRow; depth: number; tree: T
         />
       </div>
       {isOpen && <FolderRows path={entry.path} depth={depth + 1} tree={tree} />}
-    </>
+    </li>
   )
 }
 

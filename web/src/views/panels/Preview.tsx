@@ -1,6 +1,6 @@
 /** A file as people read it: Markdown, text, tables and pictures. Nothing of it is run, and nothing is fetched. */
 
-import { lazy, Suspense, useEffect, useState } from "react"
+import { lazy, Suspense, useEffect, useRef, useState } from "react"
 
 import { report } from "../../state/app.ts"
 import { nameOf, parseTable } from "../../state/tree.ts"
@@ -51,7 +51,12 @@ export function Preview({ sessionId, path, state, say, onClose }: PreviewProps) 
   const entry = [...state.entries, ...state.newest].find((one) => one.path === path)
   const version = entry ? `${entry.size} ${entry.modified}` : ""
 
+  // A file that was in the state and is not any more is gone: reading it would only fail.
+  const wasKnown = useRef(false)
   useEffect(() => {
+    const isGone = wasKnown.current && version === ""
+    wasKnown.current ||= version !== ""
+    if (isGone) return onClose()
     let isStale = false
     let url = ""
     load(sessionId, path, entry?.size).then(

@@ -1,0 +1,420 @@
+"""The panels beside the chat, by the sentences that they have to keep: one state, told to model and person alike."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from importlib.machinery import SourceFileLoader
+from importlib.util import module_from_spec, spec_from_loader
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp import Client, StdioServerParameters
+from playwright.async_api import Browser, FilePayload, Locator, Page, Request, expect
+
+from madang.core.calls import Call
+from madang.core.documents import Document
+from madang.core.phrases import say
+from madang.core.service import ActiveSession, Service, ServiceContext, ServiceMetadata
+from tests.browser.chat import ChatServer, ChatTab, ask, held, open_tab, script, serve_chat, texts_of
+from tests.host.hosting import hosting
+from tests.node import AXE
+
+ROOT = Path(__file__).parents[2]
+STATIC = ROOT / "src" / "madang" / "host" / "static"
+SCRIPT = script(held("Working on it.", when="Hold on"))
+
+
+class Panel:
+    """The panels of a tab, opened at one of them."""
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+        self.place = page.locator("aside.panel")
+
+    async def open(self, name: str) -> Locator:
+        if not await self.place.count():
+            await self.page.keyboard.press("Control+.")
+        await self.place.get_by_role("tab", name=name, exact=True).click()
+        body = self.place.get_by_role("tabpanel")
+        await expect(body).to_be_visible()
+        return body
+
+
+@contextmanager
+def requests_of(page: Page) -> Iterator[list[str]]:
+    """Collect what a page asks for, but for the lists beside the session: sessions and the inbox."""
+    asked: list[str] = []
+
+    def on_request(request: Request) -> None:
+        path = re.sub(r"^https?://[^/]+", "", request.url)
+        if path.startswith("/api/") and not re.match(r"/api/(inbox|me|sessions(\?|$))", path):
+            asked.append(f"{request.method} {path}")
+
+    page.on("request", on_request)
+    try:
+        yield asked
+    finally:
+        page.remove_listener("request", on_request)
+
+
+@asynccontextmanager
+async def mcp_client(server: ChatServer, session: str) -> AsyncIterator[Client]:
+    """A client of another program, which starts its own Madang on the same data folder."""
+    options = ["--data-dir", str(server.data_dir), "--session", session]
+    parameters = StdioServerParameters(
+        command=sys.executable, args=["-m", "madang", "mcp", *options], env=dict(os.environ)
+    )
+    async with Client(parameters) as client:
+        yield client
+
+
+async def call_on_the_command_line(server: ChatServer, session: str, tool: str, **arguments: Any) -> None:
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "madang", "call", tool, json.dumps(arguments), "--session", session),
+        env={**os.environ, "MADANG_DATA_DIR": str(server.data_dir)},
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    output, _ = await process.communicate()
+    assert process.returncode == 0, output.decode()
+
+
+async def test_add_todo_from_an_mcp_client_shows_in_the_planning_panel_of_an_open_tab(tab: ChatTab) -> None:
+    session = await tab.start_session()
+    plan = await Panel(tab.page).open("Plan")
+    async with mcp_client(tab.server, session) as client:
+        with requests_of(tab.page) as asked:
+            await client.call_tool("add_todo", {"name": "From a client"})
+            await expect(plan.get_by_role("checkbox", name="From a client")).to_be_visible()
+
+    assert asked == []
+
+
+async def test_service_contexts_reach_the_browser_again_on_every_change_from_any_process_without_polling(
+    tab: ChatTab,
+) -> None:
+    session = await tab.start_session()
+    plan = await Panel(tab.page).open("Plan")
+    other = await tab.another()
+    other_plan = await Panel(other.page).open("Plan")
+
+    with requests_of(tab.page) as asked:
+        await call_on_the_command_line(tab.server, session, "create_goal", goal="By the command line")
+        await expect(plan.get_by_role("heading", name="By the command line")).to_be_visible()
+        await other_plan.get_by_role("button", name="Add a todo").click()
+        await other_plan.get_by_role("textbox", name="New todo").fill("By another tab")
+        await other.page.keyboard.press("Enter")
+        await expect(plan.get_by_role("checkbox", name="By another tab")).to_be_visible()
+        await tab.page.wait_for_timeout(1_000)
+    assert asked == [], "a tab that nothing is done in asks for nothing"
+
+    with requests_of(tab.page) as asked:
+        await tab.server.write(session, ask("add_todo", name="By the run"))
+        await expect(plan.get_by_role("checkbox", name="By the run")).to_be_visible()
+        await expect(other_plan.get_by_role("checkbox", name="By the run")).to_be_visible()
+    assert [one for one in asked if "/state/" in one or "/tools/" in one] == []
+
+
+async def test_the_planning_files_and_contents_panels_read_service_contexts_and_call_no_tool_to_show_state(
+    tab: ChatTab,
+) -> None:
+    session = await tab.start_session()
+    call = tab.server.call_tool
+    await call(session, "create_goal", goal="A goal")
+    await call(session, "write_file", path="notes/today.md", content="# Today")
+    await call(session, "add_content", content="Some text", metadata={"filename": "text.md"})
+    await call(session, "create_playbook", goal="A playbook", workflow=[{"description": "Look"}])
+    panel = Panel(tab.page)
+    await panel.open("Plan")
+
+    with requests_of(tab.page) as asked:
+        await expect((await panel.open("Plan")).get_by_role("heading", name="A goal")).to_be_visible()
+        files = await panel.open("Files")
+        await files.get_by_role("button", name="notes", exact=True).click()
+        await expect(files.get_by_role("button", name="today.md", exact=True)).to_be_visible()
+        await expect((await panel.open("Contents")).get_by_text("text.md")).to_be_visible()
+        await expect((await panel.open("Playbooks")).get_by_role("heading", name="A playbook")).to_be_visible()
+        await panel.open("Work")
+
+    assert asked == []
+
+
+def test_state_is_read_by_key_with_a_generated_type_and_an_unknown_field_fails_the_build(tmp_path: Path) -> None:
+    node = front_end_tools().Node.find()._program
+    web = ROOT / "web"
+    head = f"import type {{ ServiceStates }} from {json.dumps(str(web / 'src/wire/types.ts'))}\n"
+    outcomes = {}
+    for field in ("planning.todos", "planning.tasks", "nothing"):
+        (tmp_path / "reads.ts").write_text(f"{head}export const read = (states: ServiceStates) => states.{field}\n")
+        config: dict[str, Any] = {"extends": str(web / "tsconfig.json"), "include": [str(tmp_path / "reads.ts")]}
+        config["compilerOptions"] = {"types": []}
+        (tmp_path / "tsconfig.json").write_text(json.dumps(config))
+        compiler = web / "node_modules" / "typescript" / "bin" / "tsc"
+        command = [str(node), str(compiler), "--noEmit", "--project", str(tmp_path / "tsconfig.json")]
+        outcomes[field] = subprocess.run(command, capture_output=True, text=True, check=False)
+
+    assert outcomes["planning.todos"].returncode == 0, outcomes["planning.todos"].stdout
+    assert "Property 'tasks' does not exist on type 'PlanState'" in outcomes["planning.tasks"].stdout
+    assert "Property 'nothing' does not exist on type 'ServiceStates'" in outcomes["nothing"].stdout
+
+
+def front_end_tools() -> Any:
+    """Return `scripts/web` as a module: it knows which Node there is."""
+    loader = SourceFileLoader("front_end_tools", str(ROOT / "scripts" / "web"))
+    spec = spec_from_loader("front_end_tools", loader)
+    assert spec is not None
+    module = module_from_spec(spec)
+    loader.exec_module(module)
+    return module
+
+
+class _Watching(Service):
+    """A service that notes which session the person is in."""
+
+    def __init__(self, name: str, wait_s: float = 0.0, *, fails: bool = False) -> None:
+        self.metadata = ServiceMetadata(name, say("Watching"), say("Watches."), "1")
+        self.told: list[str | None] = []
+        self.heard = asyncio.Event()
+        self._wait_s = wait_s
+        self._fails = fails
+
+    async def switch_context(self, active: ActiveSession | None) -> None:
+        self.told.append(active.session_id if active else None)
+        self.heard.set()
+        if self._fails:
+            raise RuntimeError("on purpose")
+        await asyncio.sleep(self._wait_s)
+
+    async def hears(self, session: str | None) -> None:
+        async with asyncio.timeout(60):
+            while not self.told or self.told[-1] != session:
+                self.heard.clear()
+                await self.heard.wait()
+
+
+async def test_changing_session_sends_switch_context_once_to_every_ready_service_and_none_when_there_is_none(
+    browser: Browser, tmp_path: Path
+) -> None:
+    """One that raises or hangs delays it by no more than its limit."""
+    async with hosting(tmp_path, static=STATIC) as host:
+        provider = host.host.agent.madang.provider
+        watching = _Watching("watching")
+        for service in (_Watching("raises", fails=True), _Watching("hangs", 3600), watching):
+            provider.register(service)
+        await provider.open_all()
+        first, second = await host.new_session(), await host.new_session()
+        page = await browser.new_page()
+        await page.goto(host.host.launch_url())
+        await page.wait_for_url(re.compile("^((?!launch).)*$"))
+        for session in (first, second, first):
+            await page.goto(f"{host.host.address.origin}/#/s/{session}")
+            await watching.hears(session)
+        await page.close()
+        await watching.hears(None)
+
+    assert watching.told == [first, second, first, None]
+
+
+async def test_the_person_ticks_a_todo_while_the_run_works_and_the_next_request_says_so_once(
+    browser: Browser, tmp_path: Path
+) -> None:
+    async with serve_chat(tmp_path, SCRIPT) as server, open_tab(browser, server) as tab:
+        session = await tab.start_session()
+        await server.call_tool(session, "add_todo", name="Water the tomatoes")
+        plan = await Panel(tab.page).open("Plan")
+        await tab.write("Hold on")
+        await tab.expect_said("Working on it.")
+
+        await plan.get_by_role("checkbox", name="Water the tomatoes").click()
+        await expect(plan.get_by_role("checkbox", name="Water the tomatoes")).to_be_checked()
+        await expect(plan.get_by_text("The agent will be told of 1 change(s) next turn")).to_be_visible()
+        await expect(plan.get_by_text("Changed by me")).to_be_visible()
+        await tab.reload()
+        plan = await Panel(tab.page).open("Plan")
+        await expect(plan.get_by_text("The agent will be told of 1 change(s) next turn")).to_be_visible()
+
+        await tab.page.get_by_role("main").get_by_role("button", name="Stop").click()
+        await tab.expect_state("")
+        await tab.write("And now?")
+        await expect(plan.get_by_text("The agent will be told")).to_have_count(0)
+        texts = texts_of(await server.messages(session), "user")
+
+    assert [text for text in texts if "themselves" in text] == [
+        "Meanwhile the person did this themselves:\n[mark_todo] Todo ID:1 completed: Water the tomatoes"
+    ]
+
+
+class BeehiveState(Document):
+    """What is known of the hives."""
+
+    hives: int
+    is_winter: bool
+    notes: list[str]
+    keepers: list[Keeper]
+
+
+class Keeper(Document):
+    """Who looks after them."""
+
+    name: str
+    since: str
+
+
+class _Bees(Service):
+    metadata = ServiceMetadata("bees", say("Beehives"), say("The hives behind the yard."), "1")
+    state_type = BeehiveState
+
+    async def get_service_context(self, call: Call) -> ServiceContext:
+        keepers = [Keeper(name="<b>Somebody</b>", since="2026-11-01T08:00:00Z")]
+        return ServiceContext("", BeehiveState(hives=12, is_winter=True, notes=["Quiet"], keepers=keepers))
+
+
+async def test_a_new_services_typed_state_gets_a_plain_panel_without_front_end_code(
+    browser: Browser, tmp_path: Path
+) -> None:
+    async with hosting(tmp_path, static=STATIC) as host:
+        host.host.agent.madang.provider.register(_Bees())
+        session = await host.new_session()
+        page = await browser.new_page()
+        await page.goto(host.host.launch_url())
+        await page.wait_for_url(re.compile("^((?!launch).)*$"))
+        await page.goto(f"{host.host.address.origin}/#/s/{session}")
+        await expect(page.get_by_role("button", name="Panel", exact=True)).to_be_visible()
+        bees = await Panel(page).open("Beehives")
+        await expect(bees.get_by_role("definition").nth(0)).to_have_text("12")
+        await expect(bees.get_by_role("definition").nth(1)).to_have_text("yes")
+        await expect(bees.get_by_role("listitem")).to_have_text("Quiet")
+        await expect(bees.get_by_role("row").nth(1)).to_contain_text("<b>Somebody</b>")
+        await page.close()
+
+
+async def test_a_file_is_uploaded_shown_renamed_deleted_and_brought_back(tab: ChatTab) -> None:
+    session = await tab.start_session()
+    files = await Panel(tab.page).open("Files")
+    async with tab.page.expect_file_chooser() as chooser:
+        await files.get_by_role("button", name="Choose a file").click()
+    table: FilePayload = {"name": "표.csv", "mimeType": "text/csv", "buffer": '이름,수\n"가, 나",2\n'.encode()}
+    await (await chooser.value).set_files([table])
+    await expect(files.get_by_role("cell", name="가, 나")).to_be_visible()
+    row = files.get_by_role("button", name="표.csv", exact=True)
+
+    await files.get_by_role("button", name="More: 표.csv").click()
+    await tab.page.get_by_role("menuitem", name="Rename").click()
+    await files.get_by_role("textbox", name="New name").fill("자료.csv")
+    await tab.page.keyboard.press("Enter")
+    await expect(files.get_by_role("button", name="자료.csv", exact=True)).to_be_visible()
+    await expect(row).to_have_count(0)
+
+    await files.get_by_role("button", name="More: 자료.csv").click()
+    await tab.page.get_by_role("menuitem", name="Delete").click()
+    await expect(files.get_by_text("No files yet")).to_be_visible()
+    await tab.button("Undo").click()
+    await expect(files.get_by_role("button", name="자료.csv", exact=True)).to_be_visible()
+    read = await tab.server.call_tool(session, "read_file", path="자료.csv")
+
+    assert '"가, 나",2' in read["data"]["content"]
+
+
+async def test_todos_are_added_renamed_moved_and_deleted_by_the_keyboard(tab: ChatTab) -> None:
+    session = await tab.start_session()
+    await tab.server.call_tool(session, "add_todo", name="First")
+    plan = await Panel(tab.page).open("Plan")
+    keyboard = tab.page.keyboard
+    await plan.get_by_role("button", name="Add a todo").focus()
+    await keyboard.press("Enter")
+    await keyboard.type("Second")
+    await keyboard.press("Enter")
+    second = plan.get_by_role("checkbox", name="Second")
+    await expect(second).to_be_visible()
+    await keyboard.press("Escape")
+
+    await second.focus()
+    await keyboard.press("Alt+ArrowUp")
+    await expect(plan.get_by_role("checkbox").nth(0)).to_have_accessible_name("Second")
+    await second.focus()
+    await keyboard.press("Space")
+    await expect(second).to_be_checked()
+    await plan.get_by_role("button", name="More: Second").focus()
+    await keyboard.press("Enter")
+    await keyboard.press("Enter")
+    await keyboard.type("Renamed")
+    await keyboard.press("Enter")
+    await expect(plan.get_by_role("checkbox", name="Renamed")).to_be_checked()
+
+
+async def test_a_playbook_is_written_found_run_and_deleted_with_undo(browser: Browser, tmp_path: Path) -> None:
+    async with serve_chat(tmp_path, SCRIPT) as server, open_tab(browser, server) as tab:
+        await tab.start_session()
+        playbooks = await Panel(tab.page).open("Playbooks")
+        await playbooks.get_by_role("button", name="New playbook").click()
+        await playbooks.get_by_role("textbox", name="Goal").fill("Brew tea")
+        await playbooks.get_by_role("textbox", name="Step 1").fill("Boil water")
+        await playbooks.get_by_role("button", name="Save").click()
+        row = playbooks.get_by_role("listitem").filter(has=tab.page.get_by_role("heading", name="Brew tea"))
+        await expect(row).to_contain_text("1 step(s)")
+
+        await playbooks.get_by_role("searchbox").fill("coffee")
+        await expect(playbooks.get_by_text("Nothing found for “coffee”")).to_be_visible()
+        await playbooks.get_by_role("searchbox").fill("tea")
+        await expect(row).to_be_visible()
+        await playbooks.get_by_role("button", name="Clear the search").click()
+        await playbooks.get_by_role("button", name="More: Brew tea").click()
+        await tab.page.get_by_role("menuitem", name="Delete").click()
+        await expect(playbooks.get_by_text("No playbooks yet")).to_be_visible()
+        await tab.button("Undo").click()
+        await expect(row).to_be_visible()
+        await playbooks.get_by_role("button", name="Run: Brew tea").click()
+        await tab.expect_said(re.compile("^Run the playbook “Brew tea”"))
+
+
+@pytest.mark.parametrize("width", [375, 1440])
+@pytest.mark.parametrize("theme", ["light", "dark"])
+async def test_no_panel_has_a_serious_finding(
+    browser: Browser, chat_server: ChatServer, width: int, theme: Any
+) -> None:
+    session = await chat_server.new_session(locale="ko")
+    call = chat_server.call_tool
+    await call(session, "create_goal", goal="보고서를 낸다")
+    await call(session, "add_todo", name="모으기")
+    await call(session, "mark_todo", id=1, summary="19건")
+    await call(session, "add_observation", observation="4분 걸린다")
+    await call(session, "write_file", path="보고서/요약.md", content="# 요약")
+    await call(session, "export_file", path="보고서/요약.md")
+    await call(session, "add_content", content="토마토 물 주는 때", metadata={"filename": "텃밭.md"})
+    playbook = await call(session, "create_playbook", goal="차 끓이기", workflow=[{"description": "물 끓이기"}])
+    await call(session, "select_playbook", id=playbook["data"]["playbook"]["id"])
+    shape = {"viewport": {"width": width, "height": 812}, "color_scheme": theme}
+    found: dict[str, Any] = {}
+    async with open_tab(browser, chat_server, **shape) as tab:
+        await tab.open(session)
+        await tab.page.evaluate(AXE.read_text(encoding="utf-8"))
+        panel = Panel(tab.page)
+        for name in ("계획", "플레이북", "파일", "자료", "실행"):
+            body = await panel.open(name)
+            if name == "파일":
+                await body.get_by_role("button", name="보고서", exact=True).click()
+                await body.get_by_role("button", name="요약.md", exact=True).click()
+                await expect(body.get_by_role("heading", name="요약")).to_be_visible()
+            found[name] = await tab.page.evaluate(
+                """async () => (await axe.run('.panel', { resultTypes: ['violations'] })).violations
+                    .filter(({ impact }) => ['serious', 'critical'].includes(impact))
+                    .map(({ id, nodes }) => [id, nodes.map((node) => node.html + node.failureSummary)])"""
+            )
+            small = await tab.page.evaluate(
+                """() => [...document.querySelectorAll('.panel button')]
+                    .filter((one) => one.checkVisibility() && !one.matches('.box'))
+                    .map((one) => [one.ariaLabel ?? one.textContent, one.getBoundingClientRect().height])
+                    .filter(([, height]) => height < 44)"""
+            )
+            if width == 375:
+                found[f"{name}, small"] = small
+
+    assert {name: one for name, one in found.items() if one} == {}
