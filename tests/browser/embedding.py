@@ -43,7 +43,7 @@ async def chromium(*flags: str, timezone: str = "") -> AsyncIterator[Browser]:
     """
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(
-            executable_path=_installed_browser(),
+            executable_path=installed_browser(),
             # Chromium cannot sandbox itself as root, the user of many containers: only then --no-sandbox.
             chromium_sandbox=os.geteuid() != 0,
             args=[
@@ -63,7 +63,8 @@ async def chromium(*flags: str, timezone: str = "") -> AsyncIterator[Browser]:
             await browser.close()
 
 
-def _installed_browser() -> str:
+def installed_browser() -> str:
+    """Return where the installed Chromium is."""
     for name in _BROWSERS:
         if path := shutil.which(name):
             return path

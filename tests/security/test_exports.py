@@ -22,7 +22,7 @@ from madang.core.ids import AssistantId, SessionId
 from madang.core.results import Reply
 from madang.storage.folders import Folders
 from tests.asking import Asker, open_asker
-from tests.browser.embedding import _installed_browser
+from tests.browser.embedding import installed_browser
 from tests.security.served import TOKEN, Answer, Served, serve
 
 CANARY = b"the secret that must not leave its folder"
@@ -296,7 +296,7 @@ def test_t15_chromium_saves_what_it_would_otherwise_run(served: Served, tmp_path
     data = exported(served, "그림.png", HTML)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
-            executable_path=_installed_browser(), chromium_sandbox=os.geteuid() != 0, args=["--disable-gpu"]
+            executable_path=installed_browser(), chromium_sandbox=os.geteuid() != 0, args=["--disable-gpu"]
         )
         page = browser.new_page()
         page.route("http://host.example/", lambda route: route.fulfill(

@@ -28,7 +28,14 @@ MAX_HEAD_BYTES = 32 * 1024
 CONNECTION_KEY = "madang.connection"
 """The key in the `state` of a request's scope under which its `GatedConnection` is."""
 
-_NOT_STORED = {"cache-control": "no-store"}
+_CLOSED = (
+    (b"cache-control", b"no-store"),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
+)
+"""Headers of every answer that says nothing else: a route, or a refusal, cannot forget them."""
 
 RouteKind = Literal["api", "mcp", "download", "upload", "static", "frame", "stream"]
 
@@ -179,13 +186,14 @@ class Gate:
             return None
         headers = Headers(scope=scope)
         policy = self._policy(scope)
+        send = _closed(send)
         refusal = self._check_access(scope, headers, policy)
         if refusal is None and policy is not None:
             refusal = await self._serve(scope, receive, send, headers, policy)
         if refusal is not None:
             is_person = refusal.status == 401 and _is_opened_in_browser(scope["method"], headers)
             page = policy.person_page if policy is not None and is_person else ""
-            response = RedirectResponse(page, 303, _NOT_STORED) if page else _response(refusal, policy)
+            response = RedirectResponse(page, 303) if page else _response(refusal, policy)
             await response(scope, receive, send)
         return None
 
@@ -298,6 +306,19 @@ class _Exchange:
 
     def _max_s(self) -> float:
         return self._policy.max_answer_s + (self._policy.max_body_s if self._policy.is_body_streamed else 0)
+
+
+def _closed(send: Send) -> Send:
+    """Return a `send` that adds to an answer what keeps it from other sites, where the answer has not said itself."""
+
+    async def send_closed(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = [*message.get("headers", ())]
+            names = {name.lower() for name, _ in headers}
+            message = {**message, "headers": headers + [one for one in _CLOSED if one[0] not in names]}
+        await send(message)
+
+    return send_closed
 
 
 def _check_head_size(scope: Scope) -> Refusal | None:
