@@ -6,6 +6,7 @@ ROOT = Path(__file__).parent.parent
 PACKAGES = ROOT / ".node" / "node_modules"
 CONFORMANCE = PACKAGES / "@modelcontextprotocol" / "conformance"
 INSPECTOR = PACKAGES / "@modelcontextprotocol" / "inspector"
+EXAMPLES = PACKAGES / "@modelcontextprotocol"
 AXE = PACKAGES / "axe-core" / "axe.min.js"
 
 
@@ -17,6 +18,11 @@ def conformance_command(*arguments: str) -> list[str]:
 def inspector_command(*arguments: str) -> list[str]:
     """Return the command of the MCP Inspector."""
     return _command(INSPECTOR / "clients" / "launcher" / "build" / "index.js", *arguments)
+
+
+def example_server_command(name: str) -> list[str]:
+    """Return the command of an example server of MCP Apps, over standard input and output."""
+    return _command(EXAMPLES / f"server-{name}" / "dist" / "index.js", "--stdio")
 
 
 def _command(program: Path, *arguments: str) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -23,6 +23,7 @@ from madang.app import Madang, open_madang
 from madang.core.calls import Call
 from madang.core.errors import Unavailable
 from madang.core.phrases import say
+from madang.core.service import Service
 from madang.settings import Settings
 from madang.storage.decisions import DecisionStore
 from madang.storage.egress import EgressLog
@@ -67,18 +68,20 @@ async def open_agent(
     rules: ApprovalRules = NO_RULES,
     base_url: str = "",
     default_model: Callable[[], str] | None = None,
+    services: Sequence[Service] = (),
 ) -> AsyncIterator[Agent]:
     """Open Madang with an agent on it. Runs of other processes that can go on are taken over from now on.
 
     With `only_session` only those of the call's session, and only after `Agent.watch`: a process that ends with its own
-    run must not begin others, which may need a key or a rule that it does not have. `base_url` is as for `open_madang`.
+    run must not begin others, which may need a key or a rule that it does not have. `base_url` and `services` are as
+    for `open_madang`.
     `default_model` is asked for each run whose assistant has no model; without it, it is that of the settings.
 
     Raises:
         SetupError: the data folder cannot be used, or the settings name an unknown service.
     """
     policy = AgentPolicy(rules)
-    async with open_madang(settings, base_url, policy=policy) as madang:
+    async with open_madang(settings, base_url, policy=policy, services=services) as madang:
         database = madang.database
         decisions = DecisionStore(database)
         await decisions.open()

@@ -16,7 +16,7 @@ from madang.core.errors import SetupError, ToolError
 from madang.core.executor import Executor
 from madang.core.phrases import say
 from madang.core.results import Reply
-from madang.core.service import ServiceMetadata
+from madang.core.service import Service, ServiceMetadata
 from madang.provider.actions import ActionListener, CallListeners, PageListener
 from madang.provider.grants import AssistantGrants
 from madang.provider.policy import Policy
@@ -110,11 +110,14 @@ class Madang:
 
 
 @asynccontextmanager
-async def open_madang(settings: Settings, base_url: str = "", *, policy: Policy | None = None) -> AsyncIterator[Madang]:
+async def open_madang(
+    settings: Settings, base_url: str = "", *, policy: Policy | None = None, services: Sequence[Service] = ()
+) -> AsyncIterator[Madang]:
     """Build everything, and close it in reverse order at the end. Nothing on disk is opened before it is needed.
 
     `base_url` is where HTTP is served, if it is: then exports can be downloaded there. `policy` decides over calls;
-    without one all are allowed.
+    without one all are allowed. `services` are further ones beside the built-in: no setting and no command leads to
+    them.
 
     Raises:
         SetupError: the data folder cannot be used, or the settings name an unknown service.
@@ -136,12 +139,14 @@ async def open_madang(settings: Settings, base_url: str = "", *, policy: Policy 
     background = Background()
     folders = Folders(settings.data_dir / "workspaces", settings.allow_folders)
     downloads = Downloads(folders, base_url) if base_url else None
-    services = builtin_services(database, folders, downloads, executor, index_dir=settings.data_dir / "index")
+    builtin = builtin_services(database, folders, downloads, executor, index_dir=settings.data_dir / "index")
     granted = (name for names in settings.grants.values() for name in names)
-    check_service_names([service.metadata for service in services], [*settings.services, *granted])
-    for service in services:
+    check_service_names([service.metadata for service in builtin], [*settings.services, *granted])
+    for service in builtin:
         if not settings.services or not set(settings.services).isdisjoint(service.metadata.names):
             provider.register(service)
+    for service in services:
+        provider.register(service)
     background.start(_apply_retention(database, audit, folders, settings), "retention")
     try:
         yield Madang(

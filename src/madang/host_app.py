@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
+from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -15,6 +15,7 @@ from madang.agent.rules import NO_RULES, ApprovalRules
 from madang.agent_app import Agent, open_agent
 from madang.app import Madang
 from madang.core.model_config import ModelConfig
+from madang.core.service import Service
 from madang.host.app import HostAddress, host_app
 from madang.host.ending import HostEnding
 from madang.host.launch import LaunchCodes
@@ -65,11 +66,12 @@ async def open_web_host(
     configs: MutableMapping[str, ModelConfig] | None = None,
     keys: KeyStore | None = None,
     export: Exporter | None = None,
+    services: Sequence[Service] = (),
 ) -> AsyncIterator[WebHost]:
     """Open everything that the host needs. Runs of other processes that can go on are taken over from now on.
 
     `configs` are the models of the settings, shared with `open_model`: those that are added in the browser go there.
-    `export` writes everything that the user has to a file.
+    `export` writes everything that the user has to a file. `services` are further ones, as for `open_madang`.
 
     Raises:
         SetupError: the data folder cannot be used, or the settings name an unknown service.
@@ -90,6 +92,7 @@ async def open_web_host(
         rules=rules,
         base_url=address.content_origin,
         default_model=lambda: catalogue.default,
+        services=services,
     ) as agent:
         parts = await _host_parts(settings, agent, address, catalogue, ending, export)
         readers = LiveReaders(

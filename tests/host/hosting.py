@@ -13,6 +13,7 @@ from typing import Any
 import httpx2
 
 from madang.cli.exports import export_everything
+from madang.core.service import Service
 from madang.host.static_files import StaticFiles
 from madang.host.wire_events import StreamEvent
 from madang.host_app import WebHost, open_web_host
@@ -110,6 +111,7 @@ async def hosting(
     static: Path | None = None,
     settings: Settings | None = None,
     environment: dict[str, str] | None = None,
+    services: Sequence[Service] = (),
 ) -> AsyncIterator[Tab]:
     """Serve a host until the end; without answers the person is the model."""
     model = script or Script(*answers)
@@ -131,6 +133,7 @@ async def hosting(
         client_token=CLIENT_TOKEN,
         browser_token=BROWSER_TOKEN,
         files=files,
+        services=services,
     ) as host:
         server = HttpServer(host.app)
         serving = asyncio.create_task(server.serve(sockets=sockets))

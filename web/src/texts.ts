@@ -296,6 +296,17 @@ const TEXTS = {
   enlarge: ["Enlarge", "크게 보기"],
   shrink: ["Make smaller", "작게 보기"],
   openLink: ["Open this address?", "이 주소를 열까요?"],
+  foreignPage: ["page of another server", "다른 서버의 페이지"],
+  scriptsOff: [
+    "This page may have been written by a model: its scripts do not run.",
+    "모델이 쓴 페이지일 수 있어 스크립트를 실행하지 않았습니다.",
+  ],
+  runScripts: ["Run its scripts", "스크립트 실행"],
+  pageMessage: ["{server} wants to send this as your message", "{server}에서 이 글을 내 메시지로 보내려고 합니다"],
+  pageMessageHint: ["The agent will read it as your words.", "에이전트는 내가 한 말로 읽습니다."],
+  pageFile: ["{server} wants to save a file", "{server}에서 파일을 저장하려고 합니다"],
+  pageFileHint: ["It was made by that server's page.", "그 서버의 페이지가 만든 파일입니다."],
+  sendIt: ["Send it", "보내기"],
   openLinkHint: [
     "It leaves this computer and opens in a new tab. This is the whole address.",
     "이 컴퓨터 밖으로 나가 새 탭에서 열립니다. 위가 주소 전체입니다.",

@@ -36,6 +36,19 @@ class UiPage:
 
 
 @dataclass(frozen=True, slots=True)
+class ForeignPage:
+    """A page whose HTML is not ours but another server's. What it asks for is a wish: the host decides."""
+
+    name: str
+    """Its address at that server, without `ui://`."""
+    html: str
+    connect_domains: tuple[str, ...] = ()
+    resource_domains: tuple[str, ...] = ()
+    is_fixed: bool = True
+    """Whether it is the same for every result. HTML that came with one result may be what a model wrote."""
+
+
+@dataclass(frozen=True, slots=True)
 class ElicitationForm:
     """A question that a client can ask the person by MCP elicitation, without our page.
 
@@ -94,7 +107,8 @@ class ToolResult(Generic[DataT]):
     `next` is what the model should do now: the sentences that end the text, and the data's `next`, because some clients
     give their model the data alone. `page` is shown to the person. `refill` shows nothing by itself: a page that is
     open already takes it when it calls the tool, because it lacks its content or holds what is out of date. `settles`
-    is the id of the pause that this call settled.
+    is the id of the pause that this call settled. `foreign_page` is another server's page, and `raw` the result as that
+    server gave it, which its page reads.
     """
 
     text: Text
@@ -106,6 +120,8 @@ class ToolResult(Generic[DataT]):
     links: tuple[Link, ...] = ()
     images: tuple[Image, ...] = ()
     settles: str = ""
+    foreign_page: ForeignPage | None = None
+    raw: Mapping[str, Any] | None = None
 
 
 def page_uri(name: str) -> str:
@@ -120,6 +136,8 @@ class ShownPage:
     name: str
     fragment: str
     document: str = ""
+    foreign: ForeignPage | None = None
+    """The page itself, if it is not ours."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +158,8 @@ class Reply:
     links: tuple[Link, ...] = ()
     images: tuple[Image, ...] = ()
     error_code: str = ""
+    raw: Mapping[str, Any] | None = None
+    """As another server gave it, for that server's own page."""
 
     @property
     def is_error(self) -> bool:

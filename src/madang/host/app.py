@@ -20,6 +20,7 @@ from madang.host.manual import ManualApi
 from madang.host.messages import MessageApi
 from madang.host.models import ModelApi
 from madang.host.openapi import openapi_document
+from madang.host.page_policy import PageRights, rights_of
 from madang.host.panels import PanelApi
 from madang.host.parts import HostParts
 from madang.host.sessions import SessionApi
@@ -107,6 +108,10 @@ def host_app(
     streams, uploads = EventStreams(parts, readers), Uploads(parts)
     host = address.host
     stream = replace(EVENT_STREAM, hosts=frozenset({host}), token="browser")
+
+    async def find_rights(view_id: str) -> PageRights:
+        return rights_of(await parts.views.get(parts.call.user_id, view_id) if view_id else None)
+
     files = files or StaticFiles(address.origin, address.content_origin)
     routes: Sequence[PolicyRoute | PolicyMount] = [
         PolicyRoute(streams.operation.path, streams, policy=stream),
@@ -115,7 +120,7 @@ def host_app(
         *Files(parts).routes(host),
         _openapi_route([*operations, streams.operation, streams.outside_operation, uploads.operation], host),
         *(operation.route(parts, host) for operation in operations),
-        *files.routes(host, address.content_host),
+        *files.routes(host, address.content_host, find_rights),
     ]
     return http_app(mcp, access, downloads, routes, mcp_hosts=frozenset({host}))
 

@@ -7,18 +7,22 @@ from __future__ import annotations
 
 import mimetypes
 import secrets
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 
+from madang.host.page_policy import PageRights, proxy_policy
 from madang.server.gate import FRAME, STATIC, PolicyRoute
 
 STATIC_DIR = Path(__file__).parent / "static"
 PROXY_FILE = Path(__file__).parent / "proxy.html"
 NONCE_MARK = "__NONCE__"
 HOST_ORIGIN_MARK = "__HOST_ORIGIN__"
+SANDBOX_MARK = "__SANDBOX__"
+MAX_VIEW_ID_CHARS = 100
 MAX_FILE_BYTES = 8 * 1024 * 1024
 
 NOT_BUILT = """\
@@ -35,6 +39,8 @@ Without it: 'madang chat' is a chat in the terminal, and MCP clients can use /mc
 화면 없이도 터미널에서는 'madang chat'을, MCP 클라이언트에서는 여기의 /mcp를 쓸 수 있습니다.
 """
 
+FindRights = Callable[[str], Awaitable[PageRights]]
+
 _TYPES = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml", ".woff2": "font/woff2"}
 _HEADERS = {
     "x-content-type-options": "nosniff",
@@ -50,14 +56,6 @@ def host_policy(nonce: str, content_origin: str) -> str:
         f"default-src 'none'; script-src 'self'; style-src 'self' 'nonce-{nonce}'; connect-src 'self'; "
         f"img-src 'self' data: blob:; font-src 'self'; frame-src {content_origin}; frame-ancestors 'none'; "
         "base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'"
-    )
-
-
-def proxy_policy(host_origin: str) -> str:
-    """Return the policy of the sandbox proxy: the ceiling of every page, because a srcdoc frame inherits it."""
-    return (
-        "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; "
-        f"base-uri 'none'; form-action 'none'; frame-ancestors {host_origin}"
     )
 
 
@@ -79,13 +77,14 @@ class StaticFiles:
         """Whether there is a front end to serve."""
         return self._index is not None
 
-    def routes(self, host: str, content_host: str) -> list[PolicyRoute]:
+    def routes(self, host: str, content_host: str, find_rights: FindRights) -> list[PolicyRoute]:
+        """Return the routes. `find_rights` tells what a view may do, by its id."""
         static = replace(STATIC, hosts=frozenset({host}))
         frame = replace(FRAME, hosts=frozenset({content_host}))
         return [
             PolicyRoute("/", self.index, policy=static),
             PolicyRoute("/assets/{path:path}", self.asset, policy=static),
-            PolicyRoute("/proxy", self.proxy, policy=frame),
+            PolicyRoute("/proxy", self._proxy_endpoint(find_rights), policy=frame),
         ]
 
     async def index(self, request: Request) -> Response:
@@ -116,15 +115,21 @@ class StaticFiles:
             headers["content-encoding"] = "gzip"
         return Response(data, headers=headers, media_type=kind)
 
-    async def proxy(self, request: Request) -> Response:
-        """Return the page between the chat and a view: of another site, and the parent of an opaque frame."""
-        headers = {
-            "content-security-policy": proxy_policy(self._host_origin),
-            "x-content-type-options": "nosniff",
-            "referrer-policy": "no-referrer",
-            "cache-control": "no-store",
-        }
-        return HTMLResponse(self._proxy, headers=headers)
+    def _proxy_endpoint(self, find_rights: FindRights) -> Callable[[Request], Awaitable[Response]]:
+        async def proxy(request: Request) -> Response:
+            """Return the page between the chat and a view: of another site, and the parent of an opaque frame."""
+            rights = await find_rights(request.query_params.get("view", "")[:MAX_VIEW_ID_CHARS])
+            nonce = secrets.token_urlsafe(16)
+            html = self._proxy.replace(NONCE_MARK, nonce).replace(SANDBOX_MARK, rights.sandbox)
+            headers = {
+                "content-security-policy": proxy_policy(self._host_origin, rights, nonce),
+                "x-content-type-options": "nosniff",
+                "referrer-policy": "no-referrer",
+                "cache-control": "no-store",
+            }
+            return HTMLResponse(html, headers=headers)
+
+        return proxy
 
 
 def _read(path: Path) -> bytes | None:

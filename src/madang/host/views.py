@@ -19,7 +19,16 @@ from madang.core.results import Reply, ShownPage, page_uri
 from madang.core.tools import Tool
 from madang.host.api import ApiRequest, Operation
 from madang.host.parts import HostParts
-from madang.host.wire import ViewAnswer, ViewCallAnswer, ViewCallBody, ViewPause, ViewReadAnswer, ViewReadBody
+from madang.host.wire import (
+    Done,
+    NoBody,
+    ViewAnswer,
+    ViewCallAnswer,
+    ViewCallBody,
+    ViewPause,
+    ViewReadAnswer,
+    ViewReadBody,
+)
 from madang.rendering.replies import page_document
 from madang.server.mapping import arguments_of, call_result, page_tools, resource_contents
 from madang.storage.audit import AuditEntry
@@ -41,6 +50,7 @@ class ViewApi:
         return [
             Operation("GET", "/api/views/{id}", self.get, ViewAnswer),
             Operation("POST", "/api/views/{id}/tools", self.call, ViewCallAnswer, ViewCallBody),
+            Operation("POST", "/api/views/{id}/scripts", self.let_run_scripts, body=NoBody),
             Operation("POST", "/api/views/{id}/resources", self.read, ViewReadAnswer, ViewReadBody),
         ]
 
@@ -51,8 +61,10 @@ class ViewApi:
         return ViewAnswer(
             id=view.id,
             uri=page_uri(view.page),
-            html=await self._template(call, view),
+            html=await self._template(call, view) if view.foreign is None else view.foreign.html,
             tool=view.tool,
+            server=view.service if view.foreign is not None else "",
+            may_run_scripts=view.may_run_scripts,
             session_id=view.session_id,
             tool_input=dict(view.arguments),
             tool_result=await self._result(call, view),
@@ -63,14 +75,22 @@ class ViewApi:
         """Make a call that the page asks for, if it was given it."""
         body: ViewCallBody = request.body
         view, call = await self._find(request)
-        tool = self._parts.provider.find_tool(body.name)
+        # A name means a tool of the server that made the page, also where another one has it too.
+        find_tool = self._parts.provider.find_tool
+        tool = find_tool(f"{view.service}__{body.name}") or find_tool(body.name)
         if tool is None or not self._is_granted(view, tool, body.arguments):
             name = body.name[:MAX_AUDITED_NAME_CHARS]
             effect = tool.effect if tool is not None else ""
             self._parts.audit.record(AuditEntry(call, name, effect, body.arguments, Denied.code, 0, 0.0, "deny"))
             raise Denied(say("This page may not call '{tool}'.", tool=name))
         reply = await self._parts.provider.execute_tool(call, tool.name, body.arguments)
-        return ViewCallAnswer(result=call_result(reply))
+        return ViewCallAnswer(result=call_result(reply) if reply.raw is None else dict(reply.raw))
+
+    async def let_run_scripts(self, request: ApiRequest) -> Done:
+        """Let a page run its scripts that may be what a model wrote: the person asked for it."""
+        view, call = await self._find(request)
+        await self._parts.views.let_run_scripts(call.user_id, view.id)
+        return Done()
 
     async def read(self, request: ApiRequest) -> ViewReadAnswer:
         """Read what the page's own result links to, and nothing else."""
@@ -100,6 +120,8 @@ class ViewApi:
         if tool.audience != "person" and not is_reader and view.page not in tool.buttons_on:
             return False
         # By the names of the schema alone: a tool takes another spelling of them too, which would name another pause.
+        if view.foreign is not None:
+            return not tool.answers_pause
         if not set(arguments) <= set(tool.input_schema.get("properties", {})):
             return False
         return all(arguments[name] in ("", view.pause_id) for name in PAUSE_ARGUMENTS if name in arguments)
@@ -111,6 +133,8 @@ class ViewApi:
 
     async def _result(self, call: Call, view: View) -> dict[str, Any]:
         """Return the result of a view. A page that asks is read anew: its question may be answered since."""
+        if view.foreign is not None and view.raw is not None:
+            return dict(view.raw)
         tool = await self._reader(call, view) if view.pause_id else None
         if tool is not None:
             arguments = _arguments(view, tool)

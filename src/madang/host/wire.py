@@ -386,6 +386,10 @@ class ViewAnswer(Document):
     uri: str
     html: str
     tool: str
+    server: str
+    """The server whose page it is; empty if it is ours."""
+    may_run_scripts: bool
+    """Whether its scripts run. Those of a page that may be what a model wrote do when the person lets them."""
     session_id: str
     tool_input: dict[str, Any]
     tool_result: dict[str, Any]

@@ -13,7 +13,7 @@ from madang.core.errors import MadangError
 from madang.core.limits import MAX_REPLY_BYTES, MAX_REPLY_IMAGE_BYTES, MAX_REPLY_ROWS
 from madang.core.phrases import Block, Phrase, Rows, Text, Translate, chosen, render_line, say
 from madang.core.resources import Resource
-from madang.core.results import Image, Pause, Reply, ShownPage, ToolResult, UiPage
+from madang.core.results import ForeignPage, Image, Pause, Reply, ShownPage, ToolResult, UiPage
 from madang.rendering import pages
 from madang.rendering.catalogue import translator
 from madang.rendering.page_texts import page_texts
@@ -55,7 +55,7 @@ def reply(
         service=service,
         text=f"[{tool}] {render_text(text, translate)}",
         data=data,
-        page=_rendered_page(result.page, call, translate),
+        page=_rendered_page(result.page, call, translate) or _foreign_page(result.foreign_page, call),
         pause=result.pause.kind if result.pause else None,
         pause_id=result.pause.id if result.pause else "",
         settles=result.settles,
@@ -63,6 +63,7 @@ def reply(
         refill=_fragment(result.refill, translate) if result.refill and call.pages != "off" else "",
         links=result.links,
         images=images,
+        raw=result.raw,
     )
 
 
@@ -219,6 +220,12 @@ def _stoppable(translate: Translate, check_time: Callable[[], None] | None) -> T
         return translate(template)
 
     return checked
+
+
+def _foreign_page(page: ForeignPage | None, call: Call) -> ShownPage | None:
+    # Our own chat puts it behind its fences; over MCP it is not ours to hand on.
+    is_shown = page is not None and call.pages != "off" and call.door in ("agent", "host")
+    return ShownPage(page.name, "", foreign=page) if page is not None and is_shown else None
 
 
 def _rendered_page(page: UiPage | None, call: Call, translate: Translate) -> ShownPage | None:

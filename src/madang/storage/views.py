@@ -14,7 +14,7 @@ from typing import Any
 
 from madang.core.calls import Call
 from madang.core.ids import SessionId, UserId
-from madang.core.results import Link, Reply, ShownPage
+from madang.core.results import ForeignPage, Link, Reply, ShownPage
 from madang.storage.clock import POSTGRESQL_NOW, SQLITE_NOW
 from madang.storage.database import Database, MigrationSet, Row, Transaction, private_rows
 from madang.storage.sessions import SessionStore, ensure_session
@@ -43,15 +43,18 @@ _COPIES = """
         ALTER TABLE page_view ADD inert SMALLINT NOT NULL DEFAULT 0;
         """
 
+_SCRIPTS = "ALTER TABLE page_view ADD runs_scripts SMALLINT NOT NULL DEFAULT 0;"
+"""Whether the person let a page run its scripts that is not known to be fixed."""
+
 VIEW_MIGRATIONS = MigrationSet(
     "views",
-    sqlite=(_table("TEXT", f"({SQLITE_NOW})", "INTEGER"), _COPIES),
-    postgresql=(_table("TIMESTAMPTZ", POSTGRESQL_NOW, "BIGINT") + private_rows("page_view"), _COPIES),
+    sqlite=(_table("TEXT", f"({SQLITE_NOW})", "INTEGER"), _COPIES, _SCRIPTS),
+    postgresql=(_table("TIMESTAMPTZ", POSTGRESQL_NOW, "BIGINT") + private_rows("page_view"), _COPIES, _SCRIPTS),
 )
 
 _COLUMNS = (
     "v.id, s.id, v.assistant_id, v.run_id, v.call_id, v.service, v.tool, v.page, v.pause_id, v.arguments, v.result, "
-    "v.created_at, v.pause_status, v.inert"
+    "v.created_at, v.pause_status, v.inert, v.runs_scripts"
 )
 
 COPIED = "copied"
@@ -83,6 +86,12 @@ class View:
     """Of a copy: how its question ended. Otherwise its pause says that."""
     is_inert: bool = False
     """It comes from an archive, and calls nothing."""
+    foreign: ForeignPage | None = None
+    """The page itself, if it is not ours."""
+    raw: Mapping[str, Any] | None = None
+    """The result as another server gave it."""
+    may_run_scripts: bool = True
+    """Whether it is our page or a fixed one of another server, or the person let it. One from an archive may not."""
 
 
 def view_id(operation_id: str) -> str:
@@ -129,7 +138,7 @@ class ViewStore:
                 "INSERT INTO page_view (user_id, id, session_no, assistant_id, run_id, call_id, service, tool, page, "
                 "pause_id, arguments, result) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12) "
                 "ON CONFLICT (user_id, id) DO UPDATE SET arguments = excluded.arguments, result = excluded.result, "
-                "pause_id = excluded.pause_id",
+                "pause_id = excluded.pause_id, runs_scripts = 0",
                 call.user_id,
                 view_id(call.operation_id),
                 await ensure_session(tx, call),
@@ -157,6 +166,14 @@ class ViewStore:
         )
         return _view(rows[0]) if rows else None
 
+    async def let_run_scripts(self, user_id: UserId, id: str) -> None:
+        """Let a page run its scripts from now on."""
+
+        async def work(tx: Transaction) -> None:
+            await tx.run("UPDATE page_view SET runs_scripts = 1 WHERE user_id = ?1 AND id = ?2", user_id, id)
+
+        await self._database.write(work, user_id=user_id)
+
     async def find_pages(self, user_id: UserId, ids: Sequence[str]) -> dict[str, str]:
         """Return which of these views there are, each with the name of its page."""
         ids = list(ids)[:MAX_VIEWS_FOUND]
@@ -171,14 +188,17 @@ class ViewStore:
 
 def _dump(arguments: Mapping[str, Any], reply: Reply, page: ShownPage) -> tuple[str, str]:
     links = [asdict(link) for link in reply.links]
-    result = {"text": reply.text, "data": reply.data, "fragment": page.fragment, "links": links}
+    result: dict[str, Any] = {"text": reply.text, "data": reply.data, "fragment": page.fragment, "links": links}
+    if page.foreign is not None:
+        result |= {"foreign": asdict(page.foreign), "raw": None if reply.raw is None else dict(reply.raw)}
     return json.dumps(dict(arguments)), json.dumps(result)
 
 
 def _view(row: Row) -> View:
     id, session_id, assistant_id, run_id, call_id, service, tool, page, pause_id, arguments, result, *rest = row
-    created_at, pause_status, inert = rest
+    created_at, pause_status, inert, runs_scripts = rest
     parsed = json.loads(result)
+    foreign = _foreign(parsed.get("foreign"))
     return View(
         id,
         session_id,
@@ -197,4 +217,14 @@ def _view(row: Row) -> View:
         created_at,
         pause_status,
         bool(inert),
+        foreign,
+        parsed.get("raw"),
+        foreign is None or (not inert and (foreign.is_fixed or bool(runs_scripts))),
     )
+
+
+def _foreign(fields: dict[str, Any] | None) -> ForeignPage | None:
+    if fields is None:
+        return None
+    domains = {name: tuple(fields[name]) for name in ("connect_domains", "resource_domains")}
+    return ForeignPage(**{**fields, **domains})

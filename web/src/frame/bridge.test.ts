@@ -1,7 +1,7 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 
-import { Bridge, MAX_PENDING_CALLS, type PageHost } from "./bridge.ts"
+import { Bridge, MAX_NOTICES, MAX_PENDING_CALLS, type PageHost } from "./bridge.ts"
 
 const PAGE = { html: "<p>hi</p>", isAwaited: false, toolInput: { prompt: "?" }, toolResult: { content: [] } }
 
@@ -25,6 +25,7 @@ function open(overrides: Partial<PageHost> = {}, page = PAGE) {
     resize: record("resize"),
     showAs: record("showAs", "fullscreen"),
     ready: record("ready"),
+    stopped: record("stopped"),
     ...overrides,
   }
   const bridge = new Bridge(port1, page, host, { theme: "dark" }, "1.0")
@@ -183,6 +184,33 @@ test("older messages: tool calls, prompt and intent speak, link opens, notify sh
     ["openLink", "https://example.com/"],
     ["notify", "done"],
   ])
+  page.end()
+})
+
+test("a page shows no more notices than can be read", async () => {
+  const page = open()
+  for (let count = 0; count < 20; count++) page.send({ type: "notify", payload: { message: "x".repeat(1_000) } })
+  await page.settle()
+  assert.equal(page.seen.length, MAX_NOTICES)
+  assert.ok((page.seen as string[][]).every(([, text]) => text!.length < 1_000))
+  page.end()
+})
+
+test("a page that a run waits for may not speak for the person in the older messages either", async () => {
+  const page = open({}, { ...PAGE, isAwaited: true })
+  page.send({ type: "prompt", payload: { prompt: "hello" } })
+  page.send({ type: "intent", messageId: "m1", payload: { intent: "buy" } })
+  assert.equal((await page.take()).messageId, "m1")
+  await page.settle()
+  assert.deepEqual(page.seen, [])
+  page.end()
+})
+
+test("the host hears that the proxy took the page down", async () => {
+  const page = open()
+  page.send({ jsonrpc: "2.0", method: "ui/notifications/sandbox-stopped" })
+  await page.settle()
+  assert.deepEqual(page.seen, [["stopped"]])
   page.end()
 })
 

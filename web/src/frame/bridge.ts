@@ -11,6 +11,9 @@ import type { McpResult } from "../wire/types.ts"
 export const PROTOCOL_VERSION = "2026-01-26"
 /** More calls than this at a time is no person pressing buttons. */
 export const MAX_PENDING_CALLS = 8
+export const MAX_NOTICES = 3
+const NOTICES_MS = 6_000
+const MAX_NOTICE_CHARS = 300
 const TEARDOWN_MS = 500
 
 export type DisplayMode = "inline" | "fullscreen"
@@ -24,12 +27,14 @@ export interface PageHost {
   sendMessage(text: string): Promise<void>
   /** Whether the person agreed. */
   openLink(url: string): Promise<boolean>
-  saveFile(name: string, type: string, bytes: Uint8Array): void
+  saveFile(name: string, type: string, bytes: Uint8Array): void | Promise<void>
   notify(text: string): void
   resize(height: number): void
   showAs(mode: DisplayMode): DisplayMode
   /** The page runs and has its data. */
   ready(): void
+  /** The proxy took the page down: it did more than it may. */
+  stopped(): void
 }
 
 export interface PageData {
@@ -59,6 +64,7 @@ export class Bridge {
   #isReady = false
   #pendingCalls = 0
   #lastId = 0
+  #noticesAt: number[] = []
   readonly #answers = new Map<number, () => void>()
 
   constructor(
@@ -145,13 +151,12 @@ export class Bridge {
       case "resources/read":
         return this.host.readResource(textOf(params, "uri"))
       case "ui/message":
-        if (this.page.isAwaited) throw new RpcError(METHOD_NOT_FOUND, "This page answers by calling its tool.")
-        await this.host.sendMessage(textOfContent(params.content))
+        await this.#speak(textOfContent(params.content))
         return {}
       case "ui/open-link":
         return (await this.host.openLink(linkOf(params))) ? {} : { isError: true }
       case "ui/download-file":
-        for (const file of filesOf(params.contents)) this.host.saveFile(file.name, file.type, file.bytes)
+        for (const file of filesOf(params.contents)) await this.host.saveFile(file.name, file.type, file.bytes)
         return {}
       case "ui/request-display-mode":
         return { mode: this.host.showAs(params.mode === "fullscreen" ? "fullscreen" : "inline") }
@@ -164,6 +169,8 @@ export class Bridge {
     switch (method) {
       case "ui/notifications/sandbox-proxy-ready":
         return this.#notify("ui/notifications/sandbox-resource-ready", { html: this.page.html })
+      case "ui/notifications/sandbox-stopped":
+        return this.host.stopped()
       case "ui/notifications/initialized":
         if (this.#isReady) return
         this.#isReady = true
@@ -173,6 +180,20 @@ export class Bridge {
       case "ui/notifications/size-changed":
         return this.#resize(params.height)
     }
+  }
+
+  /** A notice, unless the page has said enough in the last seconds: they stand over what is the host's. */
+  #show(text: string): void {
+    const now = Date.now()
+    this.#noticesAt = this.#noticesAt.filter((at) => now - at < NOTICES_MS)
+    if (this.#noticesAt.length >= MAX_NOTICES) throw new RpcError(FAILED, "Too many notices at a time.")
+    this.#noticesAt.push(now)
+    this.host.notify(text.slice(0, MAX_NOTICE_CHARS))
+  }
+
+  async #speak(text: string): Promise<void> {
+    if (this.page.isAwaited) throw new RpcError(METHOD_NOT_FOUND, "This page answers by calling its tool.")
+    await this.host.sendMessage(text)
   }
 
   async #callTool(name: string, args: unknown): Promise<McpResult> {
@@ -194,16 +215,16 @@ export class Bridge {
         case "tool":
           return this.#answerOld(data, await this.#callTool(textOf(payload, "toolName"), payload.params))
         case "prompt":
-          await this.host.sendMessage(textOf(payload, "prompt"))
+          await this.#speak(textOf(payload, "prompt"))
           return this.#answerOld(data, {})
         case "intent":
-          await this.host.sendMessage(`${textOf(payload, "intent")} ${JSON.stringify(payload.params ?? {})}`)
+          await this.#speak(`${textOf(payload, "intent")} ${JSON.stringify(payload.params ?? {})}`)
           return this.#answerOld(data, {})
         case "link":
           await this.host.openLink(linkOf(payload))
           return this.#answerOld(data, {})
         case "notify":
-          this.host.notify(textOf(payload, "message"))
+          this.#show(textOf(payload, "message"))
           return this.#answerOld(data, {})
         case "ui-size-change":
           return this.#resize(payload.height)

@@ -12,6 +12,7 @@ const isHello = (data: unknown) =>
 export function mountFrame(
   parent: HTMLElement,
   contentOrigin: string,
+  viewId: string,
   title: string,
   onPort: (port: MessagePort) => void,
 ): MountedFrame {
@@ -29,7 +30,8 @@ export function mountFrame(
     onPort(port1)
   }
   window.addEventListener("message", onMessage)
-  frame.src = `${contentOrigin}/proxy`
+  // By the id of the view the proxy gets its policy, from the server: nothing of it is ours to choose here.
+  frame.src = `${contentOrigin}/proxy?view=${encodeURIComponent(viewId)}`
   parent.append(frame)
   return {
     frame,

@@ -41,6 +41,14 @@ export interface Notice {
   undo?: () => void
 }
 
+/** What a page of another server wants to do in the person's name, and waits for their word. */
+export interface PageRequest {
+  kind: "message" | "file"
+  server: string
+  text: string
+  answer: (isAllowed: boolean) => void
+}
+
 export interface AppState {
   status: "starting" | "unreachable" | "no_token" | "launch_failed" | "ready"
   me: Me | null
@@ -61,6 +69,7 @@ export interface AppState {
   tour: Tour
   /** An address that a page or an answer wants to open, until the person says whether. */
   link: { url: string; answer: (isAllowed: boolean) => void } | null
+  pageRequest: PageRequest | null
 }
 
 export const app = new Store<AppState>({
@@ -79,6 +88,7 @@ export const app = new Store<AppState>({
   isSheetOpen: false,
   tour: readTour(),
   link: null,
+  pageRequest: null,
 })
 
 /** Start: trade the launch code, then read what the first screen needs; try again until the server answers. */
@@ -323,6 +333,18 @@ export function answerLink(isAllowed: boolean): void {
   const { link } = app.get()
   app.update({ link: null })
   link?.answer(isAllowed)
+}
+
+/** Ask the person before a page of another server speaks for them or leaves a file. One at a time, as above. */
+export function askForPage(kind: PageRequest["kind"], server: string, text: string): Promise<boolean> {
+  if (app.get().pageRequest !== null) return Promise.resolve(false)
+  return new Promise((answer) => app.update({ pageRequest: { kind, server, text, answer } }))
+}
+
+export function answerPage(isAllowed: boolean): void {
+  const { pageRequest } = app.get()
+  app.update({ pageRequest: null })
+  pageRequest?.answer(isAllowed)
 }
 
 /* Choices of this browser */

@@ -20,6 +20,7 @@ const Manual = lazy(() => import("./Manual.tsx"))
 const Settings = lazy(() => import("./settings/Settings.tsx"))
 const Assistants = lazy(() => import("./assistants/Assistants.tsx"))
 const Palette = lazy(() => import("./Palette.tsx"))
+const PageRequestDialog = lazy(async () => ({ default: (await import("./Dialogs.tsx")).PageRequestDialog }))
 const LinkDialog = lazy(async () => ({ default: (await import("./Dialogs.tsx")).LinkDialog }))
 
 /** After this the server is not coming back by itself: the bar says what to do. */
@@ -82,6 +83,11 @@ export function App() {
       {state.link !== null && (
         <Suspense>
           <LinkDialog />
+        </Suspense>
+      )}
+      {state.pageRequest !== null && (
+        <Suspense>
+          <PageRequestDialog />
         </Suspense>
       )}
     </LocaleContext>

@@ -1,9 +1,9 @@
 /** Dialogs of the host. They are loaded with the first one: nothing of them is in the first load. */
 
-import { useState } from "react"
+import { useEffect, useState } from "react"
 import { Dialog, Heading, Modal, ModalOverlay } from "react-aria-components"
 
-import { answerLink, app, changeSession, removeSession, report } from "../state/app.ts"
+import { answerLink, answerPage, app, changeSession, removeSession, report } from "../state/app.ts"
 import { useStore } from "../state/store.ts"
 import type { Session } from "../wire/types.ts"
 import { AriaLocale } from "./AriaLocale.tsx"
@@ -96,6 +96,31 @@ export function LinkDialog() {
   )
 }
 
+/** A page of another server asks; its words stand in a frame of their own, so that they are not taken for ours. */
+export function PageRequestDialog() {
+  const say = useSay()
+  const { pageRequest } = useStore(app)
+  if (pageRequest === null) return null
+  const { kind, server, text } = pageRequest
+  return (
+    <ConfirmDialog
+      title={say(kind === "message" ? "pageMessage" : "pageFile", { server })}
+      button={say(kind === "message" ? "sendIt" : "save")}
+      isDanger={false}
+      onConfirm={() => answerPage(true)}
+      onClose={() => answerPage(false)}
+    >
+      <pre className="code address" tabIndex={0}>
+        {text}
+      </pre>
+      <p className="hint">{say(kind === "message" ? "pageMessageHint" : "pageFileHint")}</p>
+    </ConfirmDialog>
+  )
+}
+
+/** So long after it came up a press does not count: a page may have asked in the middle of a double click. */
+const SETTLE_MS = 600
+
 interface ConfirmProps {
   title: string
   button: string
@@ -108,6 +133,11 @@ interface ConfirmProps {
 /** The safe answer has the focus first. */
 export function ConfirmDialog({ title, button, isDanger, onConfirm, onClose, children }: ConfirmProps) {
   const say = useSay()
+  const [isSettled, setSettled] = useState(false)
+  useEffect(() => {
+    const timer = setTimeout(() => setSettled(true), SETTLE_MS)
+    return () => clearTimeout(timer)
+  }, [])
   return (
     <AriaLocale>
       <ModalOverlay className="scrim" isOpen isDismissable onOpenChange={(isOpen) => !isOpen && onClose()}>
@@ -122,6 +152,7 @@ export function ConfirmDialog({ title, button, isDanger, onConfirm, onClose, chi
               <button
                 type="button"
                 className={isDanger ? "btn no" : "btn ink"}
+                disabled={!isSettled}
                 onClick={() => {
                   onConfirm()
                   onClose()

@@ -5,10 +5,10 @@ import { useEffect, useRef, useState } from "react"
 import { Bridge } from "../frame/bridge.ts"
 import { hostContext } from "../frame/context.ts"
 import { mountFrame } from "../frame/mount.ts"
-import { app, askLink, isSettledHere, notify, refreshSoon, rememberSettled } from "../state/app.ts"
+import { app, askForPage, askLink, isSettledHere, notify, refreshSoon, rememberSettled, report } from "../state/app.ts"
 import { useStore } from "../state/store.ts"
 import { pageTitleOf, serviceOf, type TextKey } from "../texts.ts"
-import { callFromView, getView, readFromView, sendMessage } from "../wire/api.ts"
+import { callFromView, getView, letRunScripts, readFromView, sendMessage } from "../wire/api.ts"
 import type { View, ViewPause } from "../wire/types.ts"
 import { Code } from "./Calls.tsx"
 import { Icon, toolIcon, type IconName } from "./icons.tsx"
@@ -18,6 +18,8 @@ import { formatLeft, formatTime, useLocale, useSay } from "./language.tsx"
 const SETTLING = new Set(["reply_prompt", "select_playbook", "resume_from_wait"])
 const START_MS = 5_000
 const FIRST_HEIGHT_PX = 160
+/** Of a page that cannot say how high it is. */
+const STILL_HEIGHT_PX = 360
 const MAX_HEIGHT_PX = 4_000
 
 interface Props {
@@ -44,6 +46,8 @@ export default function PageView({ viewId, tool, isWaiting, expiresAt, fallbackT
   const [height, setHeight] = useState(FIRST_HEIGHT_PX)
   const [isLarge, setLarge] = useState(false)
   const [isTextShown, setTextShown] = useState(false)
+  const isLargeNow = useRef(false)
+  isLargeNow.current = isLarge
   const contentOrigin = me?.contentOrigin ?? ""
   const version = me?.version ?? ""
 
@@ -64,9 +68,14 @@ export default function PageView({ viewId, tool, isWaiting, expiresAt, fallbackT
   useEffect(() => {
     const parent = place.current
     if (!hasView || view === null || parent === null || contentOrigin === "") return
-    setPhase("starting")
-    const timer = setTimeout(() => setPhase("failed"), START_MS)
-    const mounted = mountFrame(parent, contentOrigin, pageTitleOf(view.tool, locale), (port) => {
+    // Without its scripts a page never says that it runs.
+    setPhase(view.mayRunScripts ? "starting" : "ready")
+    if (!view.mayRunScripts) setHeight(STILL_HEIGHT_PX)
+    const timer = setTimeout(() => view.mayRunScripts && setPhase("failed"), START_MS)
+    const asks = async (kind: "message" | "file", text: string) => {
+      if (view.server !== "" && !(await askForPage(kind, view.server, text))) throw new Error(say("declined"))
+    }
+    const mounted = mountFrame(parent, contentOrigin, viewId, pageTitleOf(view.tool, locale), (port) => {
       bridge.current = new Bridge(
         port,
         { ...view, isAwaited: view.pause !== null },
@@ -78,15 +87,23 @@ export default function PageView({ viewId, tool, isWaiting, expiresAt, fallbackT
             return result
           },
           readResource: (uri) => readFromView(viewId, uri),
-          sendMessage: async (text) => void (await sendMessage(view.sessionId, { text })),
-          openLink: askLink,
-          saveFile,
-          notify: (text) => notify(text),
-          resize: (pixels) => setHeight(Math.min(Math.ceil(pixels), MAX_HEIGHT_PX)),
-          showAs: (mode) => {
-            setLarge(mode === "fullscreen")
-            return mode
+          sendMessage: async (text) => {
+            await asks("message", text)
+            await sendMessage(view.sessionId, { text })
           },
+          openLink: askLink,
+          saveFile: async (name, type, bytes) => {
+            await asks("file", name)
+            saveFile(name, type, bytes)
+          },
+          notify: (text) => notify(view.server === "" ? text : `${view.server}: ${text}`),
+          resize: (pixels) => setHeight(Math.min(Math.ceil(pixels), MAX_HEIGHT_PX)),
+          // A page may ask for room, and not give it back by itself: what stands below would come under the pointer.
+          showAs: (mode) => {
+            if (mode === "fullscreen") setLarge(true)
+            return mode === "fullscreen" || isLargeNow.current ? "fullscreen" : "inline"
+          },
+          stopped: () => setPhase("failed"),
           ready: () => {
             clearTimeout(timer)
             setPhase("ready")
@@ -132,6 +149,16 @@ export default function PageView({ viewId, tool, isWaiting, expiresAt, fallbackT
     return () => document.removeEventListener("keydown", onKey, true)
   }, [isLarge])
 
+  const runScripts = async () => {
+    try {
+      await letRunScripts(viewId)
+      setView(null)
+      setAttempt(attempt + 1)
+    } catch (error) {
+      report(error)
+    }
+  }
+
   const isElsewhere = wasWaiting.current && !isSettledHere(view?.pause?.id ?? "")
   const end = view?.pause ? endOf(view.pause, isWaiting, isElsewhere) : null
   const left = isWaiting ? formatLeft(expiresAt, locale) : ""
@@ -146,7 +173,13 @@ export default function PageView({ viewId, tool, isWaiting, expiresAt, fallbackT
         <Icon name={toolIcon(tool)} small />
         <b>{title}</b>
         <span className="soft xs cut grow">
-          {[serviceOf(tool), say("madang"), left && say("timeLeft", { time: left })].filter(Boolean).join(" · ")}
+          {[
+            view?.server || serviceOf(tool),
+            say(view?.server ? "foreignPage" : "madang"),
+            left && say("timeLeft", { time: left }),
+          ]
+            .filter(Boolean)
+            .join(" · ")}
         </span>
         {end && (
           <span className={`chip ${end.look}`} title={end.at && formatTime(end.at, locale)}>
@@ -165,6 +198,15 @@ export default function PageView({ viewId, tool, isWaiting, expiresAt, fallbackT
           <Icon name="enlarge" />
         </button>
       </div>
+      {view?.mayRunScripts === false && (
+        <div className="note" role="status">
+          <Icon name="warning" small />
+          <span className="grow">{say("scriptsOff")}</span>
+          <button type="button" className="btn" onClick={() => void runScripts()}>
+            {say("runScripts")}
+          </button>
+        </div>
+      )}
       <div ref={place} className="frame" hidden={phase === "failed"} style={isLarge ? {} : { height }} />
       {phase === "failed" && (
         <div className="empty" role="alert">

@@ -226,6 +226,8 @@ export const uploadFile = (id: string, path: string, file: Blob, signal: AbortSi
   send<unknown>(`${session(id)}/files?path=${at(path)}`, file, signal, onProgress)
 
 export const getView = (id: string) => get<View>(`/api/views/${at(id)}`)
+/** The person lets a page run its scripts that may be what a model wrote. */
+export const letRunScripts = (id: string) => post<unknown>(`/api/views/${at(id)}/scripts`)
 /** What a page's own result links to. */
 export async function readFromView(id: string, uri: string): Promise<{ contents: unknown[] }> {
   return post(`/api/views/${at(id)}/resources`, { uri })

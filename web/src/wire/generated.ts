@@ -1144,6 +1144,8 @@ export interface ViewAnswer {
   uri: string
   html: string
   tool: string
+  server: string
+  mayRunScripts: boolean
   sessionId: string
   toolInput: Record<string, unknown>
   toolResult: Record<string, unknown>
