@@ -22,6 +22,7 @@ from madang.host.launch import LaunchCodes
 from madang.host.live import LiveReaders
 from madang.host.model_catalogue import ModelCatalogue
 from madang.host.parts import HostParts
+from madang.host.recent_log import RecentLog
 from madang.host.static_files import StaticFiles
 from madang.llm.discovery import USUAL_PORTS
 from madang.llm.keys import KeyStore
@@ -110,9 +111,11 @@ async def open_web_host(
         app = host_app(parts, address, access, codes, readers, mcp.server, agent.madang.downloads, files)
         agent.madang.background.start(readers.watch_inbox(), "inbox")
         agent.madang.background.start(readers.watch_sessions(), "sessions")
+        parts.recent_log.open()
         try:
             yield WebHost(app, address, agent, readers, codes, files.are_built, ending, parts)
         finally:
+            parts.recent_log.close()
             await readers.close()
 
 
@@ -156,6 +159,8 @@ async def _host_parts(
         ending=ending,
         export_everything=partial(export, madang) if export is not None else None,
         is_on_server=bool(settings.database),
+        recent_log=RecentLog(),
+        own_services=frozenset(madang.provider.status),
         data_dir=str(settings.data_dir),
         host_origin=address.origin,
         content_origin=address.content_origin,

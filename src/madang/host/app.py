@@ -23,6 +23,7 @@ from madang.host.openapi import openapi_document
 from madang.host.page_policy import PageRights, rights_of
 from madang.host.panels import PanelApi
 from madang.host.parts import HostParts
+from madang.host.problems import ProblemApi
 from madang.host.sessions import SessionApi
 from madang.host.static_files import StaticFiles
 from madang.host.stream import EventStreams
@@ -90,6 +91,7 @@ def host_operations(parts: HostParts, codes: LaunchCodes, browser_token: str) ->
         *ModelApi(parts).operations(),
         *DataApi(parts).operations(),
         *PanelApi(parts).operations(),
+        *ProblemApi(parts).operations(),
     ]
 
 

@@ -21,6 +21,7 @@ from madang.core.ids import AssistantId, SessionId, is_name
 from madang.core.phrases import say
 from madang.host.ending import HostEnding
 from madang.host.model_catalogue import ModelCatalogue
+from madang.host.recent_log import RecentLog
 from madang.provider.provider import Provider
 from madang.provider.sessions import SessionOperations
 from madang.storage.assistants import AssistantStore
@@ -72,6 +73,9 @@ class HostParts:
     """The database is on a server, not in the data folder."""
     config_assistants: frozenset[str]
     """The assistants that `config.toml` names."""
+    recent_log: RecentLog
+    own_services: frozenset[str]
+    """Those that ship with Madang: their names are nobody's content."""
     data_dir: str
     host_origin: str
     content_origin: str

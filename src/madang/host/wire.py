@@ -318,6 +318,18 @@ class SettleBody(Document):
     calls: list[ManualCall] | None = Field(default=None, max_length=MAX_MANUAL_CALLS)
 
 
+class LogQuery(Document):
+    lines: int = Field(default=200, ge=1, le=500)
+
+
+class LogAnswer(Document):
+    lines: list[str]
+
+
+class ReportAnswer(Document):
+    text: str
+
+
 class TurnBody(Document):
     """The turn of the model where the person is it: calls, a text, or both. Without a call the run ends after it."""
 

@@ -393,6 +393,14 @@ export interface LocalServersAnswer {
   servers: LocalServer[]
 }
 
+export interface LogAnswer {
+  lines: string[]
+}
+
+export interface LogQuery {
+  lines?: number
+}
+
 export interface ManualCall {
   tool: string
   arguments?: Record<string, unknown>
@@ -676,6 +684,10 @@ export interface ReasoningStarted {
   type: "REASONING_MESSAGE_START"
   messageId: string
   role: "reasoning"
+}
+
+export interface ReportAnswer {
+  text: string
 }
 
 /** Requests that left this computer, by host. */
