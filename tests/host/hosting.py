@@ -112,10 +112,11 @@ async def hosting(
     settings: Settings | None = None,
     environment: dict[str, str] | None = None,
     services: Sequence[Service] = (),
+    url: str = "",
 ) -> AsyncIterator[Tab]:
     """Serve a host until the end; without answers the person is the model."""
     model = script or Script(*answers)
-    settings = settings or Settings(data_dir=folder, model="script" if answers or script else "")
+    settings = settings or Settings(data_dir=folder, model="script" if answers or script else "", database=url)
     configs = dict(settings.models)
     keys = KeyStore(folder, environment)
     sockets = loopback_sockets(0)

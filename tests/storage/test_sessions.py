@@ -249,3 +249,17 @@ async def test_unfinished_sessions_are_found_once_they_are_silent(database: Data
 
     assert await SessionFilling(database).list_unfinished(ANN.user_id) == ["deleting", "silent"]
     assert await SessionFilling(database).list_unfinished(BOB.user_id) == []
+
+
+async def test_a_session_is_pinned_and_let_go(sessions: SessionStore) -> None:
+    call = named("pinned")
+    await sessions.create(call, title="초록 차")
+    assert (await sessions.set_pinned(call, True)).is_pinned
+    page = await sessions.list_page(call.user_id)
+    assert [one.is_pinned for one in page.items if one.id == "pinned"] == [True]
+    assert not (await sessions.set_pinned(call, False)).is_pinned
+    [found] = await sessions.find_by_title(call.user_id, "초록", archived=False, limit=10)
+    assert found.id == "pinned"
+    assert await sessions.find_by_title(UserId("somebody else"), "초록", archived=False, limit=10) == []
+    assert await sessions.find_by_title(call.user_id, "초록", archived=True, limit=10) == []
+    assert [one.id for one in await sessions.find(call.user_id, ["pinned", "none"])] == ["pinned"]
