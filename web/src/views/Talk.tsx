@@ -98,6 +98,7 @@ export function Talk({ feed, talk, questions, assistant, actions, endsWanted, ta
       lastTop.current = element.scrollTop
     })
     observer.observe(column.current)
+    observer.observe(element) // what stands below it grows too
     return () => observer.disconnect()
   }, [])
 
