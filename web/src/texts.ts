@@ -262,6 +262,7 @@ const TEXTS = {
     "{bytes} bytes, about {tokens} tokens. This text alone is enough for a model.",
     "{bytes}바이트, 토큰 약 {tokens}개. 모델은 이 글만 읽어도 됩니다.",
   ],
+  agentsWords: ["What an agent is told of it", "에이전트가 읽는 설명"],
   asModelHint: [
     "It is your turn to be the model of this session: the call becomes part of its talk.",
     "이 세션에서 모델이 할 차례를 맡고 있습니다. 부르면 대화에 남습니다.",

@@ -5,7 +5,7 @@ import { useId } from "react"
 import type { Entries, Entry, FormField, Problem } from "../state/schema.ts"
 import type { Say } from "../texts.ts"
 import { Icon } from "./icons.tsx"
-import { useSay } from "./language.tsx"
+import { useLocale, useSay } from "./language.tsx"
 
 const MAX_SEGMENTS = 5
 
@@ -37,6 +37,7 @@ interface FieldProps {
 
 function Field({ field, entry, problem, onChange }: FieldProps) {
   const say = useSay()
+  const locale = useLocale()
   const id = useId()
   const hint = problem === undefined ? hintOf(field, say) : problemOf(problem, field, say)
   return (
@@ -46,7 +47,7 @@ function Field({ field, entry, problem, onChange }: FieldProps) {
         {field.isRequired ? <span className="must">*</span> : <span className="hint">{say("optional")}</span>}
       </label>
       <Control field={field} entry={entry} id={id} isBad={problem !== undefined} onChange={onChange} />
-      {field.description !== "" && <p className="hint">{field.description}</p>}
+      {field.description !== "" && locale === "en" && <p className="hint">{field.description}</p>}
       {hint !== "" && (
         <p className={`hint ${problem === undefined ? "" : "bad"}`} id={`${id}-hint`}>
           {hint}

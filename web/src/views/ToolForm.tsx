@@ -3,12 +3,12 @@
 import { useMemo, useState } from "react"
 
 import { go, refreshSoon, report, settleItem } from "../state/app.ts"
-import { argumentsOf, entriesOf, fieldsOf, type Entries, type Problem } from "../state/schema.ts"
-import { doesPause } from "../texts.ts"
+import { argumentsOf, entriesOf, fieldsOf, type Entries, type FormField, type Problem } from "../state/schema.ts"
+import { deedOf, doesPause } from "../texts.ts"
 import { callTool } from "../wire/api.ts"
 import type { InboxItem, Tool, ToolOutcome } from "../wire/types.ts"
 import { Icon } from "./icons.tsx"
-import { COMMAND_KEY, useSay } from "./language.tsx"
+import { COMMAND_KEY, useLocale, useSay } from "./language.tsx"
 import { SchemaForm } from "./SchemaForm.tsx"
 
 interface ToolFormProps {
@@ -85,7 +85,7 @@ export function ToolForm({ tool, sessionId, turn, values: first, onMade }: ToolF
             <h2 className="mono">{tool.name}</h2>
             {doesPause(tool.name) && <span className="chip wait">{say("pausesAgent")}</span>}
           </div>
-          <p className="small about">{tool.description}</p>
+          <About tool={tool} fields={fields} />
         </div>
         {turn && <p className="note on">{say("asModelHint")}</p>}
         {json === null ? (
@@ -122,6 +122,33 @@ export function ToolForm({ tool, sessionId, turn, values: first, onMade }: ToolF
         </div>
       </form>
     </section>
+  )
+}
+
+/** What the tool is for. The words of its schema are an agent's, and English: beside Korean they are shown when wanted. */
+function About({ tool, fields }: { tool: Tool; fields: FormField[] }) {
+  const say = useSay()
+  const locale = useLocale()
+  if (locale === "en") return <p className="small about">{tool.description}</p>
+  return (
+    <>
+      <p className="small about">{deedOf(tool.name, locale)}</p>
+      <details className="think">
+        <summary>
+          <Icon name="chevron" small className="chev" />
+          {say("agentsWords")}
+        </summary>
+        <p lang="en">{tool.description}</p>
+        {fields.map(
+          ({ name, description }) =>
+            description !== "" && (
+              <p key={name} lang="en">
+                <b>{name}</b> {description}
+              </p>
+            ),
+        )}
+      </details>
+    </>
   )
 }
 
