@@ -4,6 +4,7 @@ long session. What a tab costs is the processor time of its main thread; elapsed
 from __future__ import annotations
 
 import asyncio
+import re
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -207,21 +208,27 @@ def _sampled(work: Callable[[], Awaitable[float]]) -> Side:
     return side
 
 
+_PROSE = (
+    "Tea is **dried** and rolled, and *then* it rests for some days in a cool and dry place, as [the book]"
+    "(https://example.org/tea) says of it. Nobody counts the hours, because nobody has to: the leaves change their "
+    "colour slowly, from the edge to the middle, and whoever looks at them twice a day with `patience` sees it in time."
+)
+_LIST = "- first the leaves, as many as fit on a spoon\n- then the water, boiled and cooled\n- then a while of nothing"
+_TABLE = "| tea | minutes | degrees |\n|---|---|---|\n| green | 2 | 70 |\n| black | 4 | 95 |\n| white | 3 | 80 |"
+_CODE = "```python\ndef brew(tea: str, minutes: int) -> str:\n    return f'{tea} after {minutes} minutes'\n```"
+
+
 def _markdown(words: int) -> str:
-    """Return an answer of so many words, with what people ask for: headings, lists, tables, code and links."""
-    section = (
-        "## Part {n}\n\nTea is **dried** and rolled, and *then* it rests for some days in a cool and dry place, "
-        "as [the book](https://example.org/tea) says of it. Nobody counts the hours.\n\n"
-        "- first the leaves\n- then the water\n- then a while of nothing\n\n"
-        "| tea | minutes | degrees |\n|---|---|---|\n| green | 2 | 70 |\n| black | 4 | 95 |\n| white | 3 | 80 |\n\n"
-        "```python\ndef brew(tea: str, minutes: int) -> str:\n    return f'{{tea}} after {{minutes}} minutes'\n```\n\n"
-    )
-    text = ""
-    number = 0
-    while len(text.split()) < words:
+    """Return an answer of so many words as people get them: paragraphs under headings, lists, and now and then a table
+    or some code."""
+    blocks: list[str] = []
+    count = number = 0
+    while count < words:
         number += 1
-        text += section.format(n=number)
-    return f"{text}That is all."
+        section = [f"## Part {number}", _PROSE, _PROSE, _LIST, _TABLE if number % 2 else _CODE]
+        blocks += section
+        count += len(re.findall(r"[a-zA-Z]+", " ".join(section)))
+    return "\n\n".join([*blocks, "That is all."])
 
 
 def _bound(what: str, unit: str, value: float, bound: float) -> Finding:
