@@ -15,6 +15,8 @@ const TEXTS = {
   manualMode: ["Manual mode", "직접 쓰기"],
   chat: ["Chat", "대화"],
   assistants: ["Assistants", "어시스턴트"],
+  playbook: ["Playbook", "플레이북"],
+  file: ["File", "파일"],
   settings: ["Settings", "설정"],
   main: ["Main", "주 메뉴"],
   onlyHere: ["On this computer only · 127.0.0.1", "이 컴퓨터에서만 · 127.0.0.1"],
@@ -288,7 +290,7 @@ const TEXTS = {
   textLength: ["Up to {max} characters", "{max}자까지"],
   optional: ["optional", "안 적어도 됨"],
   whatYouSee: ["What you would see", "사람에게 보이는 것"],
-  palette: ["Tools and sessions", "도구와 세션"],
+  palette: ["Sessions, tools, playbooks and files", "세션, 도구, 플레이북, 파일"],
   // Pages
   pageFailed: ["The page did not start within 5 seconds", "페이지가 5초 안에 뜨지 않았습니다"],
   pageFailedHint: ["What the model got is below as it is.", "모델이 받은 글은 아래에 그대로 있습니다."],

@@ -8,6 +8,7 @@ import {
   forgetToken,
   getMe,
   hasToken,
+  keepWantedPlace,
   lendToken,
   listInbox,
   listSessions,
@@ -96,9 +97,9 @@ export async function start(): Promise<void> {
   try {
     await takeLaunchCode()
   } catch (error) {
-    if (!hasToken()) return app.update({ status: error instanceof ApiError ? "launch_failed" : "unreachable" })
+    if (!hasToken()) return waitForLaunch(error instanceof ApiError ? "launch_failed" : "unreachable")
   }
-  if (!hasToken() && !(await borrowToken())) return app.update({ status: "no_token" })
+  if (!hasToken() && !(await borrowToken())) return waitForLaunch()
   lendToken()
   for (;;) {
     try {
@@ -124,6 +125,16 @@ export async function start(): Promise<void> {
   document.addEventListener("visibilitychange", () => document.visibilityState === "visible" && refresh())
 }
 
+/** A tab that is not let in goes on when a launch address is put into it, at the place that it was opened for. */
+function waitForLaunch(status: "no_token" | "launch_failed" | "unreachable" = "no_token"): void {
+  keepWantedPlace()
+  app.update({ status, feed: null })
+  window.addEventListener("hashchange", () => {
+    if (location.hash.startsWith("#launch=")) location.reload()
+    else keepWantedPlace()
+  })
+}
+
 export function go(route: Route): void {
   location.hash = routeTo(route)
 }
@@ -135,7 +146,12 @@ export function goQuietly(route: Route): void {
 
 function followRoute(): void {
   const route = parseRoute(location.hash)
-  app.update({ route, isSheetOpen: false })
+  const isInPanel = route.screen === "chat" && (route.file !== undefined || route.playbook !== undefined)
+  app.update({
+    route,
+    isSheetOpen: isInPanel && matchMedia(NARROW).matches,
+    ...(isInPanel && { isPanelOpen: true }),
+  })
   if (route.screen === "chat" && route.sessionId !== "") openFeed(route.sessionId)
   else followOutside()
 }
@@ -216,7 +232,7 @@ function loseToken(): void {
   forgetToken()
   app.get().feed?.close()
   leaveOutside()
-  app.update({ status: "no_token", feed: null })
+  waitForLaunch()
 }
 
 /* Sessions */

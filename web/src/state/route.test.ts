@@ -1,7 +1,7 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 
-import { parseRoute, routeTo, type Route } from "./route.ts"
+import { isPlace, parseRoute, routeTo, type Route } from "./route.ts"
 
 test("every place has an address that leads back to it", () => {
   const routes: Route[] = [
@@ -13,6 +13,7 @@ test("every place has an address that leads back to it", () => {
     { screen: "sessions" },
     { screen: "manual", tool: "prompt_user" },
     { screen: "chat", sessionId: "s1", file: "보고서/표 1.csv" },
+    { screen: "chat", sessionId: "s1", playbook: "p 1" },
     { screen: "assistants", assistantId: "" },
     { screen: "assistants", assistantId: "편집자/2 #?" },
     { screen: "settings", tab: "" },
@@ -25,4 +26,9 @@ test("what is no address leads to the start", () => {
   for (const hash of ["", "#", "#/", "#/nowhere", "#/s/%E0%A4%A"]) {
     assert.deepEqual(parseRoute(hash), { screen: "chat", sessionId: "" })
   }
+})
+
+test("a launch address is no place, and neither is the start", () => {
+  assert.equal(isPlace("#/s/1/m/2"), true)
+  for (const hash of ["", "#", "#/", "#launch=abc"]) assert.equal(isPlace(hash), false, hash)
 })

@@ -1,8 +1,8 @@
 /** Where the person is, kept in the fragment: it never reaches the server, and survives a reload. */
 
 export type Route =
-  /** `messageId`, `file`: to be shown, of a deep link or something found. */
-  | { screen: "chat"; sessionId: string; messageId?: string; file?: string }
+  /** `messageId`, `file`, `playbook`: one of them is to be shown, of a deep link or something found. */
+  | { screen: "chat"; sessionId: string; messageId?: string; file?: string; playbook?: string }
   | { screen: "inbox"; itemId: string }
   | { screen: "sessions" }
   | { screen: "manual"; tool: string }
@@ -22,6 +22,7 @@ export function parseRoute(hash: string): Route {
         sessionId: rest,
         ...(part === "m" && more !== "" && { messageId: more }),
         ...(part === "f" && more !== "" && { file: more }),
+        ...(part === "p" && more !== "" && { playbook: more }),
       }
     case "inbox":
       return { screen: "inbox", itemId: rest }
@@ -44,7 +45,8 @@ export function routeTo(route: Route): string {
       if (route.sessionId === "") return "#/"
       const message = route.messageId ? `/m/${encodeURIComponent(route.messageId)}` : ""
       const file = route.file ? `/f/${encodeURIComponent(route.file)}` : ""
-      return `#/s/${encodeURIComponent(route.sessionId)}${message || file}`
+      const playbook = route.playbook ? `/p/${encodeURIComponent(route.playbook)}` : ""
+      return `#/s/${encodeURIComponent(route.sessionId)}${message || file || playbook}`
     }
     case "inbox":
       return route.itemId === "" ? "#/inbox" : `#/inbox/${encodeURIComponent(route.itemId)}`
@@ -57,6 +59,11 @@ export function routeTo(route: Route): string {
     default:
       return `#/${route.screen}`
   }
+}
+
+/** Whether an address names a place, so that it is worth going there after the tab is let in. */
+export function isPlace(hash: string): boolean {
+  return /^#\/./.test(hash)
 }
 
 function decode(text: string): string {

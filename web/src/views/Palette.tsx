@@ -1,19 +1,23 @@
-/** One field that finds tools and sessions: ⌘K, or / where nothing is typed. */
+/** One field that finds sessions, tools, playbooks, files and screens: ⌘K, or / where nothing is typed. */
 
 import { useEffect, useState } from "react"
 import { Dialog, Modal, ModalOverlay } from "react-aria-components"
 
-import { app, go, report, startTour } from "../state/app.ts"
+import { app, go, refreshSoon, report, startTour } from "../state/app.ts"
 import type { Route } from "../state/route.ts"
 import { useStore } from "../state/store.ts"
 import { deedOf } from "../texts.ts"
-import { listTools } from "../wire/api.ts"
+import { callTool, createSession, listTools } from "../wire/api.ts"
 import type { Tool } from "../wire/types.ts"
 import { AriaLocale } from "./AriaLocale.tsx"
 import { Icon, type IconName } from "./icons.tsx"
 import { useLocale, useSay } from "./language.tsx"
 
 const MAX_FOUND = 40
+const MAX_KNOWN = 12
+const MAX_OF_KIND = 8
+const MIN_QUERY_CHARS = 2
+const TYPING_MS = 200
 
 interface Place {
   key: string
@@ -27,7 +31,7 @@ interface Place {
 export default function Palette() {
   const say = useSay()
   const locale = useLocale()
-  const { sessions, feed } = useStore(app)
+  const { sessions, feed, me } = useStore(app)
   const [tools, setTools] = useState<Tool[]>([])
   const [query, setQuery] = useState("")
   const [index, setIndex] = useState(0)
@@ -36,6 +40,8 @@ export default function Palette() {
   useEffect(() => {
     if (sessionId !== "") listTools(sessionId).then(setTools, report)
   }, [sessionId])
+
+  const { playbooks, files } = useFound(sessionId, query.trim())
 
   const places: Place[] = [
     { key: "new", label: say("newSession"), detail: "", icon: "plus", route: { screen: "chat", sessionId: "" } },
@@ -56,6 +62,22 @@ export default function Palette() {
       icon: "tools",
       route: { screen: "manual", tool: tool.name },
     })),
+    {
+      key: "assistants",
+      label: say("assistants"),
+      detail: "",
+      icon: "person",
+      route: { screen: "assistants", assistantId: "" },
+    },
+    { key: "settings", label: say("settings"), detail: "", icon: "settings", route: { screen: "settings", tab: "" } },
+    ...(me?.assistants ?? []).slice(0, MAX_OF_KIND).map((one): Place => ({
+      key: `a-${one.id}`,
+      label: say("newSession"),
+      detail: one.name || one.id,
+      icon: "person",
+      route: { screen: "assistants", assistantId: one.id },
+      act: () => void newSessionOf(one.id).catch(report),
+    })),
     ...sessions.map((session): Place => ({
       key: `s-${session.id}`,
       label: session.title || say("untitled"),
@@ -65,9 +87,27 @@ export default function Palette() {
     })),
   ]
   const words = query.toLowerCase().split(/\s+/).filter(Boolean)
-  const found = places
-    .filter(({ label, detail }) => words.every((word) => `${label} ${detail}`.toLowerCase().includes(word)))
-    .slice(0, MAX_FOUND)
+  const matches = ({ label, detail }: Place) => words.every((word) => `${label} ${detail}`.toLowerCase().includes(word))
+  // What the server has found stands before the tail of what is known here: it is what the words mean.
+  const known = places.filter(matches)
+  const found = [
+    ...known.slice(0, MAX_KNOWN),
+    ...playbooks.map((one): Place => ({
+      key: `p-${one.id}`,
+      label: one.goal,
+      detail: say("playbook"),
+      icon: "book",
+      route: { screen: "chat", sessionId, playbook: one.id },
+    })),
+    ...files.map(({ path }): Place => ({
+      key: `f-${path}`,
+      label: path,
+      detail: say("file"),
+      icon: "page",
+      route: { screen: "chat", sessionId, file: path },
+    })),
+    ...known.slice(MAX_KNOWN),
+  ].slice(0, MAX_FOUND)
   const current = Math.min(index, found.length - 1)
 
   const close = () => app.update({ isPaletteOpen: false })
@@ -133,4 +173,46 @@ export default function Palette() {
       </ModalOverlay>
     </AriaLocale>
   )
+}
+
+async function newSessionOf(assistantId: string): Promise<void> {
+  const { id } = await createSession({ assistantId, locale: app.get().locale })
+  refreshSoon()
+  go({ screen: "chat", sessionId: id })
+}
+
+interface Found {
+  playbooks: { id: string; goal: string }[]
+  files: { path: string }[]
+}
+const NOTHING: Found = { playbooks: [], files: [] }
+
+/** Playbooks and files by words: the person's own searches, made when they stop typing. */
+function useFound(sessionId: string, query: string): Found {
+  const [found, setFound] = useState<Found>(NOTHING)
+  useEffect(() => {
+    if (sessionId === "" || query.length < MIN_QUERY_CHARS) return setFound(NOTHING)
+    let isStale = false
+    const search = async () => {
+      const pattern = `*${query.replace(/[[\]{}*?\\]/g, "?")}*`
+      const [playbooks, files] = await Promise.allSettled([
+        callTool(sessionId, "list_playbooks", { query, page: 1, pageSize: MAX_OF_KIND }),
+        callTool(sessionId, "search_files", { pattern }),
+      ])
+      if (isStale) return
+      // A service that is off, or failed, has nothing to find.
+      const page = playbooks.status === "fulfilled" ? playbooks.value.data["page"] : undefined
+      const rows = files.status === "fulfilled" ? files.value.data["files"] : undefined
+      setFound({
+        playbooks: (page as { items?: Found["playbooks"] } | undefined)?.items ?? [],
+        files: ((rows as Found["files"] | undefined) ?? []).slice(0, MAX_OF_KIND),
+      })
+    }
+    const timer = setTimeout(() => void search(), TYPING_MS)
+    return () => {
+      isStale = true
+      clearTimeout(timer)
+    }
+  }, [sessionId, query])
+  return found
 }

@@ -1,5 +1,6 @@
 /** The only module that talks to the network. It keeps the token of this tab, and makes errors of refusals. */
 
+import { isPlace } from "../state/route.ts"
 import type {
   ApiErrorBody,
   InboxItem,
@@ -49,9 +50,28 @@ export function forgetToken(): void {
 export async function takeLaunchCode(): Promise<void> {
   const code = new URLSearchParams(location.hash.slice(1)).get("launch")
   if (code === null) return
-  history.replaceState(null, "", location.pathname)
+  history.replaceState(null, "", location.pathname + takeWantedPlace())
   const { token } = await post<{ token: string }>("/api/launch", { code })
   sessionStorage.setItem(TOKEN_KEY, token)
+}
+
+const WANTED_KEY = "madang.wanted"
+const WANTED_MS = 10 * 60_000
+
+/** Remember the address of a tab that is not let in yet: the tab that a launch address opens goes there. */
+export function keepWantedPlace(): void {
+  if (isPlace(location.hash)) localStorage.setItem(WANTED_KEY, JSON.stringify([Date.now(), location.hash]))
+}
+
+function takeWantedPlace(): string {
+  try {
+    const [at, hash] = JSON.parse(localStorage.getItem(WANTED_KEY) ?? "[]") as [number?, string?]
+    return at !== undefined && hash !== undefined && Date.now() - at < WANTED_MS && isPlace(hash) ? hash : ""
+  } catch {
+    return "" // somebody else wrote there
+  } finally {
+    localStorage.removeItem(WANTED_KEY)
+  }
 }
 
 const TOKEN_CHANNEL = "madang.token"

@@ -5,7 +5,7 @@ import { useEffect, useRef, useState } from "react"
 import { app, go, refreshSoon, report } from "../../state/app.ts"
 import { TalkFeed, type Feed } from "../../state/feed.ts"
 import { Store, useStore } from "../../state/store.ts"
-import { createSession } from "../../wire/api.ts"
+import { createSession, deleteSession } from "../../wire/api.ts"
 import { Dock, OpenTalk } from "../Chat.tsx"
 import { Icon } from "../icons.tsx"
 import { useWords } from "../settings/words.ts"
@@ -24,6 +24,7 @@ export default function TryChat({ assistantId, name, onClose }: Props) {
   const [feed, setFeed] = useState<TalkFeed | null>(null)
   const state = useStore<Feed | null>(feed?.store ?? NO_FEED)
   const place = useRef<HTMLElement>(null)
+  const isKept = useRef(false)
   const title = useRef(words("tryTitle", { name }))
 
   useEffect(() => {
@@ -41,6 +42,10 @@ export default function TryChat({ assistantId, name, onClose }: Props) {
     return () => {
       isOver = true
       opened?.close()
+      // Nothing was said in it: there is nothing to keep.
+      const talk = opened?.store.get().talk
+      if (opened && !isKept.current && talk?.items.length === 0 && talk.queued.length === 0)
+        void deleteSession(opened.sessionId).then(refreshSoon, report)
     }
   }, [assistantId])
 
@@ -50,7 +55,14 @@ export default function TryChat({ assistantId, name, onClose }: Props) {
       <header className="top">
         <h2 className="cut grow">{title.current}</h2>
         {feed !== null && (
-          <button type="button" className="btn quiet" onClick={() => go({ screen: "chat", sessionId: feed.sessionId })}>
+          <button
+            type="button"
+            className="btn quiet"
+            onClick={() => {
+              isKept.current = true
+              go({ screen: "chat", sessionId: feed.sessionId })
+            }}
+          >
             {words("openAsSession")}
           </button>
         )}

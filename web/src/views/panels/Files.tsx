@@ -1,9 +1,10 @@
 /** The files of the session: a tree of what is open, a preview, and what the person does with them. */
 
-import { useMemo, useRef, useState, type DragEvent } from "react"
+import { useEffect, useMemo, useRef, useState, type DragEvent } from "react"
 
-import { notify, report } from "../../state/app.ts"
+import { app, notify, report } from "../../state/app.ts"
 import { act, putFile, saveBlob, uploads, useMounted, useRows } from "../../state/panels.ts"
+import { routeTo } from "../../state/route.ts"
 import { useStore } from "../../state/store.ts"
 import { foldersOf, freeName, nameOf, parentOf, type TreeFolders } from "../../state/tree.ts"
 import { readFile } from "../../wire/api.ts"
@@ -30,7 +31,17 @@ export function FilesPanel({ sessionId, talk, say }: PanelProps) {
 
 function Files({ sessionId, state, say }: { sessionId: string; state: WorkspaceState; say: PanelSay }) {
   const [query, setQuery] = useState("")
-  const [shown, setShown] = useState("")
+  const { route } = useStore(app)
+  const wanted = route.screen === "chat" && route.sessionId === sessionId ? (route.file ?? "") : ""
+  const [shown, setShown] = useState(wanted)
+  useEffect(() => {
+    if (wanted !== "") setShown(wanted)
+  }, [wanted])
+  /** Its address too, without a step in the history: a reload, or whoever is given it, sees the same file. */
+  const show = (path: string) => {
+    setShown(path)
+    history.replaceState(null, "", routeTo({ screen: "chat", sessionId, ...(path !== "" && { file: path }) }))
+  }
   const [open, setOpen] = useState<ReadonlySet<string>>(new Set())
   const input = useRef<HTMLInputElement>(null)
   const folders = useMemo(() => foldersOf(state), [state])
@@ -52,7 +63,7 @@ function Files({ sessionId, state, say }: { sessionId: string; state: WorkspaceS
     if (!next.delete(path)) next.add(path)
     setOpen(next)
   }
-  const tree: TreeContext = { sessionId, state, folders, open, shown, say, onToggle: toggle, onShow: setShown }
+  const tree: TreeContext = { sessionId, state, folders, open, shown, say, onToggle: toggle, onShow: show }
   return (
     <div onDragOver={(event) => event.preventDefault()} onDrop={onDrop}>
       <div className="row panel-tools">
@@ -105,7 +116,7 @@ function Files({ sessionId, state, say }: { sessionId: string; state: WorkspaceS
       )}
       <Uploads sessionId={sessionId} say={say} />
       {shown !== "" && (
-        <Preview key={shown} sessionId={sessionId} path={shown} state={state} say={say} onClose={() => setShown("")} />
+        <Preview key={shown} sessionId={sessionId} path={shown} state={state} say={say} onClose={() => show("")} />
       )}
     </div>
   )

@@ -2,8 +2,10 @@
 
 import { useEffect, useId, useRef, useState, type KeyboardEvent } from "react"
 
+import { app } from "../../state/app.ts"
 import type { TalkFeed } from "../../state/feed.ts"
 import type { Talk } from "../../state/fold.ts"
+import type { Route } from "../../state/route.ts"
 import { useStore } from "../../state/store.ts"
 import { listServices } from "../../wire/api.ts"
 import type { ServiceInfo } from "../../wire/types.ts"
@@ -17,7 +19,7 @@ import { PlaybooksPanel } from "./Playbooks.tsx"
 import { usePanelSay, type PanelSay } from "./words.ts"
 import { WorkPanel } from "./Work.tsx"
 
-const TAB_KEY = "madang.panel"
+const TAB_KEY = "madang.panel.tab"
 const OWN_TABS = ["plan", "playbooks", "files", "contents", "work"] as const
 type OwnTab = (typeof OWN_TABS)[number]
 /** Services with a panel of their own, or whose state is elsewhere on the screen: questions are in the inbox. */
@@ -43,7 +45,12 @@ export default function Panels({ feed, onClose }: PanelsProps) {
     ...OWN_TABS.map((id) => ({ id, title: say(id) })),
     ...services.map(({ name, title }) => ({ id: `service-${name}`, title })),
   ]
-  const [chosen, setChosen] = useState(() => localStorage.getItem(TAB_KEY) ?? "plan")
+  const { route } = useStore(app)
+  const wanted = wantedTab(route)
+  const [chosen, setChosen] = useState(() => wanted ?? localStorage.getItem(TAB_KEY) ?? "plan")
+  useEffect(() => {
+    if (wanted) setChosen(wanted)
+  }, [wanted, route])
   const selected = tabs.find(({ id }) => id === chosen)?.id ?? "plan"
   const choose = (id: string) => {
     localStorage.setItem(TAB_KEY, id)
@@ -73,6 +80,12 @@ export default function Panels({ feed, onClose }: PanelsProps) {
       </div>
     </>
   )
+}
+
+/** The panel that shows what an address names. */
+function wantedTab(route: Route): OwnTab | null {
+  if (route.screen !== "chat") return null
+  return route.file ? "files" : route.playbook ? "playbooks" : null
 }
 
 function OwnPanel({ tab, ...props }: PanelProps & { tab: OwnTab }) {

@@ -4,6 +4,7 @@ import { useEffect, useState } from "react"
 
 import { app, notify, refreshSoon, report } from "../../state/app.ts"
 import { act, useMounted, useRows } from "../../state/panels.ts"
+import { useStore } from "../../state/store.ts"
 import { listStateRows, sendMessage } from "../../wire/api.ts"
 import type { Playbook, PlaybookInState, PlaybookState, Selection } from "../../wire/types.ts"
 import { Icon } from "../icons.tsx"
@@ -19,7 +20,12 @@ const HISTORY_ROWS = 50
 type Screen = { name: "list" } | { name: "new" } | { name: "edit" | "history"; id: string; goal: string }
 
 export function PlaybooksPanel({ sessionId, talk, say }: PanelProps) {
+  const { route } = useStore(app)
+  const wanted = route.screen === "chat" && route.sessionId === sessionId ? (route.playbook ?? "") : ""
   const [screen, setScreen] = useState<Screen>({ name: "list" })
+  useEffect(() => {
+    if (wanted !== "") setScreen({ name: "edit", id: wanted, goal: "" })
+  }, [wanted])
   const state = talk.services.playbook
   if (state === undefined || failureOf(state) !== "") return <NoState state={state} say={say} />
   const toList = () => setScreen({ name: "list" })

@@ -1,0 +1,95 @@
+"""Moving about: addresses of a session, a message, a file and a playbook, and one field that finds all of them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from playwright.async_api import Browser, expect
+
+from tests.browser.chat import OBEDIENT, ChatTab, open_tab, serve_chat
+
+
+async def test_an_address_of_a_file_shows_it_and_survives_a_reload(tab: ChatTab) -> None:
+    session = await tab.server.new_session(title="Files")
+    await tab.server.call_tool(session, "write_file", path="보고서/a b.txt", content="Words of the file")
+    await tab.go(f"s/{session}/f/{'%EB%B3%B4%EA%B3%A0%EC%84%9C%2Fa%20b.txt'}")
+    await expect(tab.page.get_by_text("Words of the file")).to_be_visible()
+    await tab.reload()
+    await expect(tab.page.get_by_text("Words of the file")).to_be_visible()
+
+
+async def test_an_address_of_a_message_shows_it_also_far_up(tab: ChatTab) -> None:
+    session = await tab.server.new_session(title="Long")
+    await tab.server.write(session, "The very first words")
+    await tab.open(session)
+    await tab.expect_said(re.compile("I read: The very first words"))
+    [first] = [one for one in await tab.server.messages(session) if one["role"] == "user"]
+    await tab.go(f"s/{session}/m/{first['id']}")
+    message = tab.talk.get_by_text("The very first words", exact=True)
+    await expect(message).to_be_in_viewport()
+    await tab.reload()
+    await expect(message).to_be_in_viewport()
+
+
+async def test_an_address_survives_signing_in(browser: Browser, tmp_path: Path) -> None:
+    async with serve_chat(tmp_path, OBEDIENT) as server, open_tab(browser, server) as tab:
+        session = await server.new_session(title="Wanted")
+        context = await browser.new_context(viewport={"width": 1440, "height": 900}, locale="en-US")
+        try:
+            page = await context.new_page()
+            await page.goto(f"{server.origin}/#/s/{session}")
+            await expect(page.get_by_role("alert")).to_be_visible()
+            # The launch address in the same tab, as a person pastes it.
+            await page.goto(await server.launch_url())
+            await expect(page.get_by_role("heading", name="Wanted")).to_be_visible()
+            assert page.url == f"{server.origin}/#/s/{session}"
+            assert await page.evaluate("localStorage.getItem('madang.wanted')") is None
+        finally:
+            await context.close()
+        await expect(tab.composer).to_be_visible()
+
+
+async def test_the_palette_finds_sessions_tools_playbooks_and_files_by_keyboard(tab: ChatTab) -> None:
+    page, server = tab.page, tab.server
+    session = await server.new_session(title="Zebra talk")
+    await server.call_tool(session, "write_file", path="zebra-notes.txt", content="Stripes")
+    await server.call_tool(session, "create_playbook", goal="Count every zebra", workflow=[])
+    await tab.open(session)
+
+    async def choose(words: str, option: str) -> None:
+        await page.keyboard.press("ControlOrMeta+k")
+        field = page.get_by_role("combobox", name="Sessions, tools, playbooks and files")
+        await expect(field).to_be_focused()
+        await field.fill(words)
+        found = page.get_by_role("option", name=re.compile(option))
+        await expect(found).to_be_visible()
+        for _ in range(20):
+            if await found.get_attribute("aria-selected") == "true":
+                break
+            await page.keyboard.press("ArrowDown")
+        await page.keyboard.press("Enter")
+        await expect(field).to_be_hidden()
+
+    await choose("zebra", "zebra-notes.txt")
+    await expect(page.get_by_text("Stripes")).to_be_visible()
+    await choose("zebra", "Count every zebra")
+    await expect(page.get_by_role("textbox").and_(page.locator("[value='Count every zebra']"))).to_be_visible()
+    await choose("prompt_user", "^prompt_user")
+    await expect(page).to_have_url(re.compile("#/manual/prompt_user"))
+    await choose("zebra talk", "Zebra talk")
+    await expect(page).to_have_url(re.compile(f"#/s/{session}$"))
+    await choose("settings", "^Settings")
+    await expect(page.get_by_role("heading", name="Settings", level=1)).to_be_visible()
+
+
+async def test_a_session_of_another_assistant_is_begun_from_the_palette(tab: ChatTab) -> None:
+    await tab.server.request("POST", "/api/assistants", {"name": "Gardener"})
+    await tab.page.reload()
+    await expect(tab.composer).to_be_visible()
+    await tab.page.keyboard.press("ControlOrMeta+k")
+    await tab.page.get_by_role("combobox", name="Sessions, tools, playbooks and files").fill("new session gardener")
+    await tab.page.keyboard.press("Enter")
+    await expect(tab.page).to_have_url(re.compile("#/s/"))
+    session = tab.session_id
+    assert (await tab.server.request("GET", f"/api/sessions/{session}"))["assistantId"] == "Gardener"
