@@ -32,6 +32,7 @@ from benchmarks import (
     tokens,
     ui,
     web,
+    web_panels,
     web_streams,
 )
 from benchmarks.harness import FULL, QUICK, Effort, Finding
@@ -70,6 +71,7 @@ BENCHMARKS: dict[str, Callable[[Effort], Awaitable[list[Finding]]]] = {
     "web-load": web.load,
     "web-stream": web.stream,
     "web-messages": web.messages,
+    "web-panels": web_panels.panels,
     "web-streams": web_streams.streams,
 }
 

@@ -46,7 +46,7 @@ _COUNT_FRAMES = """() => {
 async def load(effort: Effort) -> list[Finding]:
     """What is fetched until a talk with Markdown is drawn, and what the main thread does until one can type."""
     rounds = max(3, effort.starts // 2)
-    async with _opened(SpokenModel("**Done.**")) as (host, client, browser):
+    async with opened(SpokenModel("**Done.**")) as (host, client, browser):
         session = await client.new_session("One message")
         await client.post(f"/api/sessions/{session}/messages", {"text": "Go"})
         await host.agent.runner.wait_idle()
@@ -72,7 +72,7 @@ async def load(effort: Effort) -> list[Finding]:
 async def stream(effort: Effort) -> list[Finding]:
     """How many frames a second a tab draws while an answer of many words streams in, and in its last quarter."""
     rounds = max(1, effort.rounds // 7)
-    async with _opened(SpokenModel(_markdown(WORDS), PIECES, STREAM_S)) as (host, client, browser):
+    async with opened(SpokenModel(_markdown(WORDS), PIECES, STREAM_S)) as (host, client, browser):
         samples = [await _stream_once(host, browser, client) for _ in range(rounds)]
     whole, end, cpu_s = (median(sample[name] for sample in samples) for name in ("whole", "end", "cpu"))
     what = f"web, {WORDS:,} words of Markdown in {STREAM_S:g} s at {SLOWDOWN} ×"
@@ -88,18 +88,18 @@ async def stream(effort: Effort) -> list[Finding]:
 async def messages(effort: Effort) -> list[Finding]:
     """Opening a long session in a tab that is there already, against a short one."""
     rounds = max(3, effort.rounds // 2)
-    async with _opened(SpokenModel()) as (host, client, browser):
+    async with opened(SpokenModel()) as (host, client, browser):
         sessions = {count: await client.new_session(f"{count} messages") for count in (FEW, MANY)}
         empty = await client.new_session("Empty")
         for count, id in sessions.items():
             await fill_session(host.agent, replace(ME, session_id=SessionId(id)), count, is_summed_up=False)
-        async with _tab(browser) as (page, cdp):
-            await _come_in(page, client)
+        async with tab(browser) as (page, cdp):
+            await come_in(page, client)
             opens = {
                 count: partial(_open_session, page, cdp, empty, id, f"Message {count - 1} of")
                 for count, id in sessions.items()
             }
-            sides: dict[int, Side] = {count: _sampled(open) for count, open in opens.items()}
+            sides: dict[int, Side] = {count: sampled(open) for count, open in opens.items()}
             for side in sides.values():
                 await side()  # chunks, styles, fonts
             samples = await interleave(rounds, sides)
@@ -108,7 +108,7 @@ async def messages(effort: Effort) -> list[Finding]:
 
 
 @asynccontextmanager
-async def _opened(model: SpokenModel) -> AsyncIterator[tuple[WebHost, HostClient, Browser]]:
+async def opened(model: SpokenModel) -> AsyncIterator[tuple[WebHost, HostClient, Browser]]:
     with tempfile.TemporaryDirectory(prefix="madang-bench-") as folder:
         async with served_host(Path(folder), model) as (host, client), chromium() as browser:
             assert host.has_front_end, "scripts/web builds it"
@@ -116,7 +116,7 @@ async def _opened(model: SpokenModel) -> AsyncIterator[tuple[WebHost, HostClient
 
 
 @asynccontextmanager
-async def _tab(browser: Browser, slowdown: int = SLOWDOWN) -> AsyncIterator[tuple[Page, CDPSession]]:
+async def tab(browser: Browser, slowdown: int = SLOWDOWN) -> AsyncIterator[tuple[Page, CDPSession]]:
     """A tab of a browser that has nothing cached, with a clock on its main thread."""
     context = await browser.new_context(viewport={"width": 1440, "height": 900}, locale="en-US")
     try:
@@ -129,58 +129,58 @@ async def _tab(browser: Browser, slowdown: int = SLOWDOWN) -> AsyncIterator[tupl
         await context.close()
 
 
-async def _main_thread_s(cdp: CDPSession) -> float:
+async def main_thread_s(cdp: CDPSession) -> float:
     metrics = (await cdp.send("Performance.getMetrics"))["metrics"]
     (seconds,) = [metric["value"] for metric in metrics if metric["name"] == "TaskDuration"]
     return float(seconds)
 
 
-async def _until(page: Page, condition: str) -> None:
+async def until(page: Page, condition: str) -> None:
     # Asked from here, now and then: Playwright's own waiting runs in the page, at every frame.
     async with asyncio.timeout(OPEN_LIMIT_S):
         while not await page.evaluate(condition):  # noqa: ASYNC110 - what is waited for is in another process
             await asyncio.sleep(0.03)
 
 
-async def _come_in(page: Page, client: HostClient) -> None:
+async def come_in(page: Page, client: HostClient) -> None:
     await page.goto(await client.launch_url(), wait_until="commit")
-    await _until(page, _USABLE)
+    await until(page, _USABLE)
 
 
 async def _load_once(browser: Browser, client: HostClient) -> float:
-    async with _tab(browser) as (page, cdp):
-        before_s = await _main_thread_s(cdp)
-        await _come_in(page, client)
-        return await _main_thread_s(cdp) - before_s
+    async with tab(browser) as (page, cdp):
+        before_s = await main_thread_s(cdp)
+        await come_in(page, client)
+        return await main_thread_s(cdp) - before_s
 
 
 async def _fetched_bytes(browser: Browser, client: HostClient, session: str) -> int:
     """Return what the page and its assets are on the wire, until the first answer is drawn."""
-    async with _tab(browser, slowdown=1) as (page, cdp):
+    async with tab(browser, slowdown=1) as (page, cdp):
         urls: dict[str, str] = {}
         sizes: dict[str, int] = {}
         cdp.on("Network.responseReceived", lambda event: urls.update({event["requestId"]: event["response"]["url"]}))
         cdp.on("Network.loadingFinished", lambda event: sizes.update({event["requestId"]: event["encodedDataLength"]}))
         await cdp.send("Network.enable")
-        await _come_in(page, client)
+        await come_in(page, client)
         await page.goto(f"{client.origin}/#/s/{session}")
-        await _until(page, "[...document.querySelectorAll('strong')].some((one) => one.textContent === 'Done.')")
+        await until(page, "[...document.querySelectorAll('strong')].some((one) => one.textContent === 'Done.')")
         return int(sum(size for id, size in sizes.items() if "/api/" not in urls.get(id, "/api/")))
 
 
 async def _stream_once(host: WebHost, browser: Browser, client: HostClient) -> Sample:
     session = await client.new_session("Stream")
-    async with _tab(browser) as (page, cdp):
-        await _come_in(page, client)
+    async with tab(browser) as (page, cdp):
+        await come_in(page, client)
         await page.goto(f"{client.origin}/#/s/{session}")
-        await _until(page, _USABLE)
+        await until(page, _USABLE)
         await asyncio.sleep(1.0)  # the stream is open, and what the tab does at its start is over
-        before_s = await _main_thread_s(cdp)
+        before_s = await main_thread_s(cdp)
         await page.evaluate(_COUNT_FRAMES)
         await client.post(f"/api/sessions/{session}/messages", {"text": "Write"})
         await host.agent.runner.wait_idle()
         frames: list[float] = await page.evaluate("window.madangFrames")
-        cpu_s = await _main_thread_s(cdp) - before_s
+        cpu_s = await main_thread_s(cdp) - before_s
     last = frames[-1] - STREAM_S * 1000 / 4
     return {"whole": _rate(frames), "end": _rate([at for at in frames if at >= last]), "cpu": cpu_s}
 
@@ -192,16 +192,16 @@ def _rate(frames: list[float]) -> float:
 async def _open_session(page: Page, cdp: CDPSession, empty: str, session: str, words: str) -> float:
     """Go to an empty session, then to this one, and return what that took until its newest message is drawn."""
     await page.evaluate("(id) => { location.hash = `#/s/${id}` }", empty)
-    await _until(page, f"!document.body.textContent.includes({words!r})")
+    await until(page, f"!document.body.textContent.includes({words!r})")
     await asyncio.sleep(0.5)
-    before_s = await _main_thread_s(cdp)
+    before_s = await main_thread_s(cdp)
     await page.evaluate("(id) => { location.hash = `#/s/${id}` }", session)
-    await _until(page, f"document.body.textContent.includes({words!r})")
+    await until(page, f"document.body.textContent.includes({words!r})")
     await asyncio.sleep(0.5)  # what follows the first picture belongs to it
-    return await _main_thread_s(cdp) - before_s
+    return await main_thread_s(cdp) - before_s
 
 
-def _sampled(work: Callable[[], Awaitable[float]]) -> Side:
+def sampled(work: Callable[[], Awaitable[float]]) -> Side:
     async def side() -> Sample:
         return {"cpu": await work() * 1000}
 

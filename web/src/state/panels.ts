@@ -75,8 +75,8 @@ export function useRows<Row>({ sessionId, service, list, under = "", first, page
   return { rows, total, isLoading, loadMore }
 }
 
-const FIRST_MOUNTED = 40
-const MORE_MOUNTED = 60
+const FIRST_MOUNTED = 30
+const MORE_MOUNTED = 40
 
 /** How many rows are mounted: a screenful first, more as its end comes into view. Put `end` behind the last one. */
 export function useMounted(count: number): { mounted: number; end: (element: Element | null) => void } {
@@ -89,7 +89,7 @@ export function useMounted(count: number): { mounted: number; end: (element: Ele
       (entries) => {
         if (entries.some(({ isIntersecting }) => isIntersecting)) setLimit((value) => value + MORE_MOUNTED)
       },
-      { rootMargin: "400px" },
+      { rootMargin: "200px" },
     )
     observer.current.observe(element)
   }, [])

@@ -1,7 +1,7 @@
 /** Small parts that several panels have: search, forms of one line, menus of a row, what is empty, what fails. */
 
 import { useEffect, useRef, useState, type FormEvent, type ReactNode } from "react"
-import { Button, Menu, MenuItem, MenuTrigger, Popover } from "react-aria-components"
+import { Menu, MenuItem, Popover } from "react-aria-components"
 
 import { Icon, type IconName } from "../icons.tsx"
 import type { PanelSay } from "./words.ts"
@@ -171,22 +171,41 @@ export interface RowAction {
   act: () => void
 }
 
+/** The menu of a row. Before it is opened it is a plain button: there may be hundreds. */
 export function RowMenu({ label, actions }: { label: string; actions: readonly RowAction[] }) {
+  const button = useRef<HTMLButtonElement>(null)
+  const [isOpen, setOpen] = useState(false)
   return (
-    <MenuTrigger>
-      <Button className="ib row-menu" aria-label={label}>
+    <>
+      <button
+        ref={button}
+        type="button"
+        className="ib row-menu"
+        aria-label={label}
+        aria-haspopup="menu"
+        aria-expanded={isOpen}
+        onClick={() => setOpen(true)}
+      >
         <Icon name="more" />
-      </Button>
-      <Popover className="popover" placement="bottom end">
-        <Menu className="menu" onAction={(key) => actions.find(({ id }) => id === key)?.act()}>
-          {actions.map(({ id, title, isBad }) => (
-            <MenuItem key={id} id={id} className={isBad ? "no" : ""}>
-              {title}
-            </MenuItem>
-          ))}
-        </Menu>
-      </Popover>
-    </MenuTrigger>
+      </button>
+      {isOpen && (
+        <Popover className="popover" placement="bottom end" triggerRef={button} isOpen onOpenChange={setOpen}>
+          <Menu
+            className="menu"
+            aria-label={label}
+            autoFocus="first"
+            onAction={(key) => actions.find(({ id }) => id === key)?.act()}
+            onClose={() => setOpen(false)}
+          >
+            {actions.map(({ id, title, isBad }) => (
+              <MenuItem key={id} id={id} className={isBad ? "no" : ""}>
+                {title}
+              </MenuItem>
+            ))}
+          </Menu>
+        </Popover>
+      )}
+    </>
   )
 }
 
