@@ -40,10 +40,9 @@ class EventStreams:
     """GET /api/sessions/{id}/events and /api/events: ASGI applications, because they have to know when a client does
     not read. The second is for screens without a session: it tells of the inbox and the list of sessions alone."""
 
-    def __init__(self, parts: HostParts, readers: LiveReaders, heartbeat_s: float = HEARTBEAT_S) -> None:
+    def __init__(self, parts: HostParts, readers: LiveReaders) -> None:
         self._parts = parts
         self._readers = readers
-        self._heartbeat_s = heartbeat_s
 
     @property
     def operation(self) -> Operation:
@@ -151,7 +150,7 @@ class EventStreams:
             async with asyncio.timeout(SEND_TIMEOUT_S):
                 await send({"type": "http.response.start", "status": 200, "headers": raw})
                 await send({"type": "http.response.body", "body": b": \n\n", "more_body": True})
-            while chunk := await queue.take(self._heartbeat_s):
+            while chunk := await queue.take(HEARTBEAT_S):
                 async with asyncio.timeout(SEND_TIMEOUT_S):
                     await send({"type": "http.response.body", "body": chunk, "more_body": True})
             async with asyncio.timeout(END_TIMEOUT_S):
