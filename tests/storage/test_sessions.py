@@ -30,6 +30,7 @@ from madang.storage.sessions import (
     ensure_session,
     session_topic,
 )
+from madang.storage.views import ViewStore
 from tests.storage.backends import BACK_ENDS
 
 ANN = Call(AssistantId("editor"), SessionId("default"), UserId("ann"))
@@ -195,6 +196,7 @@ async def test_a_session_that_is_filled_or_deleted_is_left_alone_by_tools(
     database: Database, sessions: SessionStore
 ) -> None:
     await PauseStore(database).open()
+    await ViewStore(database).open()
     filling, deleting = named("filling"), named("deleting")
     await sessions.create(filling, state="filling")
     await sessions.ensure(deleting)
@@ -238,6 +240,7 @@ async def test_a_filled_session_takes_over_times_and_marks_once(database: Databa
 
 async def test_unfinished_sessions_are_found_once_they_are_silent(database: Database, sessions: SessionStore) -> None:
     await PauseStore(database).open()
+    await ViewStore(database).open()
     for name in ("deleting", "silent", "busy", "ready"):
         await sessions.create(named(name), state="ready" if name in ("ready", "deleting") else "filling")
     await database.write(lambda tx: begin_removal(tx, named("deleting")), user_id=ANN.user_id)
