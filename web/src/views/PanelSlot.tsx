@@ -13,18 +13,17 @@ import { useSay } from "./language.tsx"
 
 const Panels = lazy(() => import("./panels/Panels.tsx"))
 
-const AFTER_TALK_MS = 100
+/** The panels come at the latest so long after the talk, also where the tab has no moment to spare. */
+const MAX_WAIT_MS = 1_500
 
 export function PanelSlot({ feed }: { feed: TalkFeed }) {
   const say = useSay()
   const place = useRef<HTMLElement>(null)
   const [isIdle, setIdle] = useState(false)
+  const isReady = useStore(feed.store).status === "ready"
 
   // The talk comes first: its panels are loaded when it stands.
-  useEffect(() => {
-    const timer = setTimeout(() => setIdle(true), AFTER_TALK_MS)
-    return () => clearTimeout(timer)
-  }, [])
+  useEffect(() => (isReady ? whenIdle(() => setIdle(true)) : undefined), [isReady])
 
   // Over the talk it takes the focus, and gives it back to what had it.
   useEffect(() => {
@@ -58,6 +57,16 @@ export function PanelSlot({ feed }: { feed: TalkFeed }) {
       </aside>
     </>
   )
+}
+
+/** Safari has no idle callback. */
+function whenIdle(act: () => void): () => void {
+  if (!("requestIdleCallback" in globalThis)) {
+    const timer = setTimeout(act, 200)
+    return () => clearTimeout(timer)
+  }
+  const id = requestIdleCallback(act, { timeout: MAX_WAIT_MS })
+  return () => cancelIdleCallback(id)
 }
 
 const narrow = matchMedia(NARROW)
