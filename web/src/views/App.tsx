@@ -223,7 +223,7 @@ function onKey(event: KeyboardEvent): void {
     togglePanel()
   } else if (event.altKey && (event.key === "ArrowUp" || event.key === "ArrowDown")) {
     event.preventDefault()
-    stepSession(event.key === "ArrowDown" ? 1 : -1)
+    void stepSession(event.key === "ArrowDown" ? 1 : -1)
   } else if (event.key === "Escape") {
     stopWhatRuns()
   } else if (!isTyping && !isCommand && event.key === "/") {

@@ -1,6 +1,6 @@
 /** The ways to every screen: a sidebar, and five tabs at the bottom of a phone. */
 
-import { app, go } from "../state/app.ts"
+import { app, go, refresh } from "../state/app.ts"
 import type { Route } from "../state/route.ts"
 import { routeTo } from "../state/route.ts"
 import { useStore } from "../state/store.ts"
@@ -145,11 +145,13 @@ export function groupsOf(sessions: readonly Session[], now = Date.now()): [TextK
   })
 }
 
-/** Move to the session before or after the one that is open. */
-export function stepSession(step: 1 | -1): void {
-  const { route, sessions } = app.get()
-  const order = groupsOf(sessions).flatMap(([, group]) => group)
-  const index = route.screen === "chat" ? order.findIndex(({ id }) => id === route.sessionId) : -1
+/** Move to the session before or after the one that is open. One that is not in the list yet is looked for first. */
+export async function stepSession(step: 1 | -1): Promise<void> {
+  const { route } = app.get()
+  const here = route.screen === "chat" ? route.sessionId : ""
+  if (here !== "" && !app.get().sessions.some(({ id }) => id === here)) await refresh()
+  const order = groupsOf(app.get().sessions).flatMap(([, group]) => group)
+  const index = order.findIndex(({ id }) => id === here)
   const next = order[index < 0 ? 0 : index + step]
   if (next) go({ screen: "chat", sessionId: next.id })
 }
