@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 import re
+import sys
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
+from typing import Any
 
 import pytest
 from playwright.async_api import Browser, expect
@@ -16,6 +20,7 @@ from playwright.async_api import Browser, expect
 from tests.agent.bench import eventually
 from tests.browser.chat import OBEDIENT, ChatServer, ChatTab, open_tab, serve_chat
 from tests.node import AXE
+from tests.wires import initialize_params
 
 SECRET = "sk-canary-0123456789-never-seen"
 SCREENS = (
@@ -121,6 +126,19 @@ async def test_everything_is_deleted_only_for_the_words(browser: Browser, tmp_pa
         await eventually(is_there, lambda now: not now)
 
 
+async def test_calls_of_a_foreign_client_show_as_a_session_of_its(tab: ChatTab, chat_server: ChatServer) -> None:
+    """A program on the same data folder, over standard input and output."""
+    await call_as_client(chat_server.data_dir, "Claude Desktop", "theirs", "add_todo", {"name": "Buy tea"})
+    await tab.go("settings/clients")
+    card = tab.page.get_by_role("region", name="Claude Desktop")
+    await expect(card).to_contain_text("stdio")
+    await card.get_by_role("button", name="Show the calls: theirs").click()
+    await expect(card.get_by_text("Added a to-do")).to_be_visible()
+    await card.get_by_role("link", name="Open: theirs").click()
+    await expect(tab.page.get_by_role("heading", name="From Claude Desktop", level=1)).to_be_visible()
+    await expect(tab.talk.get_by_text("Added a to-do")).to_be_visible()
+
+
 async def test_language_and_theme_hold_at_once_and_after_a_reload(tab: ChatTab) -> None:
     page = tab.page
     await tab.go("settings/look")
@@ -166,6 +184,36 @@ _SMALL_TARGETS = """() =>
     .map((element) => [element, element.getBoundingClientRect()])
     .filter(([, box]) => box.width > 0 && box.height < 43.5)
     .map(([element, box]) => `${element.outerHTML.slice(0, 120)} ${box.height}`)"""
+
+
+async def call_as_client(folder: Path, client: str, session: str, tool: str, arguments: dict[str, Any]) -> None:
+    """Call a tool through `madang mcp` as a process, as a client of that name."""
+    options = ("mcp", "--data-dir", str(folder), "--session", session)
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-m",
+        "madang",
+        *options,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    call = {"name": tool, "arguments": arguments}
+    for message in (
+        {"id": 1, "method": "initialize", "params": initialize_params(client)},
+        {"method": "notifications/initialized"},
+        {"id": 2, "method": "tools/call", "params": call},
+    ):
+        process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
+        await process.stdin.drain()
+        if "id" in message:
+            async with asyncio.timeout(60):
+                await process.stdout.readline()
+    process.stdin.close()
+    async with asyncio.timeout(60):
+        await process.wait()
 
 
 async def _violations(tab: ChatTab) -> list[str]:

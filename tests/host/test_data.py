@@ -112,6 +112,8 @@ async def test_calls_of_a_foreign_client_are_told_as_a_session_of_its(tmp_path: 
         [session] = names["Claude Desktop"]["sessions"]
         assert (session["id"], names["Claude Desktop"]["calls"]) == ("theirs", session["calls"])
 
+        assert (await tab.get("/api/sessions/theirs"))["client"] == "Claude Desktop"
+        assert (await tab.get(f"/api/sessions/{mine}"))["client"] == ""
         calls = (await tab.get("/api/clients/sessions/theirs"))["calls"]
         assert [one["tool"] for one in calls] == ["get_current_state", "add_todo"]
         assert "Buy tea" in calls[-1]["arguments"]

@@ -24,6 +24,7 @@ const TEXTS = {
   lastWeek: ["Last 7 days", "지난 7일"],
   earlier: ["Earlier", "그 전"],
   pinnedSessions: ["Pinned", "고정함"],
+  fromClient: ["From {client}", "{client}에서 온 세션"],
   untitled: ["Untitled", "제목 없음"],
   loading: ["Loading", "불러오는 중"],
   back: ["Back", "뒤로"],

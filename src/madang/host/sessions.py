@@ -174,4 +174,5 @@ def _session(session: SessionRecord, run: Run | None, open_pauses: int) -> Sessi
         is_archived=session.is_archived,
         run=RunAnswer(id=run.id, state=run.state) if run is not None else None,
         open_pauses=open_pauses,
+        client=session.client,
     )

@@ -98,6 +98,8 @@ class SessionAnswer(Document):
     run: RunAnswer | None
     """The run that is not over."""
     open_pauses: int
+    client: str
+    """The program that used it first over MCP, by what it calls itself; empty if none did."""
 
 
 class SessionsQuery(Document):

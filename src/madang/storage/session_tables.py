@@ -12,6 +12,7 @@ _STATES = """
         """
 
 _ARCHIVED = "ALTER TABLE session ADD archived {number} NOT NULL DEFAULT 0"
+_CLIENT = "ALTER TABLE session ADD client TEXT NOT NULL DEFAULT ''"
 _PINNED = "ALTER TABLE session ADD pinned {number} NOT NULL DEFAULT 0"
 
 SESSION_MIGRATIONS = MigrationSet(
@@ -31,6 +32,7 @@ SESSION_MIGRATIONS = MigrationSet(
         _STATES,
         _ARCHIVED.format(number="INTEGER"),
         _PINNED.format(number="INTEGER"),
+        _CLIENT,
     ),
     postgresql=(
         f"""
@@ -49,5 +51,6 @@ SESSION_MIGRATIONS = MigrationSet(
         _STATES,
         _ARCHIVED.format(number="SMALLINT"),
         _PINNED.format(number="SMALLINT"),
+        _CLIENT,
     ),
 )

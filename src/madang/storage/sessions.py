@@ -16,6 +16,7 @@ from madang.core.calls import LOCALES, Call, Locale
 from madang.core.errors import Conflict, InvalidArguments, InvalidCursor, NotFound, Unavailable
 from madang.core.ids import AssistantId, SessionId, UserId
 from madang.core.phrases import say
+from madang.core.texts import visible_name
 from madang.storage.accounts import ACCOUNT_MIGRATIONS, remember_user
 from madang.storage.clock import format_timestamp, now, parse_timestamp
 from madang.storage.database import Database, Row, Transaction
@@ -24,6 +25,7 @@ from madang.storage.subscriptions import topic
 
 MAX_TITLE_CHARS = 200
 MAX_SESSIONS_LISTED = 200
+MAX_CLIENT_CHARS = 100
 TOUCH_EVERY = timedelta(minutes=1)
 """How old `last_at` may be while a session is in use: it costs a write, and only orders a list."""
 
@@ -32,7 +34,7 @@ SessionState = Literal["ready", "filling", "deleting"]
 
 _COLUMNS = (
     "id, assistant_id, title, locale, parent_id, parent_seq, tainted, last_seq, created_at, last_at, state, archived, "
-    "pinned"
+    "pinned, client"
 )
 _BY_ID = f"SELECT {_COLUMNS} FROM session WHERE user_id = ?1 AND id = ?2"
 
@@ -61,6 +63,8 @@ class SessionRecord:
     """Left out of lists until it is used or taken back."""
     is_pinned: bool = False
     """Stands before the others in a list."""
+    client: str = ""
+    """What the program calls itself that used it first; empty if that was none, or has no name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,8 +310,8 @@ async def _insert(
 ) -> int:
     await remember_user(tx, call.user_id)
     row = await tx.one(
-        "INSERT INTO session (user_id, id, assistant_id, title, parent_id, parent_seq, last_seq, state) "
-        "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6, ?7) RETURNING no",
+        "INSERT INTO session (user_id, id, assistant_id, title, parent_id, parent_seq, last_seq, state, client) "
+        "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6, ?7, ?8) RETURNING no",
         call.user_id,
         call.session,
         call.assistant_id or "",
@@ -315,6 +319,7 @@ async def _insert(
         parent_id,
         parent_seq,
         state,
+        visible_name(call.client_name)[:MAX_CLIENT_CHARS] if call.actor == "foreign" else "",
     )
     assert row is not None
     await tx.notify(session_topic(call))
@@ -335,7 +340,7 @@ def _folded(text: str) -> str:
 
 def _record(row: Row) -> SessionRecord:
     id, assistant_id, title, locale, parent_id, parent_seq, tainted, *rest = row
-    last_seq, created_at, last_at, state, archived, pinned = rest
+    last_seq, created_at, last_at, state, archived, pinned, client = rest
     return SessionRecord(
         id,
         assistant_id,
@@ -350,6 +355,7 @@ def _record(row: Row) -> SessionRecord:
         state,
         bool(archived),
         bool(pinned),
+        client,
     )
 
 

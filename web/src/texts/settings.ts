@@ -254,6 +254,10 @@ const WORDS = {
     "Madang stops and deletes everything. You can close this tab.",
     "마당이 멈추고 모두 지웁니다. 이 탭은 닫아도 됩니다.",
   ],
+  foreignHint: [
+    "This program used the session over MCP. What it called, the latest first.",
+    "이 프로그램이 MCP로 이 세션을 썼습니다. 부른 도구를 최근 것부터 보여 줍니다.",
+  ],
   clients: ["Programs that used Madang", "마당을 쓴 프로그램"],
   clientsHint: [
     "In the last {days} days, over MCP. The name is what a program calls itself.",

@@ -14,11 +14,13 @@ import type { InboxItem, Session } from "../wire/types.ts"
 import { Composer, type Sent } from "./Composer.tsx"
 import { Gate } from "./Gate.tsx"
 import { Icon } from "./icons.tsx"
-import { COMMAND_KEY, useSay } from "./language.tsx"
+import { COMMAND_KEY, titleOf, useSay } from "./language.tsx"
 import { usePanelOpen } from "./PanelSlot.tsx"
 import { SessionMenu } from "./SessionMenu.tsx"
 import { Talk, type TalkActions } from "./Talk.tsx"
 import { Welcome, WelcomeHead } from "./Welcome.tsx"
+
+const ForeignCalls = lazy(async () => ({ default: (await import("./settings/Clients.tsx")).ForeignCalls }))
 
 const FindBar = lazy(() => import("./FindBar.tsx"))
 
@@ -72,7 +74,7 @@ function ChatHead({ session, state, onFind }: ChatHeadProps) {
       >
         <Icon name="back" />
       </button>
-      <h1 className="cut">{session === undefined ? "" : session.title || say("untitled")}</h1>
+      <h1 className="cut">{session === undefined ? "" : titleOf(session, say)}</h1>
       {run === "running" && (
         <span className="chip on">
           <span className="dot run" />
@@ -159,7 +161,15 @@ export function OpenTalk({ feed, state, session, target }: OpenTalkProps) {
       endsWanted={state.endsWanted}
       target={target}
     >
-      {state.talk.items.length === 0 && state.talk.run.state === "idle" && <Welcome />}
+      {state.talk.items.length === 0 &&
+        state.talk.run.state === "idle" &&
+        (session?.client ? (
+          <Suspense>
+            <ForeignCalls sessionId={session.id} client={session.client} />
+          </Suspense>
+        ) : (
+          <Welcome />
+        ))}
     </Talk>
   )
 }

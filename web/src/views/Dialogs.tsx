@@ -8,7 +8,7 @@ import { useStore } from "../state/store.ts"
 import type { Session } from "../wire/types.ts"
 import { AriaLocale } from "./AriaLocale.tsx"
 import { Icon } from "./icons.tsx"
-import { useSay } from "./language.tsx"
+import { titleOf, useSay } from "./language.tsx"
 
 export function RenameDialog({ session, onClose }: { session: Session; onClose: () => void }) {
   const say = useSay()
@@ -60,7 +60,7 @@ export function DeleteDialog({ session, onClose }: { session: Session; onClose: 
       onClose={onClose}
     >
       <p>
-        <b>{session.title || say("untitled")}</b>
+        <b>{titleOf(session, say)}</b>
       </p>
       <p>{say("deleteSessionHint")}</p>
     </ConfirmDialog>

@@ -11,7 +11,7 @@ import { callTool, createSession, listTools } from "../wire/api.ts"
 import type { Tool } from "../wire/types.ts"
 import { AriaLocale } from "./AriaLocale.tsx"
 import { Icon, type IconName } from "./icons.tsx"
-import { useLocale, useSay } from "./language.tsx"
+import { titleOf, useLocale, useSay } from "./language.tsx"
 
 const MAX_FOUND = 40
 const MAX_KNOWN = 12
@@ -80,7 +80,7 @@ export default function Palette() {
     })),
     ...sessions.map((session): Place => ({
       key: `s-${session.id}`,
-      label: session.title || say("untitled"),
+      label: titleOf(session, say),
       detail: "",
       icon: "chat",
       route: { screen: "chat", sessionId: session.id },

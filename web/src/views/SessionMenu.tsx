@@ -4,7 +4,7 @@ import { lazy, Suspense, useState } from "react"
 
 import { archiveSession, changeSession, report } from "../state/app.ts"
 import type { Session } from "../wire/types.ts"
-import { useLocale, useSay } from "./language.tsx"
+import { titleOf, useLocale, useSay } from "./language.tsx"
 import { MenuButton } from "./MenuButton.tsx"
 
 const RenameDialog = lazy(async () => ({ default: (await import("./Dialogs.tsx")).RenameDialog }))
@@ -14,7 +14,7 @@ export function SessionMenu({ session }: { session: Session }) {
   const say = useSay()
   const locale = useLocale()
   const [dialog, setDialog] = useState<"" | "rename" | "delete">("")
-  const title = session.title || say("untitled")
+  const title = titleOf(session, say)
 
   const act = (key: string) => {
     switch (key) {

@@ -9,7 +9,7 @@ import { useStore } from "../state/store.ts"
 import { findSessions } from "../wire/api.ts"
 import type { Session, SessionHit, SessionsPage } from "../wire/types.ts"
 import { Icon } from "./icons.tsx"
-import { formatAgo, useLocale, useSay } from "./language.tsx"
+import { formatAgo, titleOf, useLocale, useSay } from "./language.tsx"
 import { SessionMenu } from "./SessionMenu.tsx"
 import { groupsOf } from "./Sidebar.tsx"
 
@@ -124,7 +124,7 @@ function Entry({ session, hit, query }: { session: Session; hit: SessionHit | un
       <a className="grow" href={routeTo(route)}>
         <h3 className="row">
           <span className="cut">
-            <Marked text={session.title || say("untitled")} query={query} />
+            <Marked text={titleOf(session, say)} query={query} />
           </span>
           <SessionChip session={session} />
         </h3>

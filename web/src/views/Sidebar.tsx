@@ -7,7 +7,7 @@ import { useStore } from "../state/store.ts"
 import type { TextKey } from "../texts.ts"
 import type { Session } from "../wire/types.ts"
 import { Icon, Mark, type IconName } from "./icons.tsx"
-import { COMMAND_KEY, useSay } from "./language.tsx"
+import { COMMAND_KEY, titleOf, useSay } from "./language.tsx"
 
 const DAY_MS = 86_400_000
 const MAX_SESSIONS = 60
@@ -113,7 +113,7 @@ function SessionLink({ session, isHere }: { session: Session; isHere: boolean })
       href={routeTo({ screen: "chat", sessionId: session.id })}
       aria-current={isHere ? "page" : undefined}
     >
-      <span className="grow cut">{session.title || say("untitled")}</span>
+      <span className="grow cut">{titleOf(session, say)}</span>
       <SessionDot session={session} />
     </a>
   )

@@ -3,7 +3,7 @@
 import { createContext, useContext, useMemo } from "react"
 
 import { speaker, type Say } from "../texts.ts"
-import type { InboxItem, Locale } from "../wire/types.ts"
+import type { InboxItem, Locale, Session } from "../wire/types.ts"
 
 export const LocaleContext = createContext<Locale>("en")
 
@@ -16,6 +16,11 @@ export function useSay(): Say {
 
 /** The key that goes with letters, as it is printed on this computer's keyboard. */
 export const COMMAND_KEY = /Mac|iPhone|iPad/.test(navigator.platform) ? "⌘" : "Ctrl "
+
+/** What a session is called: one of another program's, without a title, by the program. */
+export function titleOf({ title, client }: Pick<Session, "title" | "client">, say: Say): string {
+  return title || (client === "" ? say("untitled") : say("fromClient", { client }))
+}
 
 /** Who asked: another program by its name, a run of ours as the chat. */
 export function askerOf({ asker }: InboxItem, say: Say): string {

@@ -869,6 +869,7 @@ export interface SessionAnswer {
   isArchived: boolean
   run: RunAnswer | null
   openPauses: number
+  client: string
 }
 
 /** A message that has the words of a query. */

@@ -101,6 +101,23 @@ function ClientSession({ session }: { session: ClientSessionAnswer }) {
   )
 }
 
+/** What a program did in a session that has no talk: its own record there. */
+export function ForeignCalls({ sessionId, client }: { sessionId: string; client: string }) {
+  const words = useWords()
+  return (
+    <section className="card foreign" aria-label={client}>
+      <div className="row box-row">
+        <Icon name="plug" />
+        <div className="grow">
+          <h2 className="item-title">{client}</h2>
+          <p className="hint">{words("foreignHint")}</p>
+        </div>
+      </div>
+      <Calls sessionId={sessionId} />
+    </section>
+  )
+}
+
 function Calls({ sessionId }: { sessionId: string }) {
   const words = useWords()
   const { value, set } = useLoaded(useCallback(() => listClientCalls(sessionId), [sessionId]))
