@@ -60,8 +60,9 @@ FIND_PROBLEMS = """([isPhone, minimum]) => {
     const dialog = document.querySelector("[role=dialog], [role=alertdialog].dialog, .dialog")
     const controls = [...(dialog ?? document).querySelectorAll(
         "button, a[href], input:not([hidden]), select, textarea, summary, [role=tab], [role=option], [role=menuitem]")]
-    for (const one of controls) {
-        if (!one.checkVisibility({ visibilityProperty: true, opacityProperty: true }) || one.disabled) continue
+    for (const control of controls) {
+        const one = control.closest("label") ?? control
+        if (!one.checkVisibility({ visibilityProperty: true, opacityProperty: true }) || control.disabled) continue
         const box = one.getBoundingClientRect()
         const x = box.x + box.width / 2, y = box.y + box.height / 2
         if (box.width < 2 || x < 0 || x >= innerWidth || y < 0 || y >= innerHeight) continue
@@ -80,7 +81,9 @@ FIND_PROBLEMS = """([isPhone, minimum]) => {
             return top !== null && (one.contains(top) || top.contains(one) || top.closest("label")?.contains(one))
         }
         if (!isHit(x, y)) problems.push(`${name(one)} is covered by ${name(document.elementFromPoint(x, y))}`)
-        if (box.right > innerWidth + 1 || box.left < -1) problems.push(`${name(one)} leaves the screen`)
+        const scrolls = (at) => at && (/auto|scroll/.test(getComputedStyle(at).overflowX) || scrolls(at.parentElement))
+        const isOut = box.right > innerWidth + 1 || box.left < -1
+        if (isOut && !scrolls(one.parentElement)) problems.push(`${name(one)} leaves the screen`)
         const isInText = one.tagName === "A" && one.closest("p, li, td, .prose") !== null
         if (!isPhone || isInText) continue
         const reach = minimum / 2 - 1

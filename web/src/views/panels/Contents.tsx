@@ -80,7 +80,7 @@ function Contents({ sessionId, state, say }: { sessionId: string; state: Content
         <Search label={say("findContent")} clearLabel={say("clearSearch")} query={query} onSearch={setQuery} />
       </div>
       {query !== "" && <Passages sessionId={sessionId} state={state} query={query} say={say} />}
-      <h3 className="sec">
+      <h2 className="sec">
         {say("allContents")}
         <span className="chip">{total}</span>
         <button type="button" className="btn quiet end" onClick={() => input.current?.click()}>
@@ -88,7 +88,7 @@ function Contents({ sessionId, state, say }: { sessionId: string; state: Content
           {say("add")}
         </button>
         {picker}
-      </h3>
+      </h2>
       <ul className="card list" aria-label={say("allContents")}>
         {adding.map((name) => (
           <li key={`adding ${name}`} className="item low">

@@ -42,12 +42,12 @@ function Plan({ sessionId, plan, mine, say }: { sessionId: string; plan: PlanSta
   return (
     <>
       <Goal sessionId={sessionId} plan={plan} isEmpty={isEmpty} say={say} />
-      <h3 className="sec">
+      <h2 className="sec">
         {say("todos")}
         <button type="button" className="ib end" aria-label={say("addTodo")} onClick={() => setAdding(true)}>
           <Icon name="plus" />
         </button>
-      </h3>
+      </h2>
       <Todos sessionId={sessionId} todos={todos} mine={mine} say={say} />
       {isAdding && (
         <LineForm
@@ -60,12 +60,12 @@ function Plan({ sessionId, plan, mine, say }: { sessionId: string; plan: PlanSta
           onCancel={() => setAdding(false)}
         />
       )}
-      <h3 className="sec">
+      <h2 className="sec">
         {say("log")}
         <button type="button" className="ib end" aria-label={say("addNote")} onClick={() => setNoting(true)}>
           <Icon name="plus" />
         </button>
-      </h3>
+      </h2>
       {observations.length > 0 && (
         <ol className="log">
           {observations.map((observation, index) => (

@@ -63,10 +63,10 @@ export function WorkPanel({ sessionId, talk, say }: PanelProps) {
       )}
       {exports.length > 0 && (
         <>
-          <h3 className="sec">
+          <h2 className="sec">
             {say("earlierExports")}
             <span className="chip">{workspace!.exportCount}</span>
-          </h3>
+          </h2>
           <ul className="card list">
             {exports.map((one) => (
               <li key={one.id} className="item">
