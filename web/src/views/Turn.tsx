@@ -1,6 +1,6 @@
 /** One thing that was said: the person's words, an answer with its calls and pages, a note, the answer to come. */
 
-import { lazy, memo, Suspense, useEffect, useState } from "react"
+import { Component, type ReactNode, Suspense, lazy, memo, useEffect, useState } from "react"
 
 import type { CallState, MessageItem, NoteItem, Talk as TalkState } from "../state/fold.ts"
 import type { InboxItem } from "../wire/types.ts"
@@ -171,9 +171,11 @@ function ThinkingNow() {
 /** Until the Markdown part has come, the text as it is. */
 export function Prose({ text, isStreaming }: { text: string; isStreaming: boolean }) {
   return (
-    <Suspense fallback={<div className="prose plain">{text}</div>}>
-      <Markdown text={text} isStreaming={isStreaming} />
-    </Suspense>
+    <PlainOnError text={text}>
+      <Suspense fallback={<div className="prose plain">{text}</div>}>
+        <Markdown text={text} isStreaming={isStreaming} />
+      </Suspense>
+    </PlainOnError>
   )
 }
 
@@ -259,4 +261,17 @@ function CopyButton({ text }: { text: string }) {
     setTimeout(() => setCopied(false), 2000)
   }
   return <Act icon={isCopied ? "tick" : "copy"} label={say(isCopied ? "copied" : "copy")} onPress={() => void copy()} />
+}
+
+/** An answer that cannot be drawn stands as it is: it must not take the chat down, now and at each reload. */
+class PlainOnError extends Component<{ text: string; children: ReactNode }, { hasFailed: boolean }> {
+  override state = { hasFailed: false }
+
+  static getDerivedStateFromError() {
+    return { hasFailed: true }
+  }
+
+  override render() {
+    return this.state.hasFailed ? <div className="prose plain">{this.props.text}</div> : this.props.children
+  }
 }
