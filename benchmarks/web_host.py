@@ -25,6 +25,7 @@ from madang.server.http_server import HttpServer
 from madang.settings import Settings
 
 BROWSER_TOKEN = "a-browser-token-for-benchmarks"
+CLIENT_TOKEN = "a-client-token-for-benchmarks"
 FLOOD_PIECE = "flood " * 2_700
 """16 KB, the size of what a server sends at once when it has more than its client reads."""
 
@@ -68,8 +69,8 @@ class HostClient:
         assert answer.status_code < 300, answer.text
         return answer.json()
 
-    async def new_session(self, title: str = "") -> str:
-        id: str = (await self.post("/api/sessions", {"title": title}))["id"]
+    async def new_session(self, title: str = "", locale: str = "en") -> str:
+        id: str = (await self.post("/api/sessions", {"title": title, "locale": locale}))["id"]
         return id
 
     async def launch_url(self) -> str:
@@ -90,10 +91,10 @@ async def served_host(folder: Path, model: Model) -> AsyncIterator[tuple[WebHost
     sockets = loopback_sockets(0)
     port = sockets[0].getsockname()[1]
     async with open_web_host(
-        Settings(data_dir=folder, model="spoken"),
+        Settings(data_dir=folder, model=model.name),
         lambda name: OpenedModel(model),
         port,
-        client_token="a-client-token-for-benchmarks",
+        client_token=CLIENT_TOKEN,
         browser_token=BROWSER_TOKEN,
     ) as host:
         server = HttpServer(host.app)

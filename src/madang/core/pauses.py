@@ -41,11 +41,13 @@ class PauseRecord:
 
     @property
     def asker_name(self) -> str:
-        """Who asked, as people know it: the name of a client, else the kind of asker.
+        """Who asked, as people know it: the name of a client, `run`, or the door; empty for our own chat.
 
         An asker is written `kind:id name` (`Call.asker`); the name is what the client says of itself.
         """
         kind, _, rest = self.asker.partition(":")
+        if kind == "door":
+            return "" if rest == "host" else rest
         return rest.partition(" ")[2] or kind
 
     @property
