@@ -248,3 +248,12 @@ test("a page reads what the host gives it", async () => {
   assert.equal((error as { code: number }).code, -32602)
   page.end()
 })
+
+test("a result that comes before the page is ready is its first one", async () => {
+  const page = open()
+  page.bridge.sendResult({ content: [{ type: "text", text: "withdrawn" }] })
+  page.send({ jsonrpc: "2.0", method: "ui/notifications/initialized" })
+  await page.take() // its input
+  assert.deepEqual((await page.take()).params, { content: [{ type: "text", text: "withdrawn" }] })
+  page.end()
+})

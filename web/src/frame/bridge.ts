@@ -62,6 +62,7 @@ class RpcError extends Error {
 
 export class Bridge {
   #isReady = false
+  #result: McpResult
   #pendingCalls = 0
   #lastId = 0
   #noticesAt: number[] = []
@@ -74,6 +75,7 @@ export class Bridge {
     private context: Json,
     private readonly version: string,
   ) {
+    this.#result = page.toolResult
     port.onmessage = ({ data }: MessageEvent<unknown>) => this.#receive(data)
   }
 
@@ -85,6 +87,7 @@ export class Bridge {
 
   /** A newer result of the call whose page this is: a question that was answered, for example. */
   sendResult(result: McpResult): void {
+    this.#result = result
     if (this.#isReady) this.#notify("ui/notifications/tool-result", result)
   }
 
@@ -175,7 +178,7 @@ export class Bridge {
         if (this.#isReady) return
         this.#isReady = true
         this.#notify("ui/notifications/tool-input", { arguments: this.page.toolInput })
-        this.#notify("ui/notifications/tool-result", this.page.toolResult)
+        this.#notify("ui/notifications/tool-result", this.#result)
         return this.host.ready()
       case "ui/notifications/size-changed":
         return this.#resize(params.height)
@@ -234,7 +237,7 @@ export class Bridge {
             type: "ui-lifecycle-iframe-render-data",
             ...(typeof data.messageId === "string" && { messageId: data.messageId }),
             payload: {
-              renderData: { toolInput: this.page.toolInput, toolOutput: this.page.toolResult, ...this.context },
+              renderData: { toolInput: this.page.toolInput, toolOutput: this.#result, ...this.context },
             },
           })
           if (!this.#isReady) this.host.ready()

@@ -65,6 +65,8 @@ export default function PageView({ viewId, tool, isWaiting, expiresAt, fallbackT
 
   // Frame and bridge are made and taken down together: a bridge without its frame would answer a dead page.
   const hasView = view !== null
+  const latest = useRef(view)
+  latest.current = view
   useEffect(() => {
     const parent = place.current
     if (!hasView || view === null || parent === null || contentOrigin === "") return
@@ -78,7 +80,8 @@ export default function PageView({ viewId, tool, isWaiting, expiresAt, fallbackT
     const mounted = mountFrame(parent, contentOrigin, viewId, pageTitleOf(view.tool, locale), (port) => {
       bridge.current = new Bridge(
         port,
-        { ...view, isAwaited: view.pause !== null },
+        // As it stands now: a question may be answered while its page starts.
+        { ...(latest.current ?? view), isAwaited: view.pause !== null },
         {
           callTool: async (name, args) => {
             if (view.pause !== null && SETTLING.has(name)) rememberSettled(view.pause.id)
