@@ -40,8 +40,10 @@ class Panel:
         self.place = page.locator("aside.panel")
 
     async def open(self, name: str) -> Locator:
-        if not await self.place.count():
-            await self.page.keyboard.press("Control+.")
+        button = self.page.get_by_role("button", name=re.compile("^(Panel|패널)$"))
+        await expect(button).to_be_visible()
+        if await button.get_attribute("aria-pressed") != "true":
+            await button.click()
         await self.place.get_by_role("tab", name=name, exact=True).click()
         body = self.place.get_by_role("tabpanel")
         await expect(body).to_be_visible()
@@ -323,6 +325,16 @@ async def test_a_file_is_uploaded_shown_renamed_deleted_and_brought_back(tab: Ch
     assert '"가, 나",2' in read["data"]["content"]
 
 
+async def test_a_link_to_a_file_opens_the_files_panel_with_it(tab: ChatTab) -> None:
+    session = await tab.start_session()
+    await tab.server.call_tool(session, "write_file", path="sub/한글 파일.md", content="# Found")
+    await tab.page.goto(f"{tab.server.origin}/#/s/{session}/f/sub%2F%ED%95%9C%EA%B8%80%20%ED%8C%8C%EC%9D%BC.md")
+    files = tab.page.locator("aside.panel").get_by_role("tabpanel", name="Files")
+
+    await expect(files.get_by_role("heading", name="Found")).to_be_visible()
+    await expect(files.get_by_role("button", name="한글 파일.md", exact=True)).to_have_attribute("aria-current", "true")
+
+
 async def test_todos_are_added_renamed_moved_and_deleted_by_the_keyboard(tab: ChatTab) -> None:
     session = await tab.start_session()
     await tab.server.call_tool(session, "add_todo", name="First")
@@ -344,7 +356,9 @@ async def test_todos_are_added_renamed_moved_and_deleted_by_the_keyboard(tab: Ch
     await expect(second).to_be_checked()
     await plan.get_by_role("button", name="More: Second").focus()
     await keyboard.press("Enter")
+    await expect(tab.page.get_by_role("menuitem", name="Rename")).to_be_focused()
     await keyboard.press("Enter")
+    await expect(plan.get_by_role("textbox", name="Rename")).to_be_focused()
     await keyboard.type("Renamed")
     await keyboard.press("Enter")
     await expect(plan.get_by_role("checkbox", name="Renamed")).to_be_checked()

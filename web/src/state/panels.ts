@@ -76,7 +76,7 @@ export function useRows<Row>({ sessionId, service, list, under = "", first, page
 }
 
 const FIRST_MOUNTED = 30
-const MORE_MOUNTED = 40
+const MORE_MOUNTED = 20
 
 /** How many rows are mounted: a screenful first, more as its end comes into view. Put `end` behind the last one. */
 export function useMounted(count: number): { mounted: number; end: (element: Element | null) => void } {

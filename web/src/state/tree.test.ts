@@ -1,7 +1,7 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 
-import { foldersOf, freeName, parseTable } from "./tree.ts"
+import { foldersAbove, foldersOf, freeName, parseTable } from "./tree.ts"
 
 const entry = (path: string, kind: "file" | "folder") => ({ path, kind, size: 1, modified: "" })
 
@@ -46,4 +46,9 @@ test("a table is read with quotes, line breaks in cells and an end of any kind",
     ["1", "2"],
     ["3", "4"],
   ])
+})
+
+test("a path is seen when all folders above it are open", () => {
+  assert.deepEqual(foldersAbove("a/b/c.md"), ["a", "a/b"])
+  assert.deepEqual(foldersAbove("c.md"), [])
 })

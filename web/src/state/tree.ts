@@ -14,6 +14,12 @@ export type TreeFolders = ReadonlyMap<string, TreeFolder>
 export const parentOf = (path: string): string => path.slice(0, Math.max(0, path.lastIndexOf("/")))
 export const nameOf = (path: string): string => path.slice(path.lastIndexOf("/") + 1)
 
+/** The folders that have to be open for a path to be seen. */
+export function foldersAbove(path: string): string[] {
+  const parent = parentOf(path)
+  return parent === "" ? [] : [...foldersAbove(parent), parent]
+}
+
 export function foldersOf(state: WorkspaceState): TreeFolders {
   const folders = new Map<string, { rows: EntryRow[]; total: number; isInState: boolean }>()
   for (const { path, total } of state.folders) folders.set(path, { rows: [], total, isInState: true })

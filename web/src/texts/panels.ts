@@ -96,10 +96,8 @@ export const PANEL_TEXTS = {
   download: ["Download", "내려받기"],
   newName: ["New name", "새 이름"],
   fileDeleted: ["“{name}” is deleted", "“{name}” 파일을 지웠습니다"],
-  deleteForGood: [
-    "“{name}” is too large to be brought back. Delete it for good?",
-    "“{name}” 파일은 커서 되돌릴 수 없습니다. 지울까요?",
-  ],
+  deleteLarge: ["Delete “{name}” for good?", "“{name}” 파일을 아주 지울까요?"],
+  deleteLargeHint: ["It is too large to be brought back.", "커서 되돌릴 수 없습니다."],
   deleteFolder: ["Delete the empty folder", "빈 폴더 지우기"],
   cancelUpload: ["Cancel the upload of {name}", "{name} 올리기 취소"],
   view: ["View", "보기"],

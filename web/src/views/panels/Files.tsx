@@ -6,9 +6,10 @@ import { app, notify, report } from "../../state/app.ts"
 import { act, putFile, saveBlob, uploads, useMounted, useRows } from "../../state/panels.ts"
 import { routeTo } from "../../state/route.ts"
 import { useStore } from "../../state/store.ts"
-import { foldersOf, freeName, nameOf, parentOf, type TreeFolders } from "../../state/tree.ts"
+import { foldersAbove, foldersOf, freeName, nameOf, parentOf, type TreeFolders } from "../../state/tree.ts"
 import { readFile } from "../../wire/api.ts"
 import type { EntryRow, WorkspaceState } from "../../wire/types.ts"
+import { ConfirmDialog } from "../Dialogs.tsx"
 import { Icon, type IconName } from "../icons.tsx"
 import { useLocale } from "../language.tsx"
 import { FileSearch } from "./FileSearch.tsx"
@@ -29,7 +30,13 @@ export function FilesPanel({ sessionId, talk, say }: PanelProps) {
   return <Files sessionId={sessionId} state={state} say={say} />
 }
 
-function Files({ sessionId, state, say }: { sessionId: string; state: WorkspaceState; say: PanelSay }) {
+interface FilesProps {
+  sessionId: string
+  state: WorkspaceState
+  say: PanelSay
+}
+
+function Files({ sessionId, state, say }: FilesProps) {
   const [query, setQuery] = useState("")
   const { route } = useStore(app)
   const wanted = route.screen === "chat" && route.sessionId === sessionId ? (route.file ?? "") : ""
@@ -42,7 +49,8 @@ function Files({ sessionId, state, say }: { sessionId: string; state: WorkspaceS
     setShown(path)
     history.replaceState(null, "", routeTo({ screen: "chat", sessionId, ...(path !== "" && { file: path }) }))
   }
-  const [open, setOpen] = useState<ReadonlySet<string>>(new Set())
+  const [open, setOpen] = useState<ReadonlySet<string>>(() => new Set(foldersAbove(wanted)))
+  const [asked, setAsked] = useState<EntryRow | null>(null)
   const input = useRef<HTMLInputElement>(null)
   const folders = useMemo(() => foldersOf(state), [state])
   const upload = async (files: Iterable<File>) => {
@@ -63,7 +71,22 @@ function Files({ sessionId, state, say }: { sessionId: string; state: WorkspaceS
     if (!next.delete(path)) next.add(path)
     setOpen(next)
   }
-  const tree: TreeContext = { sessionId, state, folders, open, shown, say, onToggle: toggle, onShow: show }
+  const removeNow = async (entry: EntryRow) => {
+    if ((await remove(sessionId, entry, say)) && entry.path === shown) show("")
+  }
+  const onRemove = (entry: EntryRow) =>
+    entry.kind === "file" && entry.size > MAX_UNDO_BYTES ? setAsked(entry) : void removeNow(entry)
+  const tree: TreeContext = {
+    sessionId,
+    state,
+    folders,
+    open,
+    shown,
+    say,
+    onToggle: toggle,
+    onShow: show,
+    onRemove,
+  }
   return (
     <div onDragOver={(event) => event.preventDefault()} onDrop={onDrop}>
       <div className="row panel-tools">
@@ -115,6 +138,17 @@ function Files({ sessionId, state, say }: { sessionId: string; state: WorkspaceS
         </div>
       )}
       <Uploads sessionId={sessionId} say={say} />
+      {asked !== null && (
+        <ConfirmDialog
+          title={say("deleteLarge", { name: nameOf(asked.path) })}
+          button={say("remove")}
+          isDanger
+          onConfirm={() => void removeNow(asked)}
+          onClose={() => setAsked(null)}
+        >
+          <p>{say("deleteLargeHint")}</p>
+        </ConfirmDialog>
+      )}
       {shown !== "" && (
         <Preview key={shown} sessionId={sessionId} path={shown} state={state} say={say} onClose={() => show("")} />
       )}
@@ -131,6 +165,7 @@ interface TreeContext {
   say: PanelSay
   onToggle: (path: string) => void
   onShow: (path: string) => void
+  onRemove: (entry: EntryRow) => void
 }
 
 /** Arrow keys go from row to row; to the right opens a folder, to the left closes it. */
@@ -239,10 +274,7 @@ function Entry({ entry, depth, tree }: { entry: EntryRow; depth: number; tree: T
               id: "remove",
               title: isFolder ? say("deleteFolder") : say("remove"),
               isBad: true,
-              act: () =>
-                void remove(sessionId, entry, say).then(
-                  (isGone) => isGone && entry.path === tree.shown && tree.onShow(""),
-                ),
+              act: () => tree.onRemove(entry),
             },
           ]}
         />
@@ -281,14 +313,12 @@ export async function download(sessionId: string, path: string): Promise<void> {
   }
 }
 
-/** Delete a file, and hold its bytes as long as it can be brought back; one that is too large only after asking. */
+/** Delete a file, and hold its bytes as long as it can be brought back. */
 async function remove(sessionId: string, entry: EntryRow, say: PanelSay): Promise<boolean> {
   const name = nameOf(entry.path)
   let bytes: Blob | null = null
   if (entry.kind === "file") {
-    if (entry.size > MAX_UNDO_BYTES) {
-      if (!confirm(say("deleteForGood", { name }))) return false
-    } else {
+    if (entry.size <= MAX_UNDO_BYTES) {
       try {
         bytes = await readFile(sessionId, entry.path)
       } catch (error) {

@@ -174,7 +174,18 @@ export interface RowAction {
 /** The menu of a row. Before it is opened it is a plain button: there may be hundreds. */
 export function RowMenu({ label, actions }: { label: string; actions: readonly RowAction[] }) {
   const button = useRef<HTMLButtonElement>(null)
+  const menu = useRef<HTMLElement>(null)
   const [isOpen, setOpen] = useState(false)
+  // The popover is placed first, and what is not placed yet takes no focus.
+  useEffect(() => {
+    if (!isOpen) return
+    const timer = setInterval(() => {
+      const item = menu.current?.querySelector<HTMLElement>("[role=menuitem]")
+      item?.focus()
+      if (item !== null && document.activeElement === item) clearInterval(timer)
+    }, 16)
+    return () => clearInterval(timer)
+  }, [isOpen])
   return (
     <>
       <button
@@ -189,7 +200,14 @@ export function RowMenu({ label, actions }: { label: string; actions: readonly R
         <Icon name="more" />
       </button>
       {isOpen && (
-        <Popover className="popover" placement="bottom end" triggerRef={button} isOpen onOpenChange={setOpen}>
+        <Popover
+          ref={menu}
+          className="popover"
+          placement="bottom end"
+          triggerRef={button}
+          isOpen
+          onOpenChange={setOpen}
+        >
           <Menu
             className="menu"
             aria-label={label}
