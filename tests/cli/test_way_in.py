@@ -19,8 +19,10 @@ from madang.cli.completion import completion_script
 from madang.cli.launcher import launch_command
 from madang.cli.logs import configure_logging
 from madang.cli.serve import how_to_connect
-from madang.services import prebuilt_schemas
+from madang.services import builtin_services, prebuilt_schemas
 from madang.settings import Settings, environment_locale, read_settings
+from madang.storage.sqlite import SqliteDatabase
+from tests.asking import NO_FOLDERS
 
 TIMEOUT_S = 60
 GREETING = {
@@ -30,6 +32,13 @@ GREETING = {
     "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}},
 }
 HANGUL = re.compile("[가-힣]")
+OFFERED = [
+    tool.name
+    for service in builtin_services(SqliteDatabase(None), NO_FOLDERS)
+    for tool in service.tools
+    if tool.audience != "panel"
+]
+"""The tools of a terminal: those of panels are for the chat."""
 
 
 def madang(*arguments: str, stdin: str = "", **variables: str) -> subprocess.CompletedProcess[str]:
@@ -234,10 +243,18 @@ def test_the_slip_of_a_tool_too(tmp_path: Path, words: list[str], capsys: pytest
     assert "Did you mean 'add_todo'?" in capsys.readouterr().err
 
 
+def test_a_tool_of_the_panels_is_not_offered_in_its_own_place(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["tools", "upload_file", "--data-dir", str(tmp_path)]) == 2
+
+    assert "Did you mean 'upload_file'" not in capsys.readouterr().err
+
+
 # Tools and doctor
 
 
-@pytest.mark.parametrize("tool", sorted(prebuilt_schemas()))
+@pytest.mark.parametrize("tool", sorted(OFFERED))
 def test_every_tool_is_explained_with_its_arguments(
     tmp_path: Path, tool: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -256,7 +273,7 @@ def test_every_tool_is_explained_with_its_arguments(
 def test_tools_are_printed_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["tools", "--json", "--data-dir", str(tmp_path)]) == 0
     tools = json.loads(capsys.readouterr().out)
-    assert [tool["name"] for tool in tools] == list(prebuilt_schemas())
+    assert [tool["name"] for tool in tools] == OFFERED
     assert main(["tools", "planning__add_todo", "--json", "--data-dir", str(tmp_path)]) == 0
 
     tool = json.loads(capsys.readouterr().out)

@@ -224,7 +224,8 @@ class Provider:
     def unknown_tool(self, call: Call, name: str) -> UnknownTool:
         """Return the error for a tool that does not exist, with the names that this call's assistant may have meant."""
         usable = self._granted(self._grants.known_services(call))
-        names = (tool.name for service in usable for tool in self._registry.tools(service))
+        tools = (tool for service in usable for tool in self._registry.tools(service))
+        names = (tool.name for tool in tools if tool.audience != "panel" or call.door == "host")
         message = say("There is no tool '{name}'.", name=name[:MAX_TOOL_NAME_CHARS])
         return UnknownTool(message, hint=did_you_mean(name.rpartition("__")[2], names))
 
