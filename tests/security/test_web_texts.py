@@ -5,7 +5,6 @@ Trusted Types are required there, and the recorder of each tab fails on a violat
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -101,7 +100,9 @@ async def test_t17_t19_what_waits_for_the_person_stays_text(
         await tab.go("inbox")
         await expect(tab.page.get_by_role("main").get_by_text(hostile[0][:30]).first).to_be_visible()
         await nothing_happened(tab, canary)
-        await tab.start_session(ask("prompt_user", prompt=hostile[0], type="multiselect", options=hostile))
+        # A brace before a space ends what the scripted model takes for a call.
+        options = [text for text in hostile if "}" not in text]
+        await tab.start_session(ask("prompt_user", prompt=hostile[0], type="multiselect", options=options))
         await expect(tab.view("Question").locator("h1")).to_have_text(hostile[0])
         await nothing_happened(tab, canary)
         for item in await chat.inbox():
@@ -147,8 +148,10 @@ async def test_t19_a_link_shows_where_it_leads_before_it_opens_and_an_unsafe_one
             await expect(dialog).to_contain_text(url)
             await dialog.get_by_role("button", name="Cancel").click()
             await expect(dialog).to_have_count(0)
-        await answer.get_by_role("link", name="safe").click(modifiers=["ControlOrMeta"])
-        await answer.get_by_role("link", name="safe").click(button="middle")
-        await asyncio.sleep(0.2)
+        safe = answer.get_by_role("link", name="safe")
+        for options in ({"modifiers": ["ControlOrMeta"]}, {"button": "middle"}):
+            await safe.click(**options)
+            await dialog.get_by_role("button", name="Cancel").click()
+            await expect(dialog).to_have_count(0)
         assert len(tab.page.context.pages) == 1
         await nothing_happened(tab, canary)
