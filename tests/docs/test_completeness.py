@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import madang.host_app  # noqa: F401 - with everything that it imports: errors are known when their modules are
 from madang.cli import _parser
 from madang.core.errors import MadangError, RequestError, SetupError, ToolError
 from madang.core.service import Service

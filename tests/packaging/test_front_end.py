@@ -17,8 +17,9 @@ from tests.host.hosting import hosting
 ROOT = Path(__file__).resolve().parents[2]
 STATIC = "madang/host/static/"
 FIRST_LOAD_MAX_BYTES = 250 * 1024
-# Names of namespaces, and where messages for developers lead; none of them is ever fetched.
-ADDRESSES = ("http://www.w3.org/", "https://react.dev/errors/", "https://github.com/")
+# Names of namespaces, where messages for developers lead, and an example of a model's server on this machine; none of
+# them is ever fetched.
+ADDRESSES = ("http://www.w3.org/", "https://react.dev/errors/", "https://github.com/", "http://127.0.0.1:11434/")
 
 
 @pytest.fixture(scope="module")

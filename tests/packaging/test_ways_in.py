@@ -226,6 +226,8 @@ def made(
         stderr=subprocess.STDOUT,
         text=True,
         start_new_session=True,
+        # A shell has programs in its background ignore Ctrl-C, and their children too: the suite may be one of them.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     ) as process:
         try:
             yield process
