@@ -71,7 +71,7 @@ async def test_a_question_is_declined(tab: ChatTab) -> None:
     await tab.start_session(question())
     await tab.view("Question").get_by_role("button", name="Skip").click()
 
-    await expect_over(tab, "Not answered")
+    await expect_over(tab, "Skipped")
     assert re.search("no answer|declined", await last_answer(tab))
 
 
@@ -165,7 +165,7 @@ async def test_playbooks_that_are_shown_again_supersede_those_before(tab: ChatTa
     await tab.write("Show them again")
     await expect(tab.card("Playbooks")).to_have_count(2)
 
-    await expect(tab.card("Playbooks").first.get_by_text("Asked anew", exact=True)).to_be_visible()
+    await expect(tab.card("Playbooks").first.get_by_text("Another question came", exact=True)).to_be_visible()
     await expect(tab.card("Playbooks").last.get_by_text("Your turn", exact=True)).to_be_visible()
     await expect(tab.page.get_by_text("1 waiting for an answer")).to_be_visible()
 

@@ -206,7 +206,7 @@ async def test_a_prompt_user_form_is_shown_answered_and_turned_into_the_answer(
         await form.get_by_role("radio" if kind == "select" else "checkbox", name="oolong").check()
     await form.get_by_role("button", name="Skip" if type == "cancel" else "Send").click()
 
-    chip = "Not answered" if type == "cancel" else "Answered"
+    chip = "Skipped" if type == "cancel" else "Answered"
     await expect(tab.card("Question").get_by_text(chip, exact=True)).to_be_visible()
     await expect(form.get_by_role("button")).to_have_count(0)
     await tab.expect_state("")
@@ -366,13 +366,13 @@ async def test_a_reload_draws_every_stored_result_again_in_its_current_state(tab
     await third.get_by_role("button", name="Skip").click()
     await tab.view("Playbooks").get_by_role("button", name="Select: Brew tea").click()
     await expect(tab.talk.get_by_text("Answered", exact=True)).to_have_count(2)
-    await expect(tab.talk.get_by_text("Not answered", exact=True)).to_have_count(1)
+    await expect(tab.talk.get_by_text("Skipped", exact=True)).to_have_count(1)
     await expect(tab.view("Playbooks").get_by_role("button", name="Select: Brew tea")).to_have_count(0)
 
     await tab.reload()
     await expect(tab.card("Question")).to_have_count(3)
     await expect(tab.talk.get_by_text("Answered", exact=True)).to_have_count(2)
-    await expect(tab.talk.get_by_text("Not answered", exact=True)).to_have_count(1)
+    await expect(tab.talk.get_by_text("Skipped", exact=True)).to_have_count(1)
     await expect(first.get_by_text("oolong")).to_be_visible()
     await expect(first.get_by_role("textbox")).to_have_count(0)
     await expect(third.get_by_role("button", name="Send")).to_have_count(0)

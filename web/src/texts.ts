@@ -218,7 +218,16 @@ const TEXTS = {
     "Questions and approvals from every session and every client on this computer. What is not urgent can wait.",
     "이 컴퓨터의 모든 세션과 모든 클라이언트에서 온 질문과 승인입니다. 급하지 않으면 나중에 답해도 됩니다.",
   ],
+  waitingTab: ["Waiting", "기다림"],
   waitingCount: ["Waiting {count}", "기다림 {count}"],
+  answeredTab: ["Answered", "답함"],
+  overTab: ["Over", "지나감"],
+  answeredToday: ["Answered today", "오늘 답함"],
+  lastDays: ["Last 7 days", "지난 7일"],
+  nothingAnswered: ["Nothing was answered", "답한 것이 없습니다"],
+  nothingOver: ["Nothing ended without an answer", "답 없이 지나간 것이 없습니다"],
+  lastDaysHint: ["The last 7 days are shown here.", "지난 7일의 것이 여기에 모입니다."],
+  relayedAnswer: ["told by its model", "그쪽 모델이 전한 답"],
   talkBefore: ["The talk before", "앞의 대화"],
   nothingBefore: ["Nothing was said before", "앞에 한 말이 없습니다"],
   me: ["Me", "나"],
@@ -243,7 +252,11 @@ const TEXTS = {
   answeredElsewhere: ["Answered elsewhere", "다른 곳에서 답함"],
   expired: ["Expired", "기한 지남"],
   declined: ["Not answered", "답하지 않음"],
-  superseded: ["Asked anew", "다시 물음"],
+  skipped: ["Skipped", "건너뜀"],
+  superseded: ["Another question came", "다른 질문으로 바뀜"],
+  allowed: ["Allowed", "허용함"],
+  refused: ["Declined", "거절함"],
+  wentOn: ["Went on", "이어 감"],
   withdrawn: ["Withdrawn", "거둠"],
   yourModelTurn: ["It is your turn to be the model", "모델이 할 차례를 맡고 있습니다"],
   sayAsModel: ["Say and end the turn", "말하고 차례 끝내기"],
@@ -449,21 +462,6 @@ export function serviceTitleOf(service: string, locale: Locale): string {
 const PAUSING = new Set(["prompt_user", "wait_for_user", "show_playbooks"])
 
 export const doesPause = (tool: string): boolean => PAUSING.has(tool)
-
-/** The service that a tool with a page belongs to; a tool that is not here is told by its name. */
-const SERVICES: Record<string, string> = {
-  prompt_user: "ui",
-  wait_for_user: "ui",
-  show_playbooks: "playbook",
-  get_playbook_page: "playbook",
-  visualize_data: "chart",
-  export_file: "export",
-  export_zip: "export",
-}
-
-export function serviceOf(tool: string): string {
-  return SERVICES[tool] ?? tool
-}
 
 /** What a page of a tool is called in the bar above it. */
 const PAGE_TITLES: Record<string, readonly [en: string, ko: string]> = {

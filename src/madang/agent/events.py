@@ -134,6 +134,8 @@ def pause_document(pause: PauseRecord) -> dict[str, Any]:
         "status": pause.status,
         "settledBy": pause.settled_by,
         "settledAt": pause.settled_at,
+        "settler": pause.settler_name,
+        "answer": pause.answer,
         "expiresAt": pause.expires_at,
     }
 

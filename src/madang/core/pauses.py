@@ -8,6 +8,10 @@ from typing import Any, Literal
 
 from madang.core.ids import AssistantId, SessionId
 from madang.core.results import PauseKind
+from madang.core.texts import one_line
+
+MAX_ANSWER_CHARS = 120
+MAX_SETTLER_CHARS = 80
 
 PauseStatus = Literal["open", "answered", "cancelled", "expired", "withdrawn", "superseded"]
 """How a pause stands. `withdrawn`: its run ended; `superseded`: the same asker asked anew."""
@@ -37,7 +41,7 @@ class PauseRecord:
     settled_at: str = ""
     settled_by: SettledBy = ""
     settled_with: Mapping[str, Any] = field(default_factory=dict)
-    """The tool that settled it, and its arguments."""
+    """The tool that settled it, its arguments, and the name of the client if one did."""
 
     @property
     def asker_name(self) -> str:
@@ -49,6 +53,19 @@ class PauseRecord:
         if kind == "door":
             return "" if rest == "host" else rest
         return rest.partition(" ")[2] or kind
+
+    @property
+    def answer(self) -> str:
+        """What was answered, as one short line: words, options, the name of what was chosen. Some answers have none."""
+        arguments = self.settled_with.get("arguments", {})
+        value = arguments.get("answer") or arguments.get("goal") or ""
+        text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+        return one_line(text.strip(), MAX_ANSWER_CHARS) if self.status == "answered" else ""
+
+    @property
+    def settler_name(self) -> str:
+        """What the client that settled it calls itself; empty if none did, or it has no name."""
+        return one_line(str(self.settled_with.get("client", "")), MAX_SETTLER_CHARS)
 
     @property
     def is_open(self) -> bool:

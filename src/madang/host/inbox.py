@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 
 from madang.agent.inbox import InboxItem
-from madang.core.calls import Call
+from madang.core.calls import Call, Locale
 from madang.core.errors import Conflict, Expired, InvalidArguments, NotFound
 from madang.core.ids import SessionId
 from madang.core.pauses import PauseRecord
@@ -13,16 +14,21 @@ from madang.core.phrases import say
 from madang.host.api import ApiRequest, Operation, checked
 from madang.host.manual import turn_parts
 from madang.host.parts import HostParts
-from madang.host.wire import (
+from madang.host.wire_inbox import (
     ChoiceAnswer,
     InboxAnswer,
     InboxItemAnswer,
+    InboxQuery,
     SettleAnswer,
     SettleBody,
+    SettledItemAnswer,
 )
 from madang.rendering.catalogue import translator
+from madang.storage.clock import format_timestamp, now
+from madang.storage.pause_history import ANSWERED, UNANSWERED, list_settled
 
 MAX_ITEMS = 100
+HISTORY = timedelta(days=7)
 QUESTIONS = ("text", "select", "multiselect", "choice", "wait")
 
 
@@ -34,16 +40,19 @@ class InboxApi:
 
     def operations(self) -> list[Operation]:
         return [
-            Operation("GET", "/api/inbox", self.list_items, InboxAnswer),
+            Operation("GET", "/api/inbox", self.list_items, InboxAnswer, query=InboxQuery),
             Operation("GET", "/api/inbox/{id}", self.get, InboxItemAnswer),
             Operation("POST", "/api/inbox/{id}", self.settle, SettleAnswer, SettleBody),
         ]
 
     async def list_items(self, request: ApiRequest) -> InboxAnswer:
-        """Return what is open, newest first."""
+        """Return what is open, or what was answered or ended otherwise in the last seven days, newest first."""
+        query: InboxQuery = request.query
         call = self._parts.call_of(request.request)
+        if query.state != "open":
+            return await self._history(call, query)
         pauses = await self._parts.inbox.list_open(call.user_id, MAX_ITEMS)
-        return InboxAnswer(items=[await self._read(call, pause) for pause in pauses])
+        return InboxAnswer(items=[await self._read(call, pause) for pause in pauses], settled=[], next="")
 
     async def get(self, request: ApiRequest) -> InboxItemAnswer:
         """Return one thing that is open."""
@@ -83,6 +92,17 @@ class InboxApi:
                 return ""
         raise InvalidArguments(say("This is not how it can be settled: it is a '{type}'.", type=item.type))
 
+    async def _history(self, call: Call, query: InboxQuery) -> InboxAnswer:
+        statuses = ANSWERED if query.state == "answered" else UNANSWERED
+        since = format_timestamp(now() - HISTORY)
+        page = await list_settled(
+            self._parts.database, call.user_id, statuses, since=since, limit=query.limit, after=query.after
+        )
+        sessions = await self._parts.sessions.find(call.user_id, list({pause.session_id for pause in page.items}))
+        titles = {session.id: session.title for session in sessions}
+        settled = [_settled(pause, titles.get(pause.session_id, ""), call.locale) for pause in page.items]
+        return InboxAnswer(items=[], settled=settled, next=page.next)
+
     async def _read(self, call: Call, pause: PauseRecord) -> InboxItemAnswer:
         at, title = await self._located(call, pause)
         item = await self._parts.inbox.read(at, pause)
@@ -90,8 +110,8 @@ class InboxApi:
             id=item.id,
             kind=pause.kind,
             type=item.type,
-            title=pause.title,
-            text=item.text,
+            title=_title(pause, at.locale),
+            text=_title(pause, at.locale) if pause.kind == "choice" else item.text,
             choices=[ChoiceAnswer(value=one.value, label=one.label) for one in item.choices],
             left_out=item.left_out,
             hint=item.hint,
@@ -122,6 +142,28 @@ class InboxApi:
             raise Expired(say("This is over: nobody waits for it any more."))
         if not pause.is_open:
             raise Conflict(say("This was decided already, or is over."), hint=say("Look at what is open now."))
+
+
+def _title(pause: PauseRecord, locale: Locale) -> str:
+    return translator(locale)(pause.title) if pause.kind == "choice" else pause.title
+
+
+def _settled(pause: PauseRecord, session_title: str, locale: Locale) -> SettledItemAnswer:
+    return SettledItemAnswer(
+        id=pause.id,
+        kind=pause.kind,
+        title=_title(pause, locale),
+        session_id=pause.session_id,
+        session_title=session_title,
+        tool=pause.tool,
+        opened_at=pause.opened_at,
+        asker=pause.asker_name,
+        status=pause.status,
+        settled_at=pause.settled_at,
+        settled_by=pause.settled_by,
+        settler=pause.settler_name,
+        answer=pause.answer,
+    )
 
 
 def _wish(body: SettleBody) -> str:

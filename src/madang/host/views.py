@@ -63,6 +63,7 @@ class ViewApi:
             uri=page_uri(view.page),
             html=await self._template(call, view) if view.foreign is None else view.foreign.html,
             tool=view.tool,
+            service=view.service,
             server=view.service if view.foreign is not None else "",
             may_run_scripts=view.may_run_scripts,
             session_id=view.session_id,
@@ -152,11 +153,18 @@ class ViewApi:
 def _pause(view: View, pause: PauseRecord | None) -> ViewPause | None:
     """Return how the question of a page stands. One that is not there any more is over, however it ended."""
     if pause is not None:
-        return ViewPause(id=pause.id, status=pause.status, settled_by=pause.settled_by, settled_at=pause.settled_at)
+        return ViewPause(
+            id=pause.id,
+            status=pause.status,
+            settled_by=pause.settled_by,
+            settled_at=pause.settled_at,
+            settler=pause.settler_name,
+            answer=pause.answer,
+        )
     if not view.pause_id:
         return None
     ended: PauseStatus = next((one for one in ENDED if one == view.pause_status), "withdrawn")
-    return ViewPause(id=view.pause_id, status=ended, settled_by="", settled_at="")
+    return ViewPause(id=view.pause_id, status=ended, settled_by="", settled_at="", settler="", answer="")
 
 
 def _arguments(view: View, tool: Tool) -> dict[str, Any]:

@@ -177,6 +177,10 @@ class CallPause(Document):
     status: PauseStatus
     settled_by: SettledBy
     settled_at: str
+    settler: str
+    """What the client that settled it calls itself, if one did."""
+    answer: str
+    """What was answered, as one short line; some answers have no words."""
     expires_at: str
 
 
@@ -273,51 +277,9 @@ class EventsQuery(Document):
     after: int = Field(default=0, ge=0)
 
 
-class ChoiceAnswer(Document):
-    value: str
-    label: str
-
-
-class InboxItemAnswer(Document):
-    id: str
-    kind: PauseKind
-    type: Literal["text", "select", "multiselect", "choice", "wait", "approval", "model"]
-    title: str
-    text: str
-    """The question; of an approval, the arguments of the call as the model wrote them."""
-    choices: list[ChoiceAnswer]
-    left_out: int
-    hint: str
-    reason: str
-    session_id: str
-    session_title: str
-    run_id: str
-    call_id: str
-    tool: str
-    opened_at: str
-    expires_at: str
-    asker: str
-
-
-class InboxAnswer(Document):
-    items: list[InboxItemAnswer]
-
-
 class ManualCall(Document):
     tool: str = Field(max_length=MAX_ID_CHARS)
     arguments: dict[str, Any] = Field(default_factory=dict)
-
-
-class SettleBody(Document):
-    """Exactly one of these; `scope` goes with `allow`, `text` may go with `calls`."""
-
-    answer: str | list[str] | None = None
-    decline: bool | None = None
-    allow: bool | None = None
-    scope: Literal["once", "session", "assistant"] = "once"
-    say: str | None = Field(default=None, max_length=MAX_MESSAGE_CHARS)
-    """In the place of the model: a text, which ends the run unless there are calls."""
-    calls: list[ManualCall] | None = Field(default=None, max_length=MAX_MANUAL_CALLS)
 
 
 class LogQuery(Document):
@@ -341,12 +303,6 @@ class TurnBody(Document):
 
 class TurnAnswer(Document):
     run_id: str
-
-
-class SettleAnswer(Document):
-    id: str
-    status: PauseStatus
-    text: str
 
 
 class UploadQuery(Document):
@@ -393,6 +349,10 @@ class ViewPause(Document):
     status: PauseStatus
     settled_by: SettledBy
     settled_at: str
+    settler: str
+    """What the client that settled it calls itself, if one did."""
+    answer: str
+    """What was answered, as one short line; some answers have no words."""
 
 
 class ViewAnswer(Document):
@@ -400,6 +360,8 @@ class ViewAnswer(Document):
     uri: str
     html: str
     tool: str
+    service: str
+    """The service that made it."""
     server: str
     """The server whose page it is; empty if it is ours."""
     may_run_scripts: bool

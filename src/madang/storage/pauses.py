@@ -8,6 +8,7 @@ expired is computed at each look: a clock that was wrong ends nothing for good.
 from __future__ import annotations
 
 import json
+import operator
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, Literal
@@ -155,7 +156,7 @@ async def settle_pause(
         timestamp(),
         status,
         settled_by(call),
-        _settled_with(tool, arguments),
+        _settled_with(call, tool, arguments),
         _session(call),
         id,
     )
@@ -171,7 +172,7 @@ async def supersede(tx: Transaction, call: Call, kind: PauseKind, *, tool: str, 
         timestamp(),
         "superseded",
         settled_by(call),
-        _settled_with(tool, {}),
+        _settled_with(call, tool, {}),
         _session(call),
         call.asker,
         kind,
@@ -343,12 +344,9 @@ def _session(call: Call) -> SessionId:
     return call.session_id or SessionId("")
 
 
-def _by_id(pause: PauseRecord) -> str:
-    return pause.id
-
-
-def _settled_with(tool: str, arguments: Mapping[str, Any]) -> str:
-    return json.dumps({"tool": tool, "arguments": dict(arguments)}, ensure_ascii=False)
+def _settled_with(call: Call, tool: str, arguments: Mapping[str, Any]) -> str:
+    client = {"client": call.client_name} if call.client_name else {}
+    return json.dumps({"tool": tool, "arguments": dict(arguments), **client}, ensure_ascii=False)
 
 
 async def _settle(tx: Transaction, condition: str, *parameters: object) -> list[PauseRecord]:
@@ -358,7 +356,7 @@ async def _settle(tx: Transaction, condition: str, *parameters: object) -> list[
     """
     rows = await tx.all(f"{_SETTLE} AND {condition} RETURNING {PAUSE_COLUMNS}", *parameters)
     user_id, now = UserId(str(parameters[0])), str(parameters[1])
-    settled = sorted((parse_pause(row, now) for row in rows), key=_by_id)
+    settled = sorted((parse_pause(row, now) for row in rows), key=operator.attrgetter("id"))
     for pause in settled:
         await tx.notify(pause_topic(user_id, pause.session_id, pause.id))
         await nudge_run(tx, user_id, pause)  # here alone: every way to settle a pause comes through
@@ -377,7 +375,7 @@ async def _set_awaited(
         *ids,
     )
     now = timestamp()
-    return sorted((parse_pause(row, now) for row in rows), key=_by_id)
+    return sorted((parse_pause(row, now) for row in rows), key=operator.attrgetter("id"))
 
 
 async def _delete_old_pauses(tx: Transaction, user_id: UserId) -> None:

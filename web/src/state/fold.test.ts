@@ -10,6 +10,8 @@ const ANSWERED = {
   status: "answered",
   settledBy: "person",
   settledAt: "2026-11-16T06:00:00Z",
+  settler: "",
+  answer: "tea",
   expiresAt: "",
 } as const
 

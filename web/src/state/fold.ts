@@ -299,7 +299,16 @@ function foldCustom(talk: Talk, event: RunEvent & { type: "CUSTOM" }, seq: numbe
       return withCall(talk, toolCallId, (call) => ({
         ...call,
         pauseId: id,
-        pause: pause ?? { id, kind, status: "open", settledBy: "", settledAt: "", expiresAt: "" },
+        pause: pause ?? {
+          id,
+          kind,
+          status: "open",
+          settledBy: "",
+          settledAt: "",
+          settler: "",
+          answer: "",
+          expiresAt: "",
+        },
         viewId: view?.id ?? call.viewId,
       }))
     }

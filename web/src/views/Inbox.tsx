@@ -1,6 +1,6 @@
 /** Everything that waits for the person, from every session and client. */
 
-import { useEffect, useState } from "react"
+import { lazy, Suspense, useEffect, useState } from "react"
 
 import { app, go, refresh, report } from "../state/app.ts"
 import { sortInbox } from "../state/inbox.ts"
@@ -14,12 +14,17 @@ import { Icon } from "./icons.tsx"
 import { askerOf, formatAgo, formatLeft, formatTime, useLocale, useSay } from "./language.tsx"
 import { Question } from "./Question.tsx"
 
+const InboxHistory = lazy(() => import("./InboxHistory.tsx"))
+const AnsweredToday = lazy(async () => ({ default: (await import("./InboxHistory.tsx")).AnsweredToday }))
+const STATES = ["open", "answered", "over"] as const
 const LINES_BEFORE = 3
 /** Less than this is left: it is said in the list. */
 const SOON_MS = 86_400_000
 
+/** `itemId`: what is open and chosen, or the tab of what is over: ids are no words. */
 export default function Inbox({ itemId }: { itemId: string }) {
   const say = useSay()
+  const state = STATES.find((one) => one === itemId) ?? "open"
   const { inbox } = useStore(app)
   const items = sortInbox(inbox)
   const chosen = items.find(({ id }) => id === itemId) ?? items[0]
@@ -30,7 +35,7 @@ export default function Inbox({ itemId }: { itemId: string }) {
       const isTyping =
         (event.target as HTMLElement).closest("input:not([type=radio], [type=checkbox]), textarea") !== null
       const step = { j: 1, k: -1 }[event.key]
-      if (isTyping || event.isComposing || event.metaKey || event.ctrlKey || !chosen) return
+      if (isTyping || event.isComposing || event.metaKey || event.ctrlKey || !chosen || state !== "open") return
       if (event.key === "Enter" && event.target === document.body && chosen.sessionId !== "") {
         go({ screen: "chat", sessionId: chosen.sessionId })
       }
@@ -48,20 +53,49 @@ export default function Inbox({ itemId }: { itemId: string }) {
       <div className="wide">
         <div className="page-head">
           <h1>{say("inbox")}</h1>
-          {items.length > 0 && <span className="chip wait end">{say("waitingCount", { count: items.length })}</span>}
+          <div className="end seg" role="group" aria-label={say("inbox")}>
+            {STATES.map((one) => (
+              <button
+                key={one}
+                type="button"
+                aria-pressed={one === state}
+                onClick={() => go({ screen: "inbox", itemId: one === "open" ? "" : one })}
+              >
+                {one === "answered"
+                  ? say("answeredTab")
+                  : one === "over"
+                    ? say("overTab")
+                    : items.length > 0
+                      ? say("waitingCount", { count: items.length })
+                      : say("waitingTab")}
+              </button>
+            ))}
+          </div>
           <p>{say("inboxHint")}</p>
         </div>
-        {chosen === undefined ? (
-          <div className="card empty">
-            <Icon name="inbox" />
-            <b>{say("nothingWaits")}</b>
-            {say("nothingWaitsHint")}
-          </div>
+        {state !== "open" ? (
+          <Suspense fallback={null}>
+            <InboxHistory key={state} state={state} />
+          </Suspense>
+        ) : chosen === undefined ? (
+          <>
+            <div className="card empty">
+              <Icon name="inbox" />
+              <b>{say("nothingWaits")}</b>
+              {say("nothingWaitsHint")}
+            </div>
+            <Suspense fallback={null}>
+              <AnsweredToday />
+            </Suspense>
+          </>
         ) : (
           <div className="split">
             <div className="groups">
               <Group title={say("approvals")} items={approvals} chosen={chosen} />
               <Group title={say("questions")} items={questions} chosen={chosen} />
+              <Suspense fallback={null}>
+                <AnsweredToday />
+              </Suspense>
             </div>
             <div className="chosen" key={chosen.id}>
               <Chosen item={chosen} />

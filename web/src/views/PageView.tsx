@@ -6,13 +6,15 @@ import { Bridge } from "../frame/bridge.ts"
 import { hostContext } from "../frame/context.ts"
 import { mountFrame } from "../frame/mount.ts"
 import { app, askForPage, askLink, isSettledHere, notify, refreshSoon, rememberSettled, report } from "../state/app.ts"
+import { endOf } from "../state/pauses.ts"
 import { useStore } from "../state/store.ts"
-import { pageTitleOf, serviceOf, type TextKey } from "../texts.ts"
+import { pageTitleOf } from "../texts.ts"
 import { callFromView, getView, letRunScripts, readFromView, sendMessage } from "../wire/api.ts"
-import type { View, ViewPause } from "../wire/types.ts"
+import type { View } from "../wire/types.ts"
 import { Code } from "./Calls.tsx"
-import { Icon, toolIcon, type IconName } from "./icons.tsx"
-import { formatLeft, formatTime, useLocale, useSay } from "./language.tsx"
+import { EndChip } from "./EndChip.tsx"
+import { Icon, toolIcon } from "./icons.tsx"
+import { formatLeft, useLocale, useSay } from "./language.tsx"
 
 /** What a page calls to answer: then the answer was given in this tab. */
 const SETTLING = new Set(["reply_prompt", "select_playbook", "resume_from_wait"])
@@ -163,7 +165,8 @@ export default function PageView({ viewId, tool, isWaiting, expiresAt, fallbackT
   }
 
   const isElsewhere = wasWaiting.current && !isSettledHere(view?.pause?.id ?? "")
-  const end = view?.pause ? endOf(view.pause, isWaiting, isElsewhere) : null
+  // What is still open here, and not in the inbox, is about to be read again.
+  const end = view?.pause && (isWaiting || view.pause.status !== "open") ? endOf(view.pause, isElsewhere) : null
   const left = isWaiting ? formatLeft(expiresAt, locale) : ""
   const title = pageTitleOf(tool, locale)
   return (
@@ -176,20 +179,11 @@ export default function PageView({ viewId, tool, isWaiting, expiresAt, fallbackT
         <Icon name={toolIcon(tool)} small />
         <b>{title}</b>
         <span className="soft xs cut grow">
-          {[
-            view?.server || serviceOf(tool),
-            say(view?.server ? "foreignPage" : "madang"),
-            left && say("timeLeft", { time: left }),
-          ]
+          {[view?.service, say(view?.server ? "foreignPage" : "madang"), left && say("timeLeft", { time: left })]
             .filter(Boolean)
             .join(" · ")}
         </span>
-        {end && (
-          <span className={`chip ${end.look}`} title={end.at && formatTime(end.at, locale)}>
-            {end.icon === null ? <span className="dot" /> : <Icon name={end.icon} small />}
-            {say(end.text)}
-          </span>
-        )}
+        {end && <EndChip end={end} />}
         <button
           type="button"
           className="ib"
@@ -234,36 +228,6 @@ export default function PageView({ viewId, tool, isWaiting, expiresAt, fallbackT
       )}
     </section>
   )
-}
-
-interface PauseEnd {
-  text: TextKey
-  look: string
-  icon: IconName | null
-  at: string
-}
-
-/** Where the question of a page stands, in a word, a shape and a colour. */
-function endOf(pause: ViewPause, isWaiting: boolean, isElsewhere: boolean): PauseEnd | null {
-  const at = pause.settledAt
-  switch (pause.status) {
-    case "open":
-      return isWaiting ? { text: "yourTurn", look: "wait", icon: null, at } : null
-    case "answered":
-      return !isElsewhere && (pause.settledBy === "person" || pause.settledBy === "")
-        ? { text: "answered", look: "ok", icon: "tick", at }
-        : { text: "answeredElsewhere", look: "", icon: "tick", at }
-    case "cancelled":
-      return { text: "declined", look: "", icon: "cross", at }
-    case "expired":
-      return { text: "expired", look: "", icon: "clock", at }
-    case "withdrawn":
-      return { text: "withdrawn", look: "", icon: "cross", at }
-    case "superseded":
-      return { text: "superseded", look: "", icon: "again", at }
-    default:
-      return null
-  }
 }
 
 function saveFile(name: string, type: string, bytes: Uint8Array): void {

@@ -23,7 +23,7 @@ export function titleOf({ title, client }: Pick<Session, "title" | "client">, sa
 }
 
 /** Who asked: another program by its name, a run of ours as the chat. */
-export function askerOf({ asker }: InboxItem, say: Say): string {
+export function askerOf({ asker }: Pick<InboxItem, "asker">, say: Say): string {
   return asker === "run" || asker === "" ? say("ourChat") : asker
 }
 

@@ -3,7 +3,7 @@
 import { isPlace } from "../state/route.ts"
 import type {
   ApiErrorBody,
-  InboxItem,
+  InboxPage,
   Locale,
   McpResult,
   Me,
@@ -187,7 +187,10 @@ export const withdrawMessage = (id: string, queuedId: string) =>
   json<void>("DELETE", `${session(id)}/messages/${at(queuedId)}`)
 export const stopRun = (id: string) => post<void>(`${session(id)}/stop`)
 
-export const listInbox = async () => (await get<{ items: InboxItem[] }>("/api/inbox")).items
+export const listInbox = async () => (await get<InboxPage>("/api/inbox")).items
+/** What was answered, or ended without an answer, in the last days; `after` is an earlier page's `next`. */
+export const listSettled = (state: "answered" | "over", after = "") =>
+  get<InboxPage>(`/api/inbox?state=${state}&after=${at(after)}`)
 export const settle = (id: string, settlement: Settlement) => post<unknown>(`/api/inbox/${at(id)}`, settlement)
 
 export const upload = (id: string, file: File, signal: AbortSignal, onProgress: Progress) =>

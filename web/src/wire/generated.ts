@@ -117,6 +117,8 @@ export interface CallPause {
   status: "open" | "answered" | "cancelled" | "expired" | "withdrawn" | "superseded"
   settledBy: "" | "person" | "program" | "client" | "relayed" | "run"
   settledAt: string
+  settler: string
+  answer: string
   expiresAt: string
 }
 
@@ -318,6 +320,8 @@ export interface ForkBody {
 
 export interface InboxAnswer {
   items: InboxItemAnswer[]
+  settled: SettledItemAnswer[]
+  next: string
 }
 
 export interface InboxChanged {
@@ -346,6 +350,12 @@ export interface InboxItemAnswer {
   openedAt: string
   expiresAt: string
   asker: string
+}
+
+export interface InboxQuery {
+  state?: "open" | "answered" | "over"
+  after?: string
+  limit?: number
 }
 
 export interface InboxValue {
@@ -924,6 +934,23 @@ export interface SettleBody {
   calls?: ManualCall[]
 }
 
+/** What was asked and is over. */
+export interface SettledItemAnswer {
+  id: string
+  kind: "choice" | "prompt" | "wait" | "approval" | "model"
+  title: string
+  sessionId: string
+  sessionTitle: string
+  tool: string
+  openedAt: string
+  asker: string
+  status: "open" | "answered" | "cancelled" | "expired" | "withdrawn" | "superseded"
+  settledAt: string
+  settledBy: "" | "person" | "program" | "client" | "relayed" | "run"
+  settler: string
+  answer: string
+}
+
 export interface StateDelta {
   seq?: number
   at?: string
@@ -1157,6 +1184,7 @@ export interface ViewAnswer {
   uri: string
   html: string
   tool: string
+  service: string
   server: string
   mayRunScripts: boolean
   sessionId: string
@@ -1179,6 +1207,8 @@ export interface ViewPause {
   status: "open" | "answered" | "cancelled" | "expired" | "withdrawn" | "superseded"
   settledBy: "" | "person" | "program" | "client" | "relayed" | "run"
   settledAt: string
+  settler: string
+  answer: string
 }
 
 export interface ViewReadAnswer {

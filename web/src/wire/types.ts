@@ -7,6 +7,7 @@
 import type {
   CallAnswer,
   ErrorAnswer,
+  InboxAnswer,
   InboxItemAnswer,
   MeAnswer,
   MessageAnswer,
@@ -57,6 +58,8 @@ export type RunState = RunSummary["state"]
 export type Note = NoteAnswer
 export type CallRecord = CallAnswer
 export type InboxItem = InboxItemAnswer
+export type InboxPage = InboxAnswer
+export type SettledItem = InboxAnswer["settled"][number]
 export type ItemType = InboxItem["type"]
 export type Choice = InboxItem["choices"][number]
 export type Upload = UploadAnswer
@@ -75,6 +78,7 @@ export interface TextPart {
 export interface ThinkingPart {
   type: "thinking"
   text: string
+  tookMs?: number
 }
 export interface CallPart {
   type: "call"

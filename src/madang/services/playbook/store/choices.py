@@ -51,7 +51,7 @@ async def find_choice(tx: Transaction, call: Call, pause_id: str) -> PauseRecord
 
 
 async def settle_choice(
-    tx: Transaction, call: Call, playbook_id: str, pause_id: str
+    tx: Transaction, call: Call, playbook_id: str, goal: str, pause_id: str
 ) -> tuple[PauseRecord | None, bool]:
     """Settle the choice that is named, else the asker's own, and return it with whether it is settled by this call.
 
@@ -69,9 +69,9 @@ async def settle_choice(
     if choice.status == "superseded" and not choice.run_id and choice.asker == call.asker:
         # An older list is still on screen: selecting in it answers the newer one, which shows the same playbooks.
         choice = await find_own_open(tx, call, "choice") or choice
-    settled = await settle_pause(
-        tx, call, choice.id, status="answered", tool="select_playbook", arguments={"id": playbook_id}
-    )
+    # With its goal: what was chosen is told by that, also after it was changed or deleted.
+    arguments = {"id": playbook_id, "goal": goal}
+    settled = await settle_pause(tx, call, choice.id, status="answered", tool="select_playbook", arguments=arguments)
     if settled is not None:
         return settled, True
     choice = await find_pause(tx, call.user_id, choice.id)

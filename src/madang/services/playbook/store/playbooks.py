@@ -247,7 +247,7 @@ class PlaybookStore:
 
         async def work(tx: Transaction) -> tuple[Playbook, PauseRecord | None]:
             playbook = await _get(tx, call, id)
-            choice, is_new = await settle_choice(tx, call, id, pause_id)
+            choice, is_new = await settle_choice(tx, call, id, playbook.goal, pause_id)
             if choice is not None and not is_new:
                 return playbook, choice
             await tx.run(
