@@ -122,6 +122,7 @@ const TEXTS = {
   tourAgain: ["Take the tour again", "둘러보기 다시 하기"],
   olderMessages: ["Show older messages", "이전 메시지 보기"],
   thought: ["Thoughts", "생각한 것"],
+  thoughtFor: ["Thought for {seconds} s", "{seconds}초 생각함"],
   writing: ["Writing", "쓰는 중"],
   thinkingNow: ["Thinking", "생각하는 중"],
   copy: ["Copy", "복사"],

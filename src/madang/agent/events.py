@@ -89,7 +89,7 @@ def answered(message_id: str, answer: ModelAnswer, calls: Sequence[CallPart]) ->
     events: list[NewEvent] = []
     for number, part in enumerate(answer.parts):
         if isinstance(part, ThinkingPart) and part.text:
-            events += _thinking(f"{message_id}-t{number}", part.text)
+            events += _thinking(f"{message_id}-t{number}", part)
     events += _text(message_id, "assistant", answer.text)
     for call in calls:
         events += _call(message_id, call)
@@ -186,11 +186,12 @@ def _text(message_id: str, role: str, text: str) -> Iterator[NewEvent]:
     yield NewEvent("TEXT_MESSAGE_END", {"messageId": message_id})
 
 
-def _thinking(message_id: str, text: str) -> Iterator[NewEvent]:
+def _thinking(message_id: str, part: ThinkingPart) -> Iterator[NewEvent]:
     yield NewEvent("REASONING_MESSAGE_START", {"messageId": message_id, "role": "reasoning"})
-    for piece in _pieces(text):
+    for piece in _pieces(part.text):
         yield NewEvent("REASONING_MESSAGE_CONTENT", {"messageId": message_id, "delta": piece})
-    yield NewEvent("REASONING_MESSAGE_END", {"messageId": message_id})
+    took = {} if part.took_ms is None else {"metadata": {"tookMs": part.took_ms}}
+    yield NewEvent("REASONING_MESSAGE_END", {"messageId": message_id, **took})
 
 
 def _call(message_id: str, call: CallPart) -> Iterator[NewEvent]:

@@ -17,6 +17,7 @@ from madang.agent.limits import RunLimits, RunStopped
 from madang.agent.manual import ManualTurns, manual_answer
 from madang.agent.news import NewsRows
 from madang.agent.requests import PreparedRequest, RequestBuilder, answer_usage
+from madang.agent.thinking import ThinkingTimer
 from madang.agent.turns import Turn
 from madang.core.calls import Call, Locale
 from madang.core.errors import MadangError
@@ -172,17 +173,19 @@ class RunExecution:
             return await self._stream(opened, self._prepared.request)
 
     async def _stream(self, opened: OpenedModel, request: ModelRequest) -> ModelAnswer:
-        stream = self._run.turn + 1
+        stream, timer = self._run.turn + 1, ThinkingTimer()
         async with aclosing(retrying(opened.model, request, self._setup.retries)) as items:
             async for item in items:
                 if isinstance(item, ModelAnswer):
-                    return item
+                    return timer.timed(item)
                 if isinstance(item, Retry):
+                    timer = ThinkingTimer()
                     self._run = await self._stores.runs.save(
                         self._run, [events.retried(item)], rows=JournalRows(streamed=[stream])
                     )
                     self._on_delta(self._run, stream, None)
                 else:
+                    timer.hear(item)
                     self._on_delta(self._run, stream, item)
         raise AssertionError("a model's stream ends in an answer or an error")
 

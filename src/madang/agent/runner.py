@@ -9,7 +9,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from madang.agent import events
 from madang.agent.execution import RunExecution, RunStores, SetupLoader
@@ -34,8 +34,12 @@ MAX_LOOK_WAIT_S = 60.0
 
 logger = logging.getLogger(__name__)
 
-StreamListener = Callable[[Run, int, int, ModelDelta], None]
-"""Takes a delta with its run, the number of its message and the place of its first character there."""
+StreamListener = Callable[[Run, int, int, ModelDelta | None], None]
+"""Takes a delta of text or thinking with its run, the number of its message and the place of its first character in
+the message's text, or in its thinking. None: what was told of the message is thrown away, and it is written anew."""
+
+THINKING_BREAK = "\n\n"
+"""Between the parts of what a model thought, which are shown as one text."""
 
 
 @dataclass(slots=True)
@@ -46,6 +50,19 @@ class _Stream:
     message_no: int
     at_char: int = 0
     text: str = ""
+    thinking_chars: int = 0
+    thinking_index: int = 0
+
+    def add_thinking(self, delta: ModelDelta) -> tuple[int, ModelDelta]:
+        """Return the place of a piece of thinking, and the piece: with a blank line before it if a new part begins.
+
+        Nothing of it is written: it is kept with the whole answer.
+        """
+        place = self.thinking_chars
+        if place and delta.index != self.thinking_index:
+            delta = replace(delta, text=f"{THINKING_BREAK}{delta.text}")
+        self.thinking_chars, self.thinking_index = place + len(delta.text), delta.index
+        return place, delta
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,14 +211,21 @@ class Runner:
     def _hear(self, run: Run, message_no: int, delta: ModelDelta | None) -> None:
         if delta is None:
             self._streams.pop((run.id, message_no), None)
+            for listener in self._listeners:
+                listener(run, message_no, 0, None)
             return
-        if delta.kind != "text" or not delta.text:
+        if delta.kind not in ("text", "thinking") or not delta.text:
             return
         stream = self._streams.get((run.id, message_no))
         if stream is None:
             stream = self._streams[run.id, message_no] = _Stream(run, message_no)
+        place = stream.at_char + len(stream.text)
+        if delta.kind == "thinking":
+            place, delta = stream.add_thinking(delta)
         for listener in self._listeners:
-            listener(run, message_no, stream.at_char + len(stream.text), delta)
+            listener(run, message_no, place, delta)
+        if delta.kind == "thinking":
+            return
         stream.run = run
         stream.text += delta.text
         if self._flushing is None:

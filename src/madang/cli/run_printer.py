@@ -58,9 +58,9 @@ class RunPrinter:
         """Show a run from its beginning."""
         self.run_id, self._answers, self._is_between_turns = run_id, 0, True
 
-    def hear(self, run: Run, message_no: int, at_char: int, delta: ModelDelta) -> None:
+    def hear(self, run: Run, message_no: int, at_char: int, delta: ModelDelta | None) -> None:
         """Take a part of a text that is being written."""
-        if self.screen.has_stream:
+        if self.screen.has_stream and delta is not None and delta.kind == "text":
             self._streams.setdefault((run.id, message_no), _Stream()).text += delta.text
             self._show_stream()
 

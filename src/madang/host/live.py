@@ -39,11 +39,31 @@ logger = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class _Written:
-    """What a run's model has written of its present message."""
+    """What a run's model has written of its present message, or thought."""
 
-    message_no: int
     parts: list[str] = field(default_factory=list)
     length: int = 0
+
+    def add(self, at_char: int, text: str) -> None:
+        if at_char == self.length:
+            self.parts.append(text)
+            self.length += len(text)
+
+
+@dataclass(slots=True)
+class _Present:
+    """The message that a run's model is at."""
+
+    message_no: int
+    text: _Written = field(default_factory=_Written)
+    thinking: _Written = field(default_factory=_Written)
+
+    def written(self, is_thinking: bool) -> _Written:
+        return self.thinking if is_thinking else self.text
+
+    def starts_anew(self, at_char: int, is_thinking: bool) -> bool:
+        """Tell whether a delta begins the message again: another owner has taken the run up."""
+        return at_char == 0 and self.written(is_thinking).length > 0
 
 
 class LiveReaders:
@@ -56,7 +76,7 @@ class LiveReaders:
         self._pauses = pauses
         self._sessions = sessions
         self._readers: dict[SessionId, set[ReaderQueue]] = {}
-        self._written: dict[str, _Written] = {}
+        self._written: dict[str, _Present] = {}
         self._stop_listening = runner.listen(self._hear)
         self._presence = Presence(provider.switch_context)
         self._inbox = b""
@@ -90,12 +110,16 @@ class LiveReaders:
             if not readers:
                 self._readers.pop(call.session, None)
 
-    def written(self, run: Run) -> LiveText | None:
-        """Return what the model of a run has written of the message that it is at, if it is."""
-        written = self._written.get(run.id)
-        if written is None or run.state != "running" or written.message_no <= run.turn:
-            return None
-        return LiveText(run.id, written.message_no, 0, "".join(written.parts))
+    def written(self, run: Run) -> list[LiveText]:
+        """Return what the model of a run has thought and written of the message that it is at, if it is."""
+        present = self._written.get(run.id)
+        if present is None or run.state != "running" or present.message_no <= run.turn:
+            return []
+        return [
+            LiveText(run.id, present.message_no, 0, "".join(present.written(is_thinking).parts), is_thinking)
+            for is_thinking in (True, False)
+            if present.written(is_thinking).length
+        ]
 
     @contextmanager
     def listening(self, queue: ReaderQueue) -> Iterator[None]:
@@ -176,17 +200,19 @@ class LiveReaders:
     def _tell_sessions(self) -> None:
         self.tell_all(frame({"type": "CUSTOM", "name": "madang/sessions", "value": {}}))
 
-    def _hear(self, run: Run, message_no: int, at_char: int, delta: ModelDelta) -> None:
-        written = self._written.get(run.id)
-        if written is None or written.message_no != message_no or at_char == 0:
+    def _hear(self, run: Run, message_no: int, at_char: int, delta: ModelDelta | None) -> None:
+        if delta is None:
+            self.forget(run.id)
+            return
+        is_thinking = delta.kind == "thinking"
+        present = self._written.get(run.id)
+        if present is None or present.message_no != message_no or present.starts_anew(at_char, is_thinking):
             self._written.pop(run.id, None)
             while len(self._written) >= MAX_WRITTEN_RUNS:
                 del self._written[next(iter(self._written))]
-            written = self._written[run.id] = _Written(message_no)
-        if at_char == written.length:
-            written.parts.append(delta.text)
-            written.length += len(delta.text)
-        live = LiveText(run.id, message_no, at_char, delta.text)
+            present = self._written[run.id] = _Present(message_no)
+        present.written(is_thinking).add(at_char, delta.text)
+        live = LiveText(run.id, message_no, at_char, delta.text, is_thinking)
         for queue in list(self._readers.get(run.session_id, ())):
             queue.push_text(live)
 

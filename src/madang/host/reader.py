@@ -6,7 +6,7 @@ import asyncio
 import json
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 MAX_QUEUED_BYTES = 1024 * 1024
@@ -34,17 +34,27 @@ def resync(reason: str) -> bytes:
 
 @dataclass(slots=True)
 class LiveText:
-    """A part of a message that is still being written: its characters from `offset` on."""
+    """A part of a message that is still being written: the characters of its text, or thinking, from `offset` on."""
 
     run_id: str
     message_no: int
     offset: int
     text: str
+    is_thinking: bool = False
+
+    def is_followed_by(self, other: LiveText) -> bool:
+        """Tell whether the other begins where this one ends."""
+        is_same = (self.run_id, self.message_no, self.is_thinking) == (
+            other.run_id,
+            other.message_no,
+            other.is_thinking,
+        )
+        return is_same and self.offset + len(self.text) == other.offset
 
     def frame(self) -> bytes:
         return frame(
             {
-                "type": "TEXT_MESSAGE_CONTENT",
+                "type": "REASONING_MESSAGE_CONTENT" if self.is_thinking else "TEXT_MESSAGE_CONTENT",
                 "messageId": f"{self.run_id}:{self.message_no}",
                 "delta": self.text,
                 "metadata": {"runId": self.run_id, "messageNo": self.message_no, "offset": self.offset},
@@ -88,11 +98,7 @@ class ReaderQueue:
         """Add a part of a message. It joins the one before it, if that was not sent yet: models stream in syllables."""
         last = self._items[-1] if self._items else None
         size = len(live.text.encode("utf-8", "replace"))
-        if (
-            isinstance(last, LiveText)
-            and (last.run_id, last.message_no) == (live.run_id, live.message_no)
-            and last.offset + len(last.text) == live.offset
-        ):
+        if isinstance(last, LiveText) and last.is_followed_by(live):
             if self._size + size > MAX_QUEUED_BYTES:
                 self.cut("slow")
                 return
@@ -100,7 +106,7 @@ class ReaderQueue:
             self._size += size
         elif self._has_room(size):
             # A copy: it grows here, and others have the same.
-            self._add(LiveText(live.run_id, live.message_no, live.offset, live.text), size)
+            self._add(replace(live), size)
         else:
             self.cut("slow")
 

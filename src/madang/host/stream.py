@@ -128,8 +128,7 @@ class EventStreams:
     async def _tell_written(self, call: Call, queue: ReaderQueue) -> None:
         """Tell a reader that comes in the middle of a message what there is of it."""
         run = await self._parts.stores.runs.get_live(call)
-        written = self._readers.written(run) if run is not None else None
-        if written is not None:
+        for written in self._readers.written(run) if run is not None else []:
             queue.push_text(written)
 
     async def _tell_state(self, call: Call, queue: ReaderQueue) -> None:

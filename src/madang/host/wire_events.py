@@ -115,9 +115,14 @@ class ReasoningContent(_Event):
     metadata: DeltaMetadata | None = None
 
 
+class ReasoningEndMetadata(Document):
+    took_ms: int
+
+
 class ReasoningEnded(_Event):
     type: Literal["REASONING_MESSAGE_END"]
     message_id: str
+    metadata: ReasoningEndMetadata | None = None
 
 
 class ToolCallStarted(_Event):

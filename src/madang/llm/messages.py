@@ -42,6 +42,8 @@ class ThinkingPart:
 
     text: str
     extra: Extra | None = None
+    took_ms: int | None = None
+    """How long, if somebody was there to see."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,8 +145,9 @@ def _dump(part: Part) -> dict[str, Any]:
     match part:
         case TextPart(text, extra):
             return {"type": "text", "text": text, **_dump_extra(extra)}
-        case ThinkingPart(text, extra):
-            return {"type": "thinking", "text": text, **_dump_extra(extra)}
+        case ThinkingPart(text, extra, took_ms):
+            took = {} if took_ms is None else {"tookMs": took_ms}
+            return {"type": "thinking", "text": text, **took, **_dump_extra(extra)}
         case CallPart(id, tool, arguments, extra):
             return {"type": "call", "id": id, "tool": tool, "arguments": arguments, **_dump_extra(extra)}
         case ImagePart():
@@ -177,7 +180,10 @@ def _parse(value: dict[str, Any]) -> Part:
             case "text":
                 return TextPart(_text(value, "text"), _parse_extra(value))
             case "thinking":
-                return ThinkingPart(_text(value, "text"), _parse_extra(value))
+                took_ms = value.get("tookMs")
+                return ThinkingPart(
+                    _text(value, "text"), _parse_extra(value), took_ms if isinstance(took_ms, int) else None
+                )
             case "call":
                 arguments = _text(value, "arguments")
                 return CallPart(_text(value, "id"), _text(value, "tool"), arguments, _parse_extra(value))

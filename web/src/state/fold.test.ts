@@ -185,6 +185,33 @@ test("the draft of the next answer replaces that of the last one, and a late pie
   assert.equal(talk.draft?.text, "second")
 })
 
+test("live thinking has offsets of its own, and how long it took is added up when it is stored", () => {
+  const think = (offset: number, delta: string): RunEvent => ({
+    type: "REASONING_MESSAGE_CONTENT",
+    messageId: "r:1",
+    delta,
+    metadata: { runId: "r", messageNo: 1, offset },
+  })
+  const thinking = play([think(0, "🎉 first"), think(7, "\n\nthen"), think(0, "🎉 first")])
+  assert.deepEqual([thinking.draft?.thinking.text, thinking.draft?.text], ["🎉 first\n\nthen", ""])
+  const writing = play([think(0, "first"), live(1, 0, "Hel"), think(9, "late"), live(1, 3, "lo")])
+  assert.deepEqual([writing.draft?.thinking, writing.draft?.text], [{ text: "first", chars: 5, hasGap: true }, "Hello"])
+
+  const stored = play(
+    numbered([
+      { type: "REASONING_MESSAGE_START", messageId: "a1-t0", role: "reasoning" },
+      { type: "REASONING_MESSAGE_CONTENT", messageId: "a1-t0", delta: "first" },
+      { type: "REASONING_MESSAGE_END", messageId: "a1-t0", metadata: { tookMs: 900 } },
+      { type: "REASONING_MESSAGE_START", messageId: "a1-t2", role: "reasoning" },
+      { type: "REASONING_MESSAGE_CONTENT", messageId: "a1-t2", delta: "then" },
+      { type: "REASONING_MESSAGE_END", messageId: "a1-t2", metadata: { tookMs: 600 } },
+    ]),
+  )
+  const [item] = stored.items
+  assert.ok(item?.kind === "message")
+  assert.deepEqual([item.thinking, item.thoughtMs, stored.draft], ["first\n\nthen", 1500, null])
+})
+
 test("the stored answer takes the place of the draft in one step", () => {
   const before = play([live(1, 0, "Which for")], play(LOG.slice(0, 8)))
   const after = fold(before, LOG[8]!)

@@ -25,6 +25,8 @@ export interface MessageItem {
   at: string
   text: string
   thinking: string
+  /** How long it thought, if that is known. */
+  thoughtMs: number | null
   images: { src: string; alt: string }[]
   /** Keys of `Talk.calls`. */
   callKeys: string[]
@@ -65,16 +67,24 @@ export interface CallState {
   pause: CallPause | null
 }
 
-/** The answer that is being written: it is replaced by the stored one. */
-export interface Draft {
-  runId: string
-  messageNo: number
+/** What has come of a text that is being written. */
+export interface Written {
   text: string
   /** Code points of `text`: offsets on the wire count those. */
   chars: number
   /** A piece is missing: what comes after it is held back until the answer is stored. */
   hasGap: boolean
 }
+
+/** The answer that is being written: it is replaced by the stored one. */
+export interface Draft extends Written {
+  runId: string
+  messageNo: number
+  /** What the model thought before. */
+  thinking: Written
+}
+
+const NOTHING_WRITTEN: Written = { text: "", chars: 0, hasGap: false }
 
 export interface RunView {
   state: "idle" | "running" | "waiting" | "failed" | "cancelled"
@@ -176,7 +186,22 @@ export function fold(talk: Talk, event: RunEvent): Talk {
 function foldLive(talk: Talk, event: RunEvent): Talk {
   switch (event.type) {
     case "TEXT_MESSAGE_CONTENT":
-      return event.metadata === undefined ? talk : { ...talk, draft: addDelta(talk.draft, event.delta, event.metadata) }
+      return event.metadata === undefined
+        ? talk
+        : {
+            ...talk,
+            draft: addDelta(talk.draft, event.metadata, (draft, at) => ({ ...draft, ...put(draft, event.delta, at) })),
+          }
+    case "REASONING_MESSAGE_CONTENT":
+      return event.metadata === undefined
+        ? talk
+        : {
+            ...talk,
+            draft: addDelta(talk.draft, event.metadata, (draft, at) => ({
+              ...draft,
+              thinking: put(draft.thinking, event.delta, at),
+            })),
+          }
     case "STATE_SNAPSHOT":
     case "STATE_DELTA":
       return { ...talk, services: servicesAfter(talk.services, event) }
@@ -267,7 +292,14 @@ function foldStored(talk: Talk, event: RunEvent, seq: number): Talk {
     }
     case "TEXT_MESSAGE_END":
       return withMessage(talk, event.messageId, (item) => ({ ...item, seq }))
-    case "REASONING_MESSAGE_END":
+    case "REASONING_MESSAGE_END": {
+      const tookMs = event.metadata?.tookMs
+      if (tookMs === undefined) return talk
+      return withMessage(talk, answerOf(event.messageId), (item) => ({
+        ...item,
+        thoughtMs: (item.thoughtMs ?? 0) + tookMs,
+      }))
+    }
     case "TOOL_CALL_END":
       return talk
     case "STATE_SNAPSHOT":
@@ -389,22 +421,28 @@ function servicesAfter(
   return { ...services, ...(Object.fromEntries(changed) as Talk["services"]) }
 }
 
-/**
- * Put a piece of the answer to come at its place. One that is there already changes nothing, one after a gap is not
- * shown, and one that differs from what is there belongs to an answer that was begun anew.
- */
-function addDelta(draft: Draft | null, delta: string, { runId, offset, messageNo }: DeltaMetadata): Draft | null {
+/** Change the answer to come, unless what came belongs to one before it. */
+function addDelta(
+  draft: Draft | null,
+  { runId, offset, messageNo }: DeltaMetadata,
+  change: (draft: Draft, offset: number) => Draft,
+): Draft {
   if (draft?.runId === runId && messageNo < draft.messageNo) return draft
   const isSame = draft?.runId === runId && draft.messageNo === messageNo
-  const current = isSame ? draft : { runId, messageNo, text: "", chars: 0, hasGap: false }
-  if (offset > current.chars) return { ...current, hasGap: true }
-  if (offset === current.chars) {
-    return { ...current, text: current.text + delta, chars: current.chars + countChars(delta), hasGap: false }
-  }
-  const written = [...current.text]
+  return change(isSame ? draft : { runId, messageNo, ...NOTHING_WRITTEN, thinking: NOTHING_WRITTEN }, offset)
+}
+
+/**
+ * Put a piece of what is being written at its place. One that is there already changes nothing, one after a gap is not
+ * shown, and one that differs from what is there belongs to an answer that was begun anew.
+ */
+function put({ text, chars, hasGap }: Written, delta: string, offset: number): Written {
+  if (offset > chars) return { text, chars, hasGap: true }
+  if (offset === chars) return { text: text + delta, chars: chars + countChars(delta), hasGap: false }
+  const written = [...text]
   const piece = [...delta]
-  if (piece.every((character, index) => written[offset + index] === character)) return current
-  return { ...current, text: written.slice(0, offset).join("") + delta, chars: offset + piece.length, hasGap: false }
+  if (piece.every((character, index) => written[offset + index] === character)) return { text, chars, hasGap }
+  return { text: written.slice(0, offset).join("") + delta, chars: offset + piece.length, hasGap: false }
 }
 
 /** Code points, without making a list of them: this is done for every piece. */
@@ -425,6 +463,7 @@ function startMessage(talk: Talk, id: string, role: MessageItem["role"], seq: nu
     at,
     text: "",
     thinking: "",
+    thoughtMs: null,
     images: [],
     callKeys: [],
     model: "",

@@ -51,12 +51,20 @@ function itemOf(message: Message): Item[] {
       at: createdAt,
       text: texts("text", ""),
       thinking: texts("thinking", "\n\n"),
+      thoughtMs: thoughtMsOf(message.parts),
       images: message.parts.flatMap(imageOf),
       callKeys: message.parts.flatMap((part) => (part.type === "call" ? [keyOf(id, part.id)] : [])),
       model,
       isCut: kind === "stopped",
     },
   ]
+}
+
+function thoughtMsOf(parts: readonly Part[]): number | null {
+  const times = parts.flatMap((part) =>
+    part.type === "thinking" && part.text !== "" && part.tookMs !== undefined ? [part.tookMs] : [],
+  )
+  return times.length > 0 ? times.reduce((sum, one) => sum + one) : null
 }
 
 /** Kinds that can hold no script. */

@@ -13,6 +13,7 @@ const message = (id: string, values: Partial<MessageItem> = {}): MessageItem => 
   at: "",
   text: "",
   thinking: "",
+  thoughtMs: null,
   images: [],
   callKeys: [],
   model: "",

@@ -6,7 +6,7 @@ import type { CallState, MessageItem, NoteItem, Talk as TalkState } from "../sta
 import type { InboxItem } from "../wire/types.ts"
 import { Calls } from "./Calls.tsx"
 import { Icon, Mark, type IconName } from "./icons.tsx"
-import { formatTime, useLocale, useSay } from "./language.tsx"
+import { formatSeconds, formatTime, useLocale, useSay } from "./language.tsx"
 import { Question } from "./Question.tsx"
 import type { TalkActions } from "./Talk.tsx"
 
@@ -80,7 +80,8 @@ function AnswerView({ items, calls, questions, isFirst, isLive, isEnd, assistant
     <div className={`turn ${isFirst ? "" : "more"}`} data-row={item.id}>
       {isFirst && item.role === "assistant" && <By name={assistant} at={item.at || new Date().toISOString()} />}
       {item.role === "summary" && <p className="label">{say("summary")}</p>}
-      {item.thinking !== "" && <Thinking text={item.thinking} />}
+      {/* Open while it is written if the person opened it, and closed afterwards. */}
+      {item.thinking !== "" && <Thinking key={isLive ? "live" : "whole"} item={item} />}
       {item.text !== "" && (
         <div className={isLive ? "live" : ""}>
           <Prose text={item.text} isStreaming={isLive} />
@@ -139,32 +140,44 @@ export function ThinkingAnswer({ talk, assistant, isFirst }: { talk: TalkState; 
           {say("retrying", { attempt: run.retry.attempt })}
         </div>
       ) : (
-        <ThinkingNow key={talk.lastSeq} />
+        <ThinkingNow key={talk.lastSeq} text={talk.draft?.thinking.text ?? ""} />
       )}
     </div>
   )
 }
 
-/** One line with its seconds; screen readers are told once. */
-function ThinkingNow() {
+/** One line with its seconds; screen readers are told once. What is thought is drawn for whoever opens it. */
+function ThinkingNow({ text }: { text: string }) {
   const say = useSay()
   const [seconds, setSeconds] = useState(0)
   useEffect(() => {
     const timer = setInterval(() => setSeconds((now) => now + 1), 1000)
     return () => clearInterval(timer)
   }, [])
+  const [isOpen, setOpen] = useState(false)
+  const line = (
+    <>
+      <span className="spin" />
+      <span role="status">{say("thinkingNow")}</span>
+      {seconds > 0 && (
+        <span className="num" aria-hidden="true">
+          · {say("seconds", { seconds })}
+        </span>
+      )}
+    </>
+  )
+  if (text === "") {
+    return (
+      <p className="think">
+        <span className="row">{line}</span>
+      </p>
+    )
+  }
   return (
-    <p className="think">
-      <span className="row">
-        <span className="spin" />
-        <span role="status">{say("thinkingNow")}</span>
-        {seconds > 0 && (
-          <span className="num" aria-hidden="true">
-            · {say("seconds", { seconds })}
-          </span>
-        )}
-      </span>
-    </p>
+    <details className="think" onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary>{line}</summary>
+      {isOpen && <p className="plain">{text}</p>}
+    </details>
   )
 }
 
@@ -179,15 +192,18 @@ export function Prose({ text, isStreaming }: { text: string; isStreaming: boolea
   )
 }
 
-function Thinking({ text }: { text: string }) {
+function Thinking({ item }: { item: MessageItem }) {
   const say = useSay()
+  const locale = useLocale()
   return (
     <details className="think">
       <summary>
         <Icon name="chevron" small className="chev" />
-        {say("thought")}
+        {item.thoughtMs === null
+          ? say("thought")
+          : say("thoughtFor", { seconds: formatSeconds(item.thoughtMs, locale) })}
       </summary>
-      <p className="plain">{text}</p>
+      <p className="plain">{item.thinking}</p>
     </details>
   )
 }

@@ -52,6 +52,13 @@ export function formatLeft(iso: string, locale: Locale): string {
   )
 }
 
+/** Whole seconds, and tenths of less than one: nothing took none. */
+export function formatSeconds(ms: number, locale: Locale): string {
+  return ms < 950
+    ? Math.max(0.1, ms / 1000).toLocaleString(locale, { maximumFractionDigits: 1 })
+    : Math.round(ms / 1000).toLocaleString(locale)
+}
+
 /** 1.9 KB, 25 MB: thousands, one digit after the point. */
 export function formatBytes(bytes: number, locale: Locale): string {
   const units = ["B", "KB", "MB", "GB"]

@@ -681,11 +681,16 @@ export interface ReasoningContent {
   metadata?: DeltaMetadata
 }
 
+export interface ReasoningEndMetadata {
+  tookMs: number
+}
+
 export interface ReasoningEnded {
   seq?: number
   at?: string
   type: "REASONING_MESSAGE_END"
   messageId: string
+  metadata?: ReasoningEndMetadata
 }
 
 export interface ReasoningStarted {
