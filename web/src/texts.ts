@@ -190,6 +190,7 @@ const TEXTS = {
   removeFile: ["Remove {name}", "{name} 빼기"],
   dropHere: ["Drop to add to this session", "놓으면 이 세션에 더해집니다"],
   contextUsed: ["Context: {tokens} tokens", "맥락: 토큰 {tokens}개"],
+  contextOf: ["Context {percent} · {tokens} of {window} tokens", "맥락 {percent} · 토큰 {tokens} / {window}"],
   sendAsAnswer: ["Send as the answer", "답으로 보내기"],
   notAnAnswer: ["Sent as a message, not as an answer", "답이 아니라 메시지로 보냅니다"],
   questionsWait: ["{count} waiting for an answer", "질문 {count}개가 답을 기다립니다"],

@@ -64,11 +64,17 @@ class SessionApi:
             locale=parts.call.locale,
             locales=list(LOCALES),
             model=parts.model,
-            models=[ModelChoice(name=name, label=label) for name, label in parts.models.items()],
+            models=[await self._model(name, label) for name, label in parts.models.items()],
             assistants=listed,
             data_dir=parts.data_dir,
             content_origin=parts.content_origin,
         )
+
+    async def _model(self, name: str, label: str) -> ModelChoice:
+        config = self._parts.catalogue.configs.get(name)
+        learnt = await self._parts.stores.usage.get_calibration(self._parts.call.user_id, name)
+        known = [tokens for tokens in (config.window_tokens if config else None, learnt.window_tokens) if tokens]
+        return ModelChoice(name=name, label=label, context_tokens=min(known, default=None))
 
     async def list_sessions(self, request: ApiRequest) -> SessionsAnswer:
         """List sessions, newest first; with a query, those whose title or messages have its words."""

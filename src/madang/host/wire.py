@@ -59,6 +59,8 @@ class LaunchCodeAnswer(Document):
 class ModelChoice(Document):
     name: str
     label: str
+    context_tokens: int | None
+    """How many tokens fit into a request, if that was configured or has been learnt."""
 
 
 class AssistantAnswer(Document):

@@ -291,13 +291,7 @@ export function Dock({ sessionId, state }: { sessionId: string; state: Feed | nu
           onAnswer={onAnswer}
           onStop={() => void stopRun(sessionId).catch(report)}
           onUseTool={() => app.update({ isPaletteOpen: true })}
-          meter={
-            talk?.inputTokens ? (
-              <span className="hint num hide-phone">
-                {say("contextUsed", { tokens: talk.inputTokens.toLocaleString() })}
-              </span>
-            ) : null
-          }
+          inputTokens={talk?.inputTokens ?? null}
         />
       )}
     </div>

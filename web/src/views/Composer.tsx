@@ -1,9 +1,10 @@
 /** Where the person writes: a draft that survives, files by button, drop and paste, queued messages, stop. */
 
-import { useEffect, useLayoutEffect, useRef, useState, type ReactNode } from "react"
+import { useEffect, useLayoutEffect, useRef, useState } from "react"
 
 import { report } from "../state/app.ts"
 import { readDraft, readFiles, writeDraft, writeFiles } from "../state/drafts.ts"
+import { contextText } from "../state/meter.ts"
 import { upload } from "../wire/api.ts"
 import type { InboxItem, Model, Upload } from "../wire/types.ts"
 import { Icon } from "./icons.tsx"
@@ -30,7 +31,8 @@ interface Props {
   onAnswer: (text: string) => Promise<void>
   onStop: () => void
   onUseTool: () => void
-  meter: ReactNode
+  /** Of the last request. */
+  inputTokens: number | null
 }
 
 interface Attachment {
@@ -53,8 +55,19 @@ const attachmentOf = (name: string, content: Upload | null): Attachment => ({
 })
 
 export function Composer(props: Props) {
-  const { sessionId, makeSession, models, model, isRunning, question, onSend, onAnswer, onStop, onUseTool, meter } =
-    props
+  const {
+    sessionId,
+    makeSession,
+    models,
+    model,
+    isRunning,
+    question,
+    onSend,
+    onAnswer,
+    onStop,
+    onUseTool,
+    inputTokens,
+  } = props
   const say = useSay()
   const locale = useLocale()
   const field = useRef<HTMLTextAreaElement>(null)
@@ -245,7 +258,11 @@ export function Composer(props: Props) {
           <Icon name="tools" />
         </button>
         <span className="grow" />
-        {meter}
+        {inputTokens !== null && inputTokens > 0 && (
+          <span className="hint num hide-phone">
+            {contextText(inputTokens, models.find(({ name }) => name === chosen)?.contextTokens ?? null, locale)}
+          </span>
+        )}
         {question && text.trim() !== "" && (
           <button type="button" className="btn" disabled={isSending} onClick={() => void send(onAnswer)}>
             {say("sendAsAnswer")}

@@ -508,6 +508,7 @@ export interface ModelAnswer {
 export interface ModelChoice {
   name: string
   label: string
+  contextTokens: number | null
 }
 
 export interface ModelsAnswer {
