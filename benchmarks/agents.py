@@ -184,7 +184,7 @@ async def _stream(agent: Agent) -> tuple[float, list[float], list[float]]:
     posted: dict[str, float] = {}
     first: dict[str, float] = {}
 
-    def hear(run: Run, message_no: int, at_char: int, delta: ModelDelta) -> None:
+    def hear(run: Run, message_no: int, at_char: int, delta: ModelDelta | None) -> None:
         first.setdefault(run.id, time.perf_counter())
 
     async def beat() -> None:

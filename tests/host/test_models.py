@@ -14,9 +14,12 @@ from typing import Any
 
 import pytest
 
+from madang.core.ids import LOCAL_USER
 from madang.core.model_config import ModelConfig
 from madang.llm import keys as keys_module
 from madang.settings import Settings, read_settings
+from madang.storage.database import Transaction
+from madang.storage.runs.usage import Calibration, write_calibration
 from tests.agent.bench import eventually
 from tests.host.hosting import Tab, hosting
 from tests.host.test_assistants import change, make
@@ -43,6 +46,18 @@ def model_of(answer: Any, name: str) -> Any:
     return one
 
 
+async def test_how_much_fits_is_what_was_learnt_where_that_is_less(tmp_path: Path) -> None:
+    models = {"small": ModelConfig(url="http://127.0.0.1:9/v1", model="m", window_tokens=32_000)}
+    async with manual(tmp_path, models=models, model="http://127.0.0.1:9/v1#other") as tab:
+        assert model_of(await tab.get("/api/me"), "http://127.0.0.1:9/v1#other")["contextTokens"] is None
+
+        async def learn(tx: Transaction) -> None:
+            await write_calibration(tx, LOCAL_USER, Calibration("small", window_tokens=8_000))
+
+        await tab.host.agent.madang.database.write(learn, user_id=LOCAL_USER)
+        assert model_of(await tab.get("/api/me"), "small")["contextTokens"] == 8_000
+
+
 async def test_a_model_is_added_used_at_once_and_stays_after_a_restart(tmp_path: Path) -> None:
     async with ModelServer() as server, manual(tmp_path) as tab:
         server.plays(answers(Say("Hello back.")))
@@ -53,7 +68,8 @@ async def test_a_model_is_added_used_at_once_and_stays_after_a_restart(tmp_path:
         mine = model_of(added, "mine")
         assert (mine["model"], mine["provider"], mine["isLocal"], mine["windowTokens"]) == ("qwen3", url, True, 32_000)
         await tab.post("/api/models/default", {"name": "mine"})
-        assert (await tab.get("/api/me"))["model"] == "mine"
+        me = await tab.get("/api/me")
+        assert (me["model"], model_of(me, "mine")["contextTokens"]) == ("mine", 32_000)
 
         session = await tab.new_session()
         await tab.write(session, "Hello")

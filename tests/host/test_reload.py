@@ -118,7 +118,8 @@ async def test_calls_keep_their_data_times_and_pages(tmp_path: Path) -> None:
         assert (wrong["outcome"], wrong["data"]["error"]["code"]) == ("error", "invalid_arguments")
         assert (unknown["outcome"], unknown["tookMs"]) == ("error", None)
         assert all(call["tookMs"] is not None for call in (todo, wrong, chart, few, many))
-        assert (await tab.get(f"/api/views/{chart['viewId']}"))["tool"] == "visualize_data"
+        view = await tab.get(f"/api/views/{chart['viewId']}")
+        assert (view["tool"], view["service"], view["server"]) == ("visualize_data", "chart", "")
         assert few["data"] == {"values": [0, 1, 2, 3, 4]}
         assert many["data"] is None
         assert many["dataLeftOut"] > MAX_DATA_BYTES
