@@ -83,7 +83,9 @@ async def test_a_selection_settles_the_askers_own_choice(shelf: Shelf) -> None:
     assert playbook == shelf.tea
     assert settled is not None
     assert (settled.id, settled.status, settled.settled_by) == (choice.id, "answered", "client")
-    assert settled.settled_with == {"tool": "select_playbook", "arguments": {"id": shelf.tea.id}}
+    arguments = {"id": shelf.tea.id, "goal": "Tea"}
+    assert settled.settled_with == {"tool": "select_playbook", "arguments": arguments}
+    assert (settled.answer, settled.settler_name) == ("Tea", "")
     assert await shelf.selections() == 1
 
 
