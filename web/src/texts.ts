@@ -118,6 +118,7 @@ const TEXTS = {
     "A file is written into the session and handed over, with its size and checksum.",
     "세션에 파일을 쓰고, 크기와 검사값을 적어 내보냅니다.",
   ],
+  tourEnd: ["The file is exported.", "파일을 내보냈습니다."],
   tourExportDone: ["1 file", "파일 1개"],
   tourAgain: ["Take the tour again", "둘러보기 다시 하기"],
   olderMessages: ["Show older messages", "이전 메시지 보기"],
@@ -281,6 +282,14 @@ const TEXTS = {
     "{bytes}바이트, 토큰 약 {tokens}개. 모델은 이 글만 읽어도 됩니다.",
   ],
   agentsWords: ["What an agent is told of it", "에이전트가 읽는 설명"],
+  answerFirst: [
+    "A question waits for your answer first. It is in the history and in the inbox.",
+    "먼저 답해야 할 질문이 있습니다. 기록과 받은 질문에서 볼 수 있습니다.",
+  ],
+  callAsks: [
+    "It waits for you. What you answer is what the agent reads.",
+    "답을 기다립니다. 답한 내용을 에이전트가 읽게 됩니다.",
+  ],
   asModelHint: [
     "It is your turn to be the model of this session: the call becomes part of its talk.",
     "이 세션에서 모델이 할 차례를 맡고 있습니다. 부르면 대화에 남습니다.",

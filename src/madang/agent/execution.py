@@ -118,7 +118,8 @@ class RunExecution:
     async def _go_on(self) -> None:
         while not self._run.turn or await self._end_turn():
             await self._give_news()
-            self._setup.limits.check(self._run, time.monotonic() - self._attended_s)
+            if self._setup.opened is not None:  # else no turn is taken but by the person
+                self._setup.limits.check(self._run, time.monotonic() - self._attended_s)
             answer = await self._ask()
             if answer is None:
                 return
@@ -151,6 +152,7 @@ class RunExecution:
             self._stores.pauses,
             self._call,
             self._approve,
+            is_manual=self._setup.opened is None,
         )
         try:
             return await turn.settle(calls)

@@ -60,8 +60,11 @@ class Turn:
         pauses: PauseStore,
         call: Callable[[Run, str, str], Call],
         approve: Callable[[str], None],
+        *,
+        is_manual: bool,
     ) -> None:
         self.run = run
+        self._is_manual = is_manual
         self._runs = runs
         self._calls = calls
         self._provider = provider
@@ -240,7 +243,8 @@ class Turn:
                 rows=JournalRows(changes=pending.changes),
             )
             return False
-        await self._break_circle()
+        if not self._is_manual:  # a person may look at the same thing as often as they like
+            await self._break_circle()
         parts = [part for call in calls for part in self._result_parts(call)]
         id = new_id()
         self._pending.events.append(events.results_given(id))

@@ -70,3 +70,8 @@ class PauseRecord:
     @property
     def is_open(self) -> bool:
         return self.status == "open"
+
+    @property
+    def is_turn(self) -> bool:
+        """Tell whether it is the turn of a model that there is none of: nobody has asked the person anything."""
+        return self.kind == "model"

@@ -192,7 +192,9 @@ class LiveReaders:
 
     async def _tell_inbox(self) -> None:
         pauses = await self._pauses.list_open(self._user_id, MAX_COUNTED)
-        self._inbox = frame({"type": "CUSTOM", "name": "madang/inbox", "value": {"open": len(pauses)}})
+        turns = sum(pause.is_turn for pause in pauses)
+        counts = {"open": len(pauses) - turns, "turns": turns}
+        self._inbox = frame({"type": "CUSTOM", "name": "madang/inbox", "value": counts})
         self.tell_all(self._inbox)
         self._first_expiry = min((pause.expires_at for pause in pauses if pause.expires_at), default="")
         self._next_expiry.set()

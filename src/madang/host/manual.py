@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from contextlib import aclosing
 
 from madang.core.calls import Call
 from madang.core.errors import Conflict, InvalidArguments, Unavailable
@@ -14,9 +15,10 @@ from madang.host.api import ApiRequest, Operation
 from madang.host.parts import HostParts
 from madang.host.wire import ManualCall, TurnAnswer, TurnBody
 from madang.llm.messages import CallPart, Part, TextPart
+from madang.storage.runs.records import Run
+from madang.storage.runs.store import run_topic
 
 TURN_WAIT_S = 5.0
-TURN_LOOK_S = 0.02
 
 
 class ManualApi:
@@ -38,13 +40,12 @@ class ManualApi:
         parts = turn_parts(body.say, body.calls)
         if not parts:
             raise InvalidArguments(say("A turn has a text, or calls."))
-        run = await self._parts.stores.runs.get_live(call) or await self._parts.runner.begin(call)
-        pause = await self._own_turn(call, run.id)
+        pause = await self._own_turn(call)
         await self._parts.inbox.act(call, await self._parts.inbox.read(call, pause), parts)
-        return TurnAnswer(run_id=run.id)
+        return TurnAnswer(run_id=pause.run_id, call_ids=[part.id for part in parts if isinstance(part, CallPart)])
 
-    async def _own_turn(self, call: Call, run_id: str) -> PauseRecord:
-        """Return the pause in which it is the person's turn, which a run that has just begun opens in a moment.
+    async def _own_turn(self, call: Call) -> PauseRecord:
+        """Return the pause in which it is the person's turn: of the live run, or of one that begins for it.
 
         Raises:
             Conflict: the run waits for something else first.
@@ -53,18 +54,32 @@ class ManualApi:
         try:
             async with asyncio.timeout(TURN_WAIT_S):
                 while True:
-                    pauses = await self._parts.stores.pauses.list_by_run(call.user_id, run_id)
-                    is_open = [pause for pause in pauses if pause.is_open]
-                    if turn := next((pause for pause in is_open if pause.kind == "model"), None):
+                    run = await self._parts.stores.runs.get_live(call) or await self._parts.runner.begin(call)
+                    if turn := await self._await_turn(run):
                         return turn
-                    run = await self._parts.stores.runs.get(call.user_id, run_id)
-                    if run is not None and run.state == "waiting" and is_open:
-                        raise Conflict(
-                            say("The run waits for an answer first."), hint=say("Answer it, or write a message.")
-                        )
-                    await asyncio.sleep(TURN_LOOK_S)
         except TimeoutError:
             raise Unavailable(say("The run is busy."), hint=say("Try again in a moment.")) from None
+
+    async def _await_turn(self, run: Run) -> PauseRecord | None:
+        """Return the pause of the person's turn when the run has come to it; None if it is over before.
+
+        Raises:
+            Conflict: the run waits for something else first.
+        """
+        async with aclosing(self._parts.database.changes(run_topic(run))) as changes:
+            async for _ in changes:
+                now = await self._parts.stores.runs.get(run.user_id, run.id)
+                if now is None or now.state not in ("running", "waiting"):
+                    return None
+                pauses = await self._parts.stores.pauses.list_by_run(run.user_id, run.id)
+                is_open = [pause for pause in pauses if pause.is_open]
+                if turn := next((pause for pause in is_open if pause.is_turn), None):
+                    return turn
+                if now.state == "waiting" and is_open:
+                    raise Conflict(
+                        say("The run waits for an answer first."), hint=say("Answer it, or write a message.")
+                    )
+        return None
 
 
 def turn_parts(text: str, calls: list[ManualCall]) -> list[Part]:

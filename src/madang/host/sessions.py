@@ -162,7 +162,7 @@ class SessionApi:
     async def _answers(self, call: Call, sessions: list[SessionRecord]) -> list[SessionAnswer]:
         runs = {run.session_id: run for run in await self._parts.stores.runs.list_live(call.user_id)}
         pauses = await self._parts.inbox.list_open(call.user_id, MAX_COUNTED_PAUSES)
-        counts = Counter(pause.session_id for pause in pauses)
+        counts = Counter(pause.session_id for pause in pauses if not pause.is_turn)
         return [_session(one, runs.get(one.id), counts[one.id]) for one in sessions]
 
 

@@ -100,6 +100,7 @@ class SessionAnswer(Document):
     run: RunAnswer | None
     """The run that is not over."""
     open_pauses: int
+    """What is to be answered there; that it is the person's turn without a model is no question."""
     client: str
     """The program that used it first over MCP, by what it calls itself; empty if none did."""
 
@@ -305,6 +306,8 @@ class TurnBody(Document):
 
 class TurnAnswer(Document):
     run_id: str
+    call_ids: list[str]
+    """Of its calls, in their order: what comes of them is in the talk under these."""
 
 
 class UploadQuery(Document):

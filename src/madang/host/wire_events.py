@@ -301,6 +301,9 @@ class Compacted(_Custom):
 
 class InboxValue(Document):
     open: int
+    """What is to be answered."""
+    turns: int
+    """Runs without a model in which it is the person's turn: nobody asked them anything."""
 
 
 class InboxChanged(_Custom):

@@ -21,13 +21,15 @@ import type { InboxItem, Locale, Me, Session, Settlement } from "../wire/types.t
 import { followAll, type Following } from "../wire/stream.ts"
 import { TalkFeed } from "./feed.ts"
 import type { Talk } from "./fold.ts"
+import { isKnown } from "./inbox.ts"
+import { dropOwn } from "./made.ts"
 import { parseRoute, routeTo, type Route } from "./route.ts"
 import { speaker } from "../texts.ts"
 import { Store } from "./store.ts"
 import { NEW_TOUR, readTour, writeTour, type Tour } from "./tour.ts"
 
-const START_RETRY_MS = 1_000
 const REFRESH_AFTER_MS = 150
+const START_RETRY_MS = 1_000
 const NOTICE_MS = 6_000
 const LOCALE_KEY = "madang.locale"
 const THEME_KEY = "madang.theme"
@@ -163,9 +165,8 @@ function followOutside(): void {
   if (app.get().feed !== null || outside !== null) return
   outside = followAll({
     onEvent: (event) => {
-      const isKnown =
-        event.type === "CUSTOM" && event.name === "madang/inbox" && event.value.open === app.get().inbox.length
-      if (!isKnown) refreshSoon()
+      const isInbox = event.type === "CUSTOM" && event.name === "madang/inbox"
+      if (!isInbox || !isKnown(app.get().inbox, event.value)) refreshSoon()
     },
     onConnection: (isOpen) => {
       const { lostAt } = app.get()
@@ -191,7 +192,7 @@ export function retryNow(): void {
 }
 
 /** One stream is open at a time. It stays open on other screens, for it also tells of the inbox. */
-function openFeed(sessionId: string): void {
+export function openFeed(sessionId: string): void {
   const { feed } = app.get()
   if (feed?.sessionId === sessionId && feed.store.get().status !== "gone") return
   feed?.close()
@@ -256,6 +257,7 @@ export async function archiveSession(session: Session, text: string): Promise<vo
 
 export async function removeSession(id: string): Promise<void> {
   await deleteSession(id)
+  dropOwn(id)
   leave(id)
   await refresh()
 }
@@ -302,12 +304,8 @@ export async function settleItem(item: InboxItem, settlement: Settlement): Promi
 let noticeCount = 0
 
 export function notify(text: string, options: { isError?: boolean; undo?: () => void } = {}): void {
-  const notice: Notice = {
-    id: ++noticeCount,
-    text,
-    isError: options.isError ?? false,
-    ...(options.undo && { undo: options.undo }),
-  }
+  const { isError = false, undo } = options
+  const notice: Notice = { id: ++noticeCount, text, isError, ...(undo && { undo }) }
   app.update({ notices: [...app.get().notices, notice] })
   setTimeout(() => dismiss(notice.id), NOTICE_MS)
 }

@@ -499,7 +499,7 @@ test("the first answer of another run is not taken for an old piece", () => {
 
 test("news of the inbox and of the sessions are counted", () => {
   const talk = play([
-    custom({ name: "madang/inbox", value: { open: 1 } }),
+    custom({ name: "madang/inbox", value: { open: 1, turns: 0 } }),
     custom({ name: "madang/sessions", value: {} }),
   ])
   assert.equal(talk.changes, 2)

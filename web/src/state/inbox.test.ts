@@ -2,7 +2,7 @@ import assert from "node:assert/strict"
 import { test } from "node:test"
 
 import type { InboxItem } from "../wire/types.ts"
-import { sortInbox } from "./inbox.ts"
+import { isKnown, questionsOf, sortInbox } from "./inbox.ts"
 
 const item = (id: string, values: Partial<InboxItem>) =>
   ({ id, type: "text", openedAt: "2026-11-16T06:00:00Z", expiresAt: "", ...values }) as InboxItem
@@ -19,4 +19,15 @@ test("approvals come first, then what runs out first, then what was asked first"
     sortInbox(items).map(({ id }) => id),
     ["approval", "in an hour", "tomorrow", "for ever, earlier", "for ever, later"],
   )
+})
+
+test("the turn of a model that there is none of is no question", () => {
+  const items = [item("question", {}), item("turn", { type: "model" }), item("approval", { type: "approval" })]
+  assert.deepEqual(
+    questionsOf(items).map(({ id }) => id),
+    ["question", "approval"],
+  )
+  assert.ok(isKnown(items, { open: 2, turns: 1 }))
+  assert.ok(!isKnown(items, { open: 3, turns: 0 }))
+  assert.ok(!isKnown(items, { open: 2, turns: 0 }))
 })

@@ -53,3 +53,8 @@ export function firstArgument(text: string): string {
     return text
   }
 }
+
+/** Ends of a call that went well, or that are the person's choice. */
+const GOOD = new Set(["ok", "answered_late", "unanswered"])
+
+export const hasFailed = (call: CallState) => !call.isRunning && !GOOD.has(call.outcome)

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 
-import { addResult, answerOf, callsOfStep, currentStep, isTourOver, NEW_TOUR, STEP_COUNT } from "./tour.ts"
+import { addResult, addTurn, answerOf, callsOfStep, currentStep, isTourOver, NEW_TOUR, STEP_COUNT } from "./tour.ts"
 
 const OUTCOME = { text: "ok", data: {}, isError: false, tookMs: 1, view: null, pauseId: "p" }
 
@@ -16,6 +16,12 @@ test("a step is done when its call is, the question when it is answered", () => 
   assert.equal(currentStep(tour), 3)
   tour = addResult(addResult(tour, "visualize_data", OUTCOME), "export_file", OUTCOME)
   assert.ok(isTourOver(tour))
+})
+
+test("a step that was the model's turn is kept by its id", () => {
+  const tour = addTurn(NEW_TOUR, "create_playbook", "manual-1")
+  assert.equal(currentStep(tour), 1)
+  assert.deepEqual(tour.results, [{ callId: "manual-1", tool: "create_playbook", text: "", viewId: "", pauseId: "" }])
 })
 
 test("every step is a call in the person's language, and the last two use the answer", () => {

@@ -5,17 +5,13 @@
  * `readTour` and `writeTour`, which keep where the person is over a reload.
  */
 
-import type { Locale, ToolOutcome } from "../wire/types.ts"
+import type { Locale, ToolOutcome, TurnCall } from "../wire/types.ts"
 
 const KEY = "madang.tour"
 
-export interface TourCall {
-  tool: string
-  arguments: Record<string, unknown>
-}
-
-/** What a step has brought. */
+/** What a step has brought. Where the person is the model, only its id: the rest is in the talk. */
 export interface TourResult {
+  callId: string
   text: string
   viewId: string
   pauseId: string
@@ -48,7 +44,7 @@ export function isTourOver(tour: Tour): boolean {
 }
 
 /** The calls of a step; all but the last only prepare it. */
-export function callsOfStep(step: number, locale: Locale, answer: string): TourCall[] {
+export function callsOfStep(step: number, locale: Locale, answer: string): TurnCall[] {
   const t = (en: string, ko: string) => (locale === "ko" ? ko : en)
   const title = answer || t("Weekly report", "주간 보고서")
   const path = `${
@@ -59,7 +55,7 @@ export function callsOfStep(step: number, locale: Locale, answer: string): TourC
   }.md`
   const weeks = [6, 9, 7, 11, 14].map((value, index) => ({ label: t(`W${42 + index}`, `${42 + index}주`), value }))
   const fixes = [12, 8, 10, 7, 5].map((value, index) => ({ label: t(`W${42 + index}`, `${42 + index}주`), value }))
-  const steps: TourCall[][] = [
+  const steps: TurnCall[][] = [
     [
       {
         tool: "create_playbook",
@@ -107,7 +103,12 @@ export function callsOfStep(step: number, locale: Locale, answer: string): TourC
 
 export function addResult(tour: Tour, tool: string, outcome: ToolOutcome): Tour {
   const { text, view, pauseId } = outcome
-  return { ...tour, results: [...tour.results, { text, tool, viewId: view?.id ?? "", pauseId }] }
+  return { ...tour, results: [...tour.results, { callId: "", text, tool, viewId: view?.id ?? "", pauseId }] }
+}
+
+/** A step that was the model's turn. */
+export function addTurn(tour: Tour, tool: string, callId: string): Tour {
+  return { ...tour, results: [...tour.results, { callId, tool, text: "", viewId: "", pauseId: "" }] }
 }
 
 /** What `get_prompt` tells of a question: null while it is open, empty where it was not answered. */

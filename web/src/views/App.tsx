@@ -4,6 +4,7 @@ import { lazy, Suspense, useEffect, useState } from "react"
 
 import { app, dismiss, go, report, retryNow, togglePanel } from "../state/app.ts"
 import type { Feed } from "../state/feed.ts"
+import { questionsOf } from "../state/inbox.ts"
 import { Store, useStore } from "../state/store.ts"
 import { speaker } from "../texts.ts"
 import { stopRun } from "../wire/api.ts"
@@ -28,7 +29,8 @@ const GONE_S = 20
 
 export function App() {
   const state = useStore(app)
-  const { route, sessions, theme, inbox } = state
+  const { route, sessions, theme } = state
+  const questionCount = questionsOf(state.inbox).length
   const session = route.screen === "chat" ? sessions.find(({ id }) => id === route.sessionId) : undefined
   const locale: Locale = session?.locale ?? state.locale
   const { feed } = state
@@ -38,8 +40,8 @@ export function App() {
   useEffect(() => {
     document.documentElement.lang = locale
     const name = speaker(locale)("madang")
-    document.title = `${inbox.length > 0 ? `(${inbox.length}) ` : ""}${session?.title ? `${session.title} · ` : ""}${name}`
-  }, [locale, inbox.length, session?.title])
+    document.title = `${questionCount > 0 ? `(${questionCount}) ` : ""}${session?.title ? `${session.title} · ` : ""}${name}`
+  }, [locale, questionCount, session?.title])
   useEffect(() => {
     if (theme === "system") delete document.documentElement.dataset.theme
     else document.documentElement.dataset.theme = theme

@@ -4,17 +4,12 @@ import { lazy, memo, Suspense, useEffect, useState } from "react"
 
 import type { CallState } from "../state/fold.ts"
 import { highlight } from "../state/highlight.ts"
-import { firstArgument, groupCalls } from "../state/rows.ts"
+import { firstArgument, groupCalls, hasFailed } from "../state/rows.ts"
 import { deedOf } from "../texts.ts"
 import { Icon, toolIcon } from "./icons.tsx"
 import { useLocale, useSay } from "./language.tsx"
 
 const CallDetails = lazy(() => import("./CallDetails.tsx"))
-
-/** Ends of a call that went well, or that are the person's choice. */
-const GOOD = new Set(["ok", "answered_late", "unanswered"])
-
-const hasFailed = (call: CallState) => !call.isRunning && !GOOD.has(call.outcome)
 
 /** `isEnd`: the turn ended with them. A failed call then opens itself; else it stays one red mark. */
 export function Calls({ calls, isEnd }: { calls: CallState[]; isEnd: boolean }) {
@@ -105,7 +100,7 @@ function CallMark({ call }: { call: CallState }) {
   if (call.isRunning && call.pauseId !== "")
     return <span className="dot wait" role="img" aria-label={say("callWaiting")} />
   if (call.isRunning) return <span className="spin" role="img" aria-label={say("callRunning")} />
-  if (GOOD.has(call.outcome)) {
+  if (!hasFailed(call)) {
     return (
       <span className="mark-ok" role="img" aria-label={say("callDone")}>
         <Icon name="tick" small />

@@ -6,7 +6,7 @@ import { app, go, newSession, refreshSoon, report, settleItem, togglePanel } fro
 import { readDraft, readMadeSession, writeDraft, writeFiles, writeMadeSession } from "../state/drafts.ts"
 import type { Feed, TalkFeed } from "../state/feed.ts"
 import type { MessageItem } from "../state/fold.ts"
-import { sortInbox } from "../state/inbox.ts"
+import { questionsOf, sortInbox } from "../state/inbox.ts"
 import { Store, useStore } from "../state/store.ts"
 import { forkSession, sendMessage, stopRun, withdrawMessage } from "../wire/api.ts"
 import { isTool } from "../texts.ts"
@@ -242,11 +242,12 @@ export function Dock({ sessionId, state }: { sessionId: string; state: Feed | nu
   const onAnswer = async (text: string) => {
     if (textQuestion) await settleItem(textQuestion, { answer: text })
   }
-  const oldest = questions.toSorted((a, b) => a.openedAt.localeCompare(b.openedAt))[0]
+  const asked = questionsOf(questions)
+  const oldest = (asked.length > 0 ? asked : questions).toSorted((a, b) => a.openedAt.localeCompare(b.openedAt))[0]
   const waitingLine = oldest && (
     <Jump
-      text={say("questionsWait", { count: questions.length })}
-      button={say("goToQuestion")}
+      text={asked.length > 0 ? say("questionsWait", { count: asked.length }) : say("yourModelTurn")}
+      button={say(asked.length > 0 ? "goToQuestion" : "show")}
       onPress={() => goToQuestion(oldest, talk?.calls)}
     />
   )

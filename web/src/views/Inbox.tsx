@@ -3,7 +3,7 @@
 import { lazy, Suspense, useEffect, useState } from "react"
 
 import { app, go, refresh, report } from "../state/app.ts"
-import { sortInbox } from "../state/inbox.ts"
+import { questionsOf, sortInbox } from "../state/inbox.ts"
 import { itemsOf } from "../state/page.ts"
 import { routeTo } from "../state/route.ts"
 import { useStore } from "../state/store.ts"
@@ -26,7 +26,8 @@ export default function Inbox({ itemId }: { itemId: string }) {
   const say = useSay()
   const state = STATES.find((one) => one === itemId) ?? "open"
   const { inbox } = useStore(app)
-  const items = sortInbox(inbox)
+  const sorted = sortInbox(inbox)
+  const items = [...questionsOf(sorted), ...sorted.filter(({ type }) => type === "model")]
   const chosen = items.find(({ id }) => id === itemId) ?? items[0]
 
   useEffect(() => void refresh(), [])
@@ -47,7 +48,9 @@ export default function Inbox({ itemId }: { itemId: string }) {
   })
 
   const approvals = items.filter(({ type }) => type === "approval")
-  const questions = items.filter(({ type }) => type !== "approval")
+  const questions = questionsOf(items).filter(({ type }) => type !== "approval")
+  const turns = items.filter(({ type }) => type === "model")
+  const count = approvals.length + questions.length
   return (
     <div className="scroll">
       <div className="wide">
@@ -65,8 +68,8 @@ export default function Inbox({ itemId }: { itemId: string }) {
                   ? say("answeredTab")
                   : one === "over"
                     ? say("overTab")
-                    : items.length > 0
-                      ? say("waitingCount", { count: items.length })
+                    : count > 0
+                      ? say("waitingCount", { count })
                       : say("waitingTab")}
               </button>
             ))}
@@ -93,6 +96,7 @@ export default function Inbox({ itemId }: { itemId: string }) {
             <div className="groups">
               <Group title={say("approvals")} items={approvals} chosen={chosen} />
               <Group title={say("questions")} items={questions} chosen={chosen} />
+              <Group title={say("manualMode")} items={turns} chosen={chosen} />
               <Suspense fallback={null}>
                 <AnsweredToday />
               </Suspense>

@@ -1,47 +1,51 @@
 /** Manual mode: the tools as a person calls them: palette, form, and what an agent would read. */
 
-import { lazy, Suspense, useEffect, useRef, useState } from "react"
-import { Tab, TabList, TabPanel, Tabs } from "react-aria-components"
+import { useEffect, useRef, useState } from "react"
 
-import { app, go, newSession, report } from "../state/app.ts"
+import { app, go, newSession, openFeed, refreshSoon, report, settleItem } from "../state/app.ts"
+import type { Feed, TalkFeed } from "../state/feed.ts"
+import { questionsOf } from "../state/inbox.ts"
+import {
+  addOwn,
+  isManual,
+  isPending,
+  mergeCalls,
+  ownCall,
+  readManualSession,
+  readOwn,
+  turnsOf,
+  writeManualSession,
+  writeOwn,
+  type MadeCall,
+} from "../state/made.ts"
 import { routeTo } from "../state/route.ts"
-import { useStore } from "../state/store.ts"
+import { Store, useStore } from "../state/store.ts"
 import { deedOf, doesPause, serviceTitleOf } from "../texts.ts"
-import { listTools } from "../wire/api.ts"
-import type { Tool, ToolOutcome } from "../wire/types.ts"
+import { callTool, listTools, takeTurn } from "../wire/api.ts"
+import type { Tool } from "../wire/types.ts"
 import { AriaLocale } from "./AriaLocale.tsx"
-import { Code, JsonCode } from "./Calls.tsx"
 import { Icon } from "./icons.tsx"
-import { formatAgo, useLocale, useSay } from "./language.tsx"
-import { Question } from "./Question.tsx"
+import { useLocale, useSay } from "./language.tsx"
+import { History, Outcome } from "./ManualResult.tsx"
 import { ToolForm } from "./ToolForm.tsx"
 
-const PageView = lazy(() => import("./PageView.tsx"))
-
-/** A call that was made here. */
-interface Made {
-  id: number
-  tool: string
-  values: Record<string, unknown>
-  outcome: ToolOutcome
-  at: string
-}
-
-/** Of this tab: what was called stays in sight when the person comes back to this screen. */
-const history: Made[] = []
-const MAX_HISTORY = 50
+const NO_FEED = new Store<Feed | null>(null)
 
 export default function Manual({ toolName }: { toolName: string }) {
   const say = useSay()
-  const { feed, sessions, inbox, me } = useStore(app)
-  const [sessionId, setSessionId] = useState(feed?.sessionId ?? sessions[0]?.id ?? "")
+  const { feed, sessions, me } = useStore(app)
+  const [sessionId, setSessionId] = useState(() => feed?.sessionId ?? knownSession())
   const [tools, setTools] = useState<Tool[]>([])
-  const [made, setMade] = useState<Made | null>(history.find(({ tool }) => tool === toolName) ?? null)
+  const [chosen, setChosen] = useState<{ call: MadeCall; no: number } | null>(null)
   const [isHistoryOpen, setHistoryOpen] = useState(false)
+  const [own, setOwn] = useState<MadeCall[]>(() => readOwn(sessionId))
   const isMaking = useRef(false)
 
   useEffect(() => {
     if (sessionId !== "") {
+      writeManualSession(sessionId)
+      setOwn(readOwn(sessionId))
+      openFeed(sessionId) // what was called in it is in its talk
       listTools(sessionId).then(setTools, report)
     } else if (!isMaking.current) {
       isMaking.current = true
@@ -49,16 +53,12 @@ export default function Manual({ toolName }: { toolName: string }) {
     }
   }, [sessionId])
 
+  const current = feed?.sessionId === sessionId ? feed : null
+  const state = useStore<Feed | null>(current?.store ?? NO_FEED)
+  const calls = mergeCalls(state === null ? [] : turnsOf(state.talk), own)
   const tool = tools.find(({ name }) => name === toolName)
   const title = sessions.find(({ id }) => id === sessionId)?.title
-  const turn = inbox.find((item) => item.type === "model" && item.sessionId === sessionId)
-  const onMade = (values: Record<string, unknown>, outcome: ToolOutcome) => {
-    const call = { id: history.length + 1, tool: toolName, values, outcome, at: new Date().toISOString() }
-    history.unshift(call)
-    history.length = Math.min(history.length, MAX_HISTORY)
-    setMade(call)
-    setHistoryOpen(false)
-  }
+  const isReady = tool !== undefined && current !== null && state !== null && state.status !== "loading"
   return (
     <AriaLocale>
       <header className="top line">
@@ -85,61 +85,123 @@ export default function Manual({ toolName }: { toolName: string }) {
           onClick={() => setHistoryOpen(!isHistoryOpen)}
         >
           <Icon name="history" small />
-          {say("history")} {history.length > 0 && history.length}
+          {say("history")} {calls.length > 0 && calls.length}
         </button>
       </header>
       <div className={`three ${tool === undefined && !isHistoryOpen ? "" : "has-tool"}`}>
         <ToolList tools={tools} chosen={toolName} />
-        {tool === undefined ? (
+        {!isReady ? (
           <section className="empty" aria-label={say("arguments")}>
             <Icon name="tools" />
             <b>{say("pickTool")}</b>
             {say("pickToolHint")}
           </section>
         ) : (
-          <ToolForm
-            key={`${tool.name}-${made?.id ?? 0}`}
+          <CallOfTool
+            key={`${sessionId} ${tool.name} ${chosen?.no ?? 0}`}
             tool={tool}
-            sessionId={sessionId}
-            turn={turn}
-            values={made?.tool === tool.name ? made.values : {}}
-            onMade={onMade}
+            feed={current}
+            calls={calls}
+            first={
+              chosen?.call.tool === tool.name ? chosen.call : (calls.find((call) => call.tool === tool.name) ?? null)
+            }
+            isResultShown={!isHistoryOpen}
+            onOwn={(call) => {
+              const kept = addOwn(own, call)
+              writeOwn(sessionId, kept)
+              setOwn(kept)
+            }}
+            onMade={() => setHistoryOpen(false)}
           />
         )}
         {isHistoryOpen ? (
           <History
+            calls={calls}
+            onOlder={state?.talk.hasOlder ? () => void current?.loadOlder().catch(report) : null}
             onChoose={(call) => {
-              setMade(call)
+              setChosen({ call, no: (chosen?.no ?? 0) + 1 })
               setHistoryOpen(false)
               go({ screen: "manual", tool: call.tool })
             }}
           />
         ) : (
-          <Outcome made={made?.tool === toolName ? made : null} />
+          !isReady && <Outcome made={null} />
         )}
       </div>
     </AriaLocale>
   )
 }
 
-function History({ onChoose }: { onChoose: (call: Made) => void }) {
+/** The session that this screen was in before a reload; without one, the newest. */
+function knownSession(): string {
+  const { sessions } = app.get()
+  const before = readManualSession()
+  return sessions.some(({ id }) => id === before) ? before : (sessions[0]?.id ?? "")
+}
+
+interface CallOfToolProps {
+  tool: Tool
+  feed: TalkFeed
+  calls: readonly MadeCall[]
+  /** What is shown at first, and whose arguments the form begins with. */
+  first: MadeCall | null
+  isResultShown: boolean
+  onOwn: (call: MadeCall) => void
+  onMade: () => void
+}
+
+/** The form of a tool, and what came of its last call. Where the person is the model, a call is its turn. */
+function CallOfTool({ tool, feed, calls, first, isResultShown, onOwn, onMade }: CallOfToolProps) {
   const say = useSay()
-  const locale = useLocale()
+  const { sessionId } = feed
+  const { inbox, me, sessions } = useStore(app)
+  const { run } = useStore(feed.store).talk
+  const [shown, setShown] = useState({ id: first?.id ?? "", values: first?.values ?? {} })
+  const session = sessions.find(({ id }) => id === sessionId)
+  const here = inbox.filter((item) => item.sessionId === sessionId)
+  const turn = here.find(({ type }) => type === "model")
+  // Tools for buttons are no model's: the person uses them as themselves.
+  const takesTurn = tool.audience === "model" && isManual(me, session)
+  const isAsked = takesTurn && turn === undefined && questionsOf(here).some(({ runId }) => runId !== "")
+  const made = calls.find(({ id }) => id === shown.id) ?? null
+  const isLive = run.state === "running" || run.state === "waiting"
+  const isUnderWay = made === null ? shown.id !== "" && isLive : isPending(made)
+
+  const call = async (values: Record<string, unknown>) => {
+    if (takesTurn) {
+      const { callIds } = await takeTurn(sessionId, { calls: [{ tool: tool.name, arguments: values }] })
+      setShown({ id: callIds[0] ?? "", values })
+    } else if (tool.audience === "model" && turn !== undefined) {
+      // There was no model when it became the person's turn.
+      const isTold = await settleItem(turn, { calls: [{ tool: tool.name, arguments: values }] })
+      if (isTold) go({ screen: "chat", sessionId })
+      return
+    } else {
+      const outcome = await callTool(sessionId, tool.name, values)
+      const kept = ownCall(crypto.randomUUID(), new Date().toISOString(), tool.name, values, outcome)
+      onOwn(kept)
+      setShown({ id: kept.id, values })
+    }
+    refreshSoon()
+    onMade()
+  }
   return (
-    <section aria-label={say("history")}>
-      {history.length === 0 && <p className="empty">{say("noResult")}</p>}
-      {history.map((call) => (
-        <button key={call.id} type="button" className="item tool wide-button" onClick={() => onChoose(call)}>
-          <span className="grow">
-            <b className="mono">{call.tool}</b>
-            <span className="meta">
-              {deedOf(call.tool, locale)} · {formatAgo(call.at, locale)}
-            </span>
-          </span>
-          {call.outcome.isError && <span className="chip bad">{say("callFailed")}</span>}
-        </button>
-      ))}
-    </section>
+    <>
+      <ToolForm
+        tool={tool}
+        note={
+          isAsked ? (
+            <p className="note wait">{say("answerFirst")}</p>
+          ) : (
+            (takesTurn || turn !== undefined) && <p className="note on">{say("asModelHint")}</p>
+          )
+        }
+        values={shown.values}
+        isPending={isUnderWay}
+        onCall={call}
+      />
+      {isResultShown && <Outcome made={made} />}
+    </>
   )
 }
 
@@ -200,77 +262,4 @@ function ToolList({ tools, chosen }: { tools: Tool[]; chosen: string }) {
       ))}
     </section>
   )
-}
-
-function Outcome({ made }: { made: Made | null }) {
-  const say = useSay()
-  const locale = useLocale()
-  const { inbox } = useStore(app)
-  if (made === null)
-    return (
-      <section className="empty" aria-label={say("result")}>
-        <Icon name="play" />
-        <b>{say("noResult")}</b>
-        {say("noResultHint")}
-      </section>
-    )
-  const { outcome } = made
-  const question = inbox.find(({ id }) => id === outcome.pauseId)
-  const bytes = new TextEncoder().encode(outcome.text).length
-  return (
-    <section aria-label={say("result")} aria-live="polite">
-      <div className="box-in" key={made.id}>
-        <Tabs className="stack">
-          <div className="row">
-            <TabList className="tabs grow" aria-label={say("result")}>
-              <Tab className="tab" id="text">
-                {say("agentReads")}
-              </Tab>
-              <Tab className="tab" id="data">
-                {say("data")}
-              </Tab>
-            </TabList>
-            {outcome.isError && <span className="chip bad">{say("callFailed")}</span>}
-            <span className="xs soft num">{say("milliseconds", { ms: outcome.tookMs.toLocaleString(locale) })}</span>
-          </div>
-          <TabPanel id="text" className="stack">
-            <Code text={outcome.text} label={say("agentReads")} />
-            <div className="note">
-              <Icon name="spark" small />
-              {say("textSize", { bytes: bytes.toLocaleString(locale), tokens: tokensOf(outcome.text) })}
-            </div>
-          </TabPanel>
-          <TabPanel id="data">
-            <JsonCode text={JSON.stringify(outcome.data)} label={say("data")} />
-          </TabPanel>
-        </Tabs>
-        {(outcome.view !== null || question !== undefined) && (
-          <>
-            <h2 className="group flat">{say("whatYouSee")}</h2>
-            {outcome.view ? (
-              <Suspense fallback={<div className="card view starting" />}>
-                <PageView
-                  key={outcome.view.id}
-                  viewId={outcome.view.id}
-                  tool={made.tool}
-                  isWaiting={question !== undefined}
-                  expiresAt={question?.expiresAt ?? ""}
-                  fallbackText={outcome.text}
-                  pauseId={outcome.pauseId}
-                />
-              </Suspense>
-            ) : (
-              question && <Question item={question} />
-            )}
-          </>
-        )}
-      </div>
-    </section>
-  )
-}
-
-/** About: four letters of Latin, less than two of Korean. */
-function tokensOf(text: string): number {
-  const wide = text.match(/[\u1100-\uffdc]/g)?.length ?? 0
-  return Math.max(1, Math.round(wide / 1.6 + (text.length - wide) / 4))
 }

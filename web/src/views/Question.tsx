@@ -2,7 +2,7 @@
 
 import { useState, type FormEvent, type ReactNode } from "react"
 
-import { settleItem } from "../state/app.ts"
+import { openFeed, settleItem } from "../state/app.ts"
 import type { InboxItem, Settlement } from "../wire/types.ts"
 import { Icon } from "./icons.tsx"
 import { askerOf, formatLeft, useLocale, useSay } from "./language.tsx"
@@ -56,7 +56,7 @@ export function Question({ item, meta, link, children }: Props) {
             {say(item.type === "wait" ? "goOn" : item.type === "model" ? "sayAsModel" : "send")}
           </button>
           {item.type === "model" && (
-            <a className="btn lg" href="#/manual">
+            <a className="btn lg" href="#/manual" onClick={() => openFeed(item.sessionId)}>
               <Icon name="tools" small />
               {say("callAsModel")}
             </a>

@@ -1,6 +1,7 @@
 /** The ways to every screen: a sidebar, and five tabs at the bottom of a phone. */
 
 import { app, go, refresh } from "../state/app.ts"
+import { questionsOf } from "../state/inbox.ts"
 import type { Route } from "../state/route.ts"
 import { routeTo } from "../state/route.ts"
 import { useStore } from "../state/store.ts"
@@ -39,7 +40,7 @@ export function Sidebar() {
           key={place.text}
           {...place}
           isHere={route.screen === place.route.screen}
-          count={place.text === "inbox" ? inbox.length : 0}
+          count={place.text === "inbox" ? questionsOf(inbox).length : 0}
         />
       ))}
       {groupsOf(sessions).map(([text, group]) => (
@@ -68,6 +69,7 @@ export function Sidebar() {
 export function BottomTabs() {
   const say = useSay()
   const { route, inbox, feed } = useStore(app)
+  const questionCount = questionsOf(inbox).length
   const chat: Route = { screen: "chat", sessionId: feed?.sessionId ?? "" }
   return (
     <nav className="bottom" aria-label={say("main")}>
@@ -79,7 +81,7 @@ export function BottomTabs() {
         >
           <Icon name={place.icon} />
           {say(place.text)}
-          {place.text === "inbox" && inbox.length > 0 && <span className="count">{inbox.length}</span>}
+          {place.text === "inbox" && questionCount > 0 && <span className="count">{questionCount}</span>}
         </a>
       ))}
     </nav>

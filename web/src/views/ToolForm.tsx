@@ -1,47 +1,42 @@
 /** The form of a tool, from its schema or as JSON, and the call that it makes. */
 
-import { useMemo, useState } from "react"
+import { useMemo, useState, type ReactNode } from "react"
 
-import { go, refreshSoon, report, settleItem } from "../state/app.ts"
+import { report } from "../state/app.ts"
 import { argumentsOf, entriesOf, fieldsOf, type Entries, type FormField, type Problem } from "../state/schema.ts"
 import { deedOf, doesPause } from "../texts.ts"
-import { callTool } from "../wire/api.ts"
-import type { InboxItem, Tool, ToolOutcome } from "../wire/types.ts"
+import type { Tool } from "../wire/types.ts"
 import { Icon } from "./icons.tsx"
 import { COMMAND_KEY, useLocale, useSay } from "./language.tsx"
 import { SchemaForm } from "./SchemaForm.tsx"
 
 interface ToolFormProps {
   tool: Tool
-  sessionId: string
-  /** The person is the model of a run: what is called here is its call. */
-  turn: InboxItem | undefined
+  /** What stands above the fields: what becomes of a call here. */
+  note: ReactNode
   values: Record<string, unknown>
-  onMade: (values: Record<string, unknown>, outcome: ToolOutcome) => void
+  /** The last call is still being made. */
+  isPending: boolean
+  onCall: (values: Record<string, unknown>) => Promise<void>
 }
 
-export function ToolForm({ tool, sessionId, turn, values: first, onMade }: ToolFormProps) {
+export function ToolForm({ tool, note, values: first, isPending, onCall }: ToolFormProps) {
   const say = useSay()
   const fields = useMemo(() => fieldsOf(tool.inputSchema), [tool])
   const [entries, setEntries] = useState<Entries>(() => entriesOf(fields, first))
   const [problems, setProblems] = useState<Record<string, Problem>>({})
   const [json, setJson] = useState<string | null>(null)
-  const [isBusy, setBusy] = useState(false)
+  const [isSending, setSending] = useState(false)
+  const isBusy = isSending || isPending
 
   const call = async (values: Record<string, unknown>) => {
-    setBusy(true)
+    setSending(true)
     try {
-      if (turn !== undefined) {
-        const isTold = await settleItem(turn, { calls: [{ tool: tool.name, arguments: values }] })
-        if (isTold) go({ screen: "chat", sessionId })
-        return
-      }
-      onMade(values, await callTool(sessionId, tool.name, values))
-      refreshSoon()
+      await onCall(values)
     } catch (error) {
       report(error)
     } finally {
-      setBusy(false)
+      setSending(false)
     }
   }
   const submit = () => {
@@ -87,7 +82,7 @@ export function ToolForm({ tool, sessionId, turn, values: first, onMade }: ToolF
           </div>
           <About tool={tool} fields={fields} />
         </div>
-        {turn && <p className="note on">{say("asModelHint")}</p>}
+        {note}
         {json === null ? (
           <SchemaForm
             fields={fields}

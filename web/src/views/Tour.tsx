@@ -2,11 +2,14 @@
 
 import { lazy, Suspense, useEffect, useRef, useState } from "react"
 
-import { app, newSession, refreshSoon, report, setTour, settleItem } from "../state/app.ts"
-import { useStore } from "../state/store.ts"
-import { addResult, answerOf, callsOfStep, currentStep, QUESTION_STEP, STEP_COUNT } from "../state/tour.ts"
+import { app, newSession, openFeed, refreshSoon, report, setTour, settleItem } from "../state/app.ts"
+import type { Feed } from "../state/feed.ts"
+import { isManual, isPending, turnsOf, type MadeCall } from "../state/made.ts"
+import { Store, useStore } from "../state/store.ts"
+import { addResult, addTurn, answerOf, callsOfStep, currentStep, QUESTION_STEP, STEP_COUNT } from "../state/tour.ts"
 import type { TextKey } from "../texts.ts"
-import { callTool, updateSession } from "../wire/api.ts"
+import { callTool, settle, takeTurn, updateSession } from "../wire/api.ts"
+import type { TurnCall } from "../wire/types.ts"
 import { Code } from "./Calls.tsx"
 import { Icon } from "./icons.tsx"
 import { useLocale, useSay } from "./language.tsx"
@@ -26,25 +29,34 @@ const STEPS: { name: TextKey; button: TextKey; hint: TextKey; done: TextKey }[] 
 export default function Tour() {
   const say = useSay()
   const locale = useLocale()
-  const { tour, inbox } = useStore(app)
-  const [isBusy, setBusy] = useState(false)
+  const { tour, inbox, me } = useStore(app)
+  const [isSending, setSending] = useState(false)
   const step = currentStep(tour)
-  const shown = tour.results.at(-1)
+  const result = tour.results.at(-1)
+  const { taken, isUnderWay } = useTaken(tour.sessionId, result?.callId ?? "")
+  const shown = result && { ...result, ...taken }
+  const isBusy = isSending || isUnderWay
   const question = inbox.find(({ id }) => id === shown?.pauseId)
   const isAsked = tour.results.length === QUESTION_STEP + 1 && tour.answer === ""
 
   const play = async () => {
-    setBusy(true)
+    setSending(true)
     try {
       // The playbooks were only to be seen: nobody waits for one to be chosen.
       const open = inbox.find(({ id }) => id === shown?.pauseId)
       if (open?.type === "choice") await settleItem(open, { decline: true })
+      else if (taken?.isRunning && taken.tool === "show_playbooks") await settle(taken.pauseId, { decline: true })
       const sessionId = tour.sessionId || (await newSession()).id
       if (tour.sessionId === "") {
         await updateSession(sessionId, { title: say("tour") })
         setTour({ ...app.get().tour, sessionId })
       }
       const calls = callsOfStep(step, locale, tour.answer)
+      const session = app.get().sessions.find(({ id }) => id === sessionId)
+      if (isManual(me, session)) {
+        await takeStep(sessionId, calls, step === STEP_COUNT - 1 ? say("tourEnd") : "")
+        return
+      }
       for (const [index, { tool, arguments: values }] of calls.entries()) {
         const outcome = await callTool(sessionId, tool, values)
         if (index === calls.length - 1 || outcome.isError) setTour(addResult(app.get().tour, tool, outcome))
@@ -54,18 +66,19 @@ export default function Tour() {
     } catch (error) {
       report(error)
     } finally {
-      setBusy(false)
+      setSending(false)
     }
   }
 
   // The question is settled, in the page below or in the inbox: its answer is what an agent would read next.
-  const isSettled = isAsked && question === undefined
+  const isSettled = isAsked && question === undefined && !result?.callId
+  const pauseId = result?.pauseId ?? ""
   useEffect(() => {
-    if (!isSettled || shown === undefined) return
+    if (!isSettled) return
     let isOld = false
     // Looked at again after a moment: the inbox may not have been read since the question was asked.
     const timer = setTimeout(() => {
-      callTool(tour.sessionId, "get_prompt", { messageId: shown.pauseId }).then((outcome) => {
+      callTool(tour.sessionId, "get_prompt", { messageId: pauseId }).then((outcome) => {
         if (isOld) return
         const answer = answerOf(outcome.data)
         if (answer === null) refreshSoon()
@@ -76,16 +89,25 @@ export default function Tour() {
       isOld = true
       clearTimeout(timer)
     }
-  }, [isSettled, shown, tour.sessionId, inbox, say])
+  }, [isSettled, pauseId, tour.sessionId, inbox, say])
 
-  // What a step shows grows in its own time: until it stands, the next button is kept in view.
+  // In a run the answer is the result of the call that asked.
+  const isTold = isAsked && taken !== null && !taken.isRunning
+  const told = isTold ? (answerOf(taken.data) ?? "") : null
+  useEffect(() => {
+    if (told !== null) setTour({ ...app.get().tour, answer: told || say("tourTitle") })
+  }, [told, say])
+
+  // What a step shows grows in its own time: until it stands, the next button is kept in view, and at the end the file.
   const section = useRef<HTMLElement>(null)
   const made = tour.results.length
+  const viewId = shown?.viewId
   useEffect(() => {
     const element = section.current
     if (element === null || made === 0) return
     const observer = new ResizeObserver(() => {
-      element.querySelector(".step.now")?.scrollIntoView({ block: "nearest" })
+      const wanted = element.querySelector(".step.now") ?? element.querySelector(".step-out")
+      wanted?.scrollIntoView({ block: "nearest" })
     })
     observer.observe(element)
     const timer = setTimeout(() => observer.disconnect(), SETTLE_MS)
@@ -93,7 +115,7 @@ export default function Tour() {
       observer.disconnect()
       clearTimeout(timer)
     }
-  }, [made, step])
+  }, [made, step, viewId])
 
   return (
     <section className="card tour" aria-labelledby="tour" ref={section}>
@@ -143,13 +165,15 @@ export default function Tour() {
             {index === step && <p>{say(isAsked ? "tourAnswerHint" : hint)}</p>}
             {shown !== undefined && index === tour.results.length - 1 && (
               <div className="step-out" aria-live="polite">
-                <details className="think" open={index !== QUESTION_STEP}>
-                  <summary>
-                    <Icon name="chevron" small className="chev" />
-                    {say("agentReads")}
-                  </summary>
-                  <Code text={shown.text} />
-                </details>
+                {shown.text !== "" && (
+                  <details className="think" open={index !== QUESTION_STEP}>
+                    <summary>
+                      <Icon name="chevron" small className="chev" />
+                      {say("agentReads")}
+                    </summary>
+                    <Code text={shown.text} />
+                  </details>
+                )}
                 {shown.viewId !== "" && (
                   <Suspense fallback={<div className="card view starting" />}>
                     <PageView
@@ -170,4 +194,31 @@ export default function Tour() {
       </ol>
     </section>
   )
+}
+
+/** Take a step as the model's turn, and with the last one its last word, which ends the run. */
+async function takeStep(sessionId: string, calls: TurnCall[], lastWord: string): Promise<void> {
+  const { callIds } = await takeTurn(sessionId, { calls })
+  try {
+    if (lastWord !== "") await takeTurn(sessionId, { say: lastWord })
+  } finally {
+    setTour(addTurn(app.get().tour, calls.at(-1)!.tool, callIds.at(-1)!))
+    refreshSoon()
+  }
+}
+
+const NO_FEED = new Store<Feed | null>(null)
+
+/** The call of a step in the talk of the tour's session, which may have gone on far beyond it. */
+function useTaken(sessionId: string, callId: string): { taken: MadeCall | null; isUnderWay: boolean } {
+  const { feed } = useStore(app)
+  const current = feed?.sessionId === sessionId ? feed : null
+  const state = useStore<Feed | null>(current?.store ?? NO_FEED)
+  useEffect(() => {
+    if (sessionId !== "" && callId !== "") openFeed(sessionId)
+  }, [sessionId, callId])
+  if (callId === "") return { taken: null, isUnderWay: false }
+  const taken = state === null ? null : (turnsOf(state.talk).find(({ id }) => id === callId) ?? null)
+  const isToCome = state === null || (state.status !== "gone" && !state.talk.hasOlder)
+  return { taken, isUnderWay: taken === null ? isToCome : isPending(taken) }
 }

@@ -14,6 +14,7 @@ import type {
   Settlement,
   Tool,
   ToolOutcome,
+  TurnCall,
   Upload,
   View,
 } from "./types.ts"
@@ -222,6 +223,10 @@ function send<T>(address: string, file: Blob, signal: AbortSignal, onProgress: P
 export const listTools = async (id: string) => (await get<{ tools: Tool[] }>(`${session(id)}/tools`)).tools
 export const callTool = (id: string, name: string, args: Record<string, unknown>) =>
   post<ToolOutcome>(`${session(id)}/tools/${at(name)}`, { arguments: args })
+
+/** Take the turn of the model where there is none: what comes of the calls is told by the session's stream. */
+export const takeTurn = (id: string, turn: { say?: string; calls?: TurnCall[] }) =>
+  post<{ runId: string; callIds: string[] }>(`${session(id)}/turns`, turn)
 
 /* Panels */
 

@@ -360,6 +360,7 @@ export interface InboxQuery {
 
 export interface InboxValue {
   open: number
+  turns: number
 }
 
 export interface Interrupt {
@@ -1145,6 +1146,7 @@ export interface TryModelBody {
 
 export interface TurnAnswer {
   runId: string
+  callIds: string[]
 }
 
 /** The turn of the model where the person is it: calls, a text, or both. Without a call the run ends after it. */

@@ -103,7 +103,7 @@ test("a number is next, known or after a gap", () => {
 })
 
 test("what changes outside of sessions is followed without numbers, again after a break", async () => {
-  const told = `data: ${JSON.stringify({ type: "CUSTOM", name: "madang/inbox", value: { open: 2 } })}\n\n`
+  const told = `data: ${JSON.stringify({ type: "CUSTOM", name: "madang/inbox", value: { open: 2, turns: 0 } })}\n\n`
   const connections = [told, told]
   const paths: string[] = []
   const events: RunEvent[] = []

@@ -108,12 +108,17 @@ export type MessagesPage = Omit<MessagesAnswer, "messages"> & { messages: Messag
 
 export type Scope = "once" | "session" | "assistant"
 
+export interface TurnCall {
+  tool: string
+  arguments: Record<string, unknown>
+}
+
 export type Settlement =
   | { answer: string | string[] }
   | { decline: true }
   | { allow: boolean; scope?: Scope }
   | { say: string }
-  | { calls: { tool: string; arguments: Record<string, unknown> }[] }
+  | { calls: TurnCall[] }
 
 export interface JsonSchema {
   type?: string | string[]
