@@ -217,10 +217,22 @@ async def test_the_openapi_document_names_every_operation(tmp_path: Path) -> Non
             ("/api/sessions/{id}", "patch"),
             ("/api/inbox/{id}", "post"),
             ("/api/views/{id}/tools", "post"),
+            ("/api/sessions/{id}/files", "get"),
+            ("/api/sessions/{id}/files", "post"),
+            ("/api/sessions/{id}/files/text", "get"),
+            ("/api/sessions/{id}/exports", "get"),
         ]:
             operation = document["paths"][path][method]
             assert operation["summary"]
-        assert document["paths"]["/api/launch"]["post"]["security"] == []
+        for path, method in (("/api/launch", "post"), ("/api/hello", "get")):
+            assert document["paths"][path][method]["security"] == []
+        binary = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
+        files = document["paths"]["/api/sessions/{id}/files"]
+        assert (files["get"]["responses"]["200"]["content"], files["post"]["requestBody"]["content"]) == (
+            binary,
+            binary,
+        )
+        assert document["paths"]["/api/sessions/{id}/exports"]["get"]["responses"]["200"]["content"] == binary
         assert "sessionTitle" in document["components"]["schemas"]["InboxItemAnswer"]["properties"]
         ids = [one["operationId"] for methods in document["paths"].values() for one in methods.values()]
         assert len(ids) == len(set(ids))

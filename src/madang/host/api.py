@@ -89,7 +89,8 @@ class Operation:
     method: Method
     path: str
     handler: Handler
-    answer: type[BaseModel] = Done
+    answer: type[BaseModel] | None = Done
+    """None: bytes of the media type."""
     body: type[Document] | None = None
     query: type[Document] | None = None
     status: int = 200

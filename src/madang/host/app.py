@@ -80,7 +80,7 @@ class AsgiEndpoint:
 def host_operations(parts: HostParts, codes: LaunchCodes, browser_token: str) -> list[Operation]:
     """Return every operation of the JSON API."""
     return [
-        *launch_operations(codes, browser_token),
+        *launch_operations(codes, browser_token, parts.host_origin),
         *SessionApi(parts).operations(),
         *MessageApi(parts).operations(),
         *InboxApi(parts).operations(),
@@ -106,8 +106,10 @@ def host_app(
     files: StaticFiles | None = None,
 ) -> ASGIApp:
     """Return the application: the chat, its API and its streams, pages, and MCP, behind one gate."""
-    operations = host_operations(parts, codes, access.browser_token)
-    streams, uploads = EventStreams(parts, readers), Uploads(parts)
+    streams, uploads, session_files = EventStreams(parts, readers), Uploads(parts), Files(parts)
+    operations = [*host_operations(parts, codes, access.browser_token), *session_files.operations()]
+    # With routes of their own, because their bodies are streams.
+    others = [streams.operation, streams.outside_operation, uploads.operation, session_files.upload_operation]
     host = address.host
     stream = replace(EVENT_STREAM, hosts=frozenset({host}), token="browser")
 
@@ -119,8 +121,8 @@ def host_app(
         PolicyRoute(streams.operation.path, streams, policy=stream),
         PolicyRoute(streams.outside_operation.path, AsgiEndpoint(streams.listen), policy=stream),
         uploads.route(host),
-        *Files(parts).routes(host),
-        _openapi_route([*operations, streams.operation, streams.outside_operation, uploads.operation], host),
+        session_files.upload_route(host),
+        _openapi_route([*operations, *others], host),
         *(operation.route(parts, host) for operation in operations),
         *files.routes(host, address.content_host, find_rights),
     ]

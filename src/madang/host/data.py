@@ -56,8 +56,8 @@ class DataApi:
     def operations(self) -> list[Operation]:
         return [
             Operation("GET", "/api/data", self.get, DataAnswer),
-            Operation("POST", "/api/data/backup", self.back_up, Done, NoBody, media_type="application/zip"),
-            Operation("POST", "/api/data/export", self.export, Done, NoBody, media_type="application/zip"),
+            Operation("POST", "/api/data/backup", self.back_up, None, NoBody, media_type="application/zip"),
+            Operation("POST", "/api/data/export", self.export, None, NoBody, media_type="application/zip"),
             Operation("POST", "/api/data/delete", self.delete, Done, DeleteDataBody, status=202),
             Operation("GET", "/api/clients", self.list_clients, ClientsAnswer),
             Operation("GET", "/api/clients/sessions/{id}", self.list_calls, ClientCallsAnswer, query=ClientCallsQuery),

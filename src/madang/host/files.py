@@ -12,22 +12,21 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import PurePosixPath
-from typing import IO, TypeVar
+from typing import IO
 
 import anyio.to_thread
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response, StreamingResponse
 
 from madang.core.calls import Call
-from madang.core.documents import Document
 from madang.core.errors import InvalidArguments, LimitExceeded
 from madang.core.phrases import say
-from madang.host.api import answer_safely, checked, document_response, parse_query
+from madang.host.api import ApiRequest, Operation, answer_safely, checked, document_response, parse_query
 from madang.host.parts import HostParts
 from madang.host.uploads import MAX_UPLOADS_AT_ONCE
 from madang.host.wire_panels import ExportQuery, FileAnswer, FileQuery, FileTextAnswer
 from madang.server.downloads import HEADERS, content_disposition
-from madang.server.gate import UPLOADS, PolicyRoute, RoutePolicy
+from madang.server.gate import UPLOADS, PolicyRoute
 from madang.services.content.domain.contents import MAX_CONTENT_BYTES
 from madang.services.content.engine.parsing import Parser
 from madang.services.workspace.domain.exports import stored_name
@@ -36,7 +35,9 @@ CHUNK_BYTES = 256 * 1024
 MAX_PREVIEW_CHARS = 200_000
 MAX_PARSED_AT_ONCE = 2
 
-QueryT = TypeVar("QueryT", bound=Document)
+FILES_PATH = "/api/sessions/{id}/files"
+EXPORTS_PATH = "/api/sessions/{id}/exports"
+BYTES = "application/octet-stream"
 
 
 class Files:
@@ -47,47 +48,46 @@ class Files:
         self._uploads = 0
         self._parsing = asyncio.Semaphore(MAX_PARSED_AT_ONCE)
 
-    def routes(self, host: str) -> list[PolicyRoute]:
-        hosts = frozenset({host})
-        reading = RoutePolicy(kind="api", hosts=hosts, token="browser", may_stream=True)
-        writing = replace(UPLOADS, hosts=hosts, token="browser", max_answer_s=180.0)
-        files = "/api/sessions/{id}/files"
+    def operations(self) -> list[Operation]:
+        """Return what reads. Downloads are never displayed by themselves, whatever the browser makes of them."""
         return [
-            PolicyRoute(files, self.read, policy=reading),
-            PolicyRoute(files, self.write, policy=writing),
-            PolicyRoute(f"{files}/text", self.read_text, policy=reading),
-            PolicyRoute("/api/sessions/{id}/exports", self.read_export, policy=reading),
+            Operation("GET", FILES_PATH, self.read, None, query=FileQuery, media_type=BYTES),
+            Operation("GET", f"{FILES_PATH}/text", self.read_text, FileTextAnswer, query=FileQuery),
+            Operation("GET", EXPORTS_PATH, self.read_export, None, query=ExportQuery, media_type=BYTES),
         ]
 
-    async def read(self, request: Request) -> Response:
-        """Return the bytes of a file. They are never displayed by themselves, whatever the browser makes of them."""
-        return await answer_safely(self._parts, request, lambda: self._read(request))
+    @property
+    def upload_operation(self) -> Operation:
+        """The route of uploads as an operation, for the OpenAPI document."""
+        return Operation("POST", FILES_PATH, self.write, FileAnswer, query=FileQuery, status=201, body_media_type=BYTES)
 
-    async def read_export(self, request: Request) -> Response:
-        """Return the bytes of an export."""
-        return await answer_safely(self._parts, request, lambda: self._read_export(request))
+    def upload_route(self, host: str) -> PolicyRoute:
+        policy = replace(UPLOADS, hosts=frozenset({host}), token="browser", max_answer_s=180.0)
+        return PolicyRoute(FILES_PATH, self.answer_upload, policy=policy)
 
-    async def read_text(self, request: Request) -> Response:
-        """Return what a document says, as the content service would read it; nothing is kept."""
-        return await answer_safely(self._parts, request, lambda: self._read_text(request))
+    async def answer_upload(self, request: Request) -> Response:
+        async def write() -> Response:
+            query = parse_query(FileQuery, request)
+            return document_response(await self.write(ApiRequest(request, query=query)), self.upload_operation.status)
 
-    async def write(self, request: Request) -> Response:
-        """Keep a file in the workspace, where none is yet."""
-        return await answer_safely(self._parts, request, lambda: self._write(request))
+        return await answer_safely(self._parts, request, write)
 
-    async def _read(self, request: Request) -> Response:
-        query = _query(FileQuery, request)
-        call, _ = await self._parts.session_of(request, request.path_params["id"])
+    async def read(self, request: ApiRequest) -> Response:
+        """Return the bytes of a file of the workspace."""
+        query: FileQuery = request.query
+        call, _ = await self._parts.session_of(request.request, request.path("id"))
         return await self._stream(call, query.path, PurePosixPath(query.path).name, is_export=False)
 
-    async def _read_export(self, request: Request) -> Response:
-        query = _query(ExportQuery, request)
-        call, _ = await self._parts.session_of(request, request.path_params["id"])
+    async def read_export(self, request: ApiRequest) -> Response:
+        """Return the bytes of an export."""
+        query: ExportQuery = request.query
+        call, _ = await self._parts.session_of(request.request, request.path("id"))
         return await self._stream(call, stored_name(query.id, query.name), query.name, is_export=True)
 
-    async def _read_text(self, request: Request) -> Response:
-        query = _query(FileQuery, request)
-        call, _ = await self._parts.session_of(request, request.path_params["id"])
+    async def read_text(self, request: ApiRequest) -> FileTextAnswer:
+        """Return what a document says, as the content service would read it; nothing is kept."""
+        query: FileQuery = request.query
+        call, _ = await self._parts.session_of(request.request, request.path("id"))
 
         def read_whole() -> bytes:
             with self._open(call, query.path) as file:
@@ -104,8 +104,18 @@ class Files:
             finally:
                 await parser.close()
         text = parsed.text[:MAX_PREVIEW_CHARS]
-        is_cut = len(text) < len(parsed.text)
-        return document_response(FileTextAnswer(text=text, size=len(data), is_cut=is_cut))
+        return FileTextAnswer(text=text, size=len(data), is_cut=len(text) < len(parsed.text))
+
+    async def write(self, request: ApiRequest) -> FileAnswer:
+        """Keep a file in the workspace, where none is yet."""
+        query: FileQuery = request.query
+        call, _ = await self._parts.session_of(request.request, request.path("id"))
+        with self._counted():
+            body = await _read_body(request.request)
+            data = await self._parts.executor.slow.run(call, lambda: base64.b64encode(body).decode("ascii"))
+            arguments = {"path": query.path, "data": data}
+            reply = await self._parts.provider.execute_tool(replace(call, pages="off"), "upload_file", arguments)
+        return FileAnswer(path=str(checked(reply).data["path"]), size=len(body))
 
     def _open(self, call: Call, path: str, *, is_export: bool = False) -> IO[bytes]:
         with self._parts.folders.reading(call) as session:
@@ -118,17 +128,7 @@ class Files:
         file = await self._parts.executor.reads.run(call, lambda: self._open(call, path, is_export=is_export))
         size = os.fstat(file.fileno()).st_size
         headers = {**HEADERS, "content-disposition": content_disposition(name), "content-length": str(size)}
-        return StreamingResponse(_chunks(file, size), headers=headers, media_type="application/octet-stream")
-
-    async def _write(self, request: Request) -> Response:
-        query = _query(FileQuery, request)
-        call, _ = await self._parts.session_of(request, request.path_params["id"])
-        with self._counted():
-            body = await _read_body(request)
-            data = await self._parts.executor.slow.run(call, lambda: base64.b64encode(body).decode("ascii"))
-            arguments = {"path": query.path, "data": data}
-            reply = await self._parts.provider.execute_tool(replace(call, pages="off"), "upload_file", arguments)
-        return document_response(FileAnswer(path=str(checked(reply).data["path"]), size=len(body)), 201)
+        return StreamingResponse(_chunks(file, size), headers=headers, media_type=BYTES)
 
     @contextmanager
     def _counted(self) -> Iterator[None]:
@@ -142,12 +142,6 @@ class Files:
             yield
         finally:
             self._uploads -= 1
-
-
-def _query(kind: type[QueryT], request: Request) -> QueryT:
-    query = parse_query(kind, request)
-    assert isinstance(query, kind)
-    return query
 
 
 async def _read_body(request: Request) -> bytearray:

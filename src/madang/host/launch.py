@@ -1,7 +1,11 @@
-"""Launch codes: how a tab gets the browser token without the token ever being in an address."""
+"""Launch codes: how a tab gets the browser token without the token ever being in an address.
+
+And the other way round: how a server shows a tab that it knows the token, before the tab sends it.
+"""
 
 from __future__ import annotations
 
+import hmac
 import secrets
 import time
 from collections.abc import Callable
@@ -9,7 +13,7 @@ from collections.abc import Callable
 from madang.core.errors import Denied
 from madang.core.phrases import say
 from madang.host.api import ApiRequest, Operation
-from madang.host.wire import LaunchAnswer, LaunchBody, LaunchCodeAnswer, NoBody
+from madang.host.wire import HelloAnswer, HelloQuery, LaunchAnswer, LaunchBody, LaunchCodeAnswer, NoBody
 
 CODE_S = 60.0
 MAX_CODES = 16
@@ -51,7 +55,20 @@ class LaunchCodes:
             del self._expiries[code]
 
 
-def launch_operations(codes: LaunchCodes, token: str) -> list[Operation]:
+def server_proof(token: str, origin: str, nonce: str) -> str:
+    """Return what only a server with the token can say of a nonce.
+
+    The origin is in it: what the server at another port says cannot be passed on as an answer of this one.
+    """
+    return hmac.digest(token.encode(), f"madang hello\n{origin}\n{nonce}".encode(), "sha256").hex()
+
+
+def launch_operations(codes: LaunchCodes, token: str, origin: str) -> list[Operation]:
+    async def hello(request: ApiRequest) -> HelloAnswer:
+        """Prove that this server knows the browser token: a tab that lost it asks before it sends the token again."""
+        query: HelloQuery = request.query
+        return HelloAnswer(proof=server_proof(token, origin, query.nonce))
+
     async def launch(request: ApiRequest) -> LaunchAnswer:
         """Give the browser token for a launch code."""
         body: LaunchBody = request.body
@@ -67,6 +84,7 @@ def launch_operations(codes: LaunchCodes, token: str) -> list[Operation]:
         return LaunchCodeAnswer(code=codes.make())
 
     return [
+        Operation("GET", "/api/hello", hello, HelloAnswer, query=HelloQuery, needs_token=False),
         Operation("POST", "/api/launch", launch, LaunchAnswer, LaunchBody, needs_token=False),
         Operation("POST", "/api/launch-codes", new_code, LaunchCodeAnswer, NoBody, status=201),
     ]

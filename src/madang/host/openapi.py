@@ -17,6 +17,7 @@ from madang.host.api import STATUSES, Operation
 WIRE_MODULES = (wire, wire_events, wire_inbox, wire_assistants, wire_panels, wire_settings)
 SENT_SUFFIXES = ("Body", "Query", "Patch")
 _REFERENCE = "#/components/schemas/{model}"
+_BINARY = {"type": "string", "format": "binary"}
 _PARAMETER = re.compile(r"{(\w+)}")
 
 
@@ -66,14 +67,15 @@ def _definitions(models: list[Any]) -> dict[str, Any]:
 def _models(operations: Iterable[Operation]) -> list[Any]:
     models: dict[Any, None] = {(wire.ErrorAnswer, "serialization"): None}
     for operation in operations:
-        models[operation.answer, "serialization"] = None
+        if operation.answer is not None:
+            models[operation.answer, "serialization"] = None
         if operation.body is not None:
             models[operation.body, "validation"] = None
     return list(models)
 
 
 def _operation(operation: Operation, keys: dict[Any, Any]) -> dict[str, Any]:
-    answer = keys[operation.answer, "serialization"]
+    answer = _BINARY if operation.answer is None else keys[operation.answer, "serialization"]
     description: dict[str, Any] = {
         "summary": inspect.cleandoc(operation.handler.__doc__ or "").splitlines()[0],
         "operationId": _name(operation),
@@ -89,8 +91,7 @@ def _operation(operation: Operation, keys: dict[Any, Any]) -> dict[str, Any]:
         schema = keys[operation.body, "validation"]
         description["requestBody"] = {"required": True, "content": {operation.body_media_type: {"schema": schema}}}
     elif operation.body_media_type != "application/json":
-        binary = {"type": "string", "format": "binary"}
-        description["requestBody"] = {"required": True, "content": {operation.body_media_type: {"schema": binary}}}
+        description["requestBody"] = {"required": True, "content": {operation.body_media_type: {"schema": _BINARY}}}
     return description
 
 

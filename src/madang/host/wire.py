@@ -42,6 +42,15 @@ class NoBody(Document):
     """A body that says nothing: `{}`."""
 
 
+class HelloQuery(Document):
+    nonce: str = Field(min_length=16, max_length=64, pattern="^[A-Za-z0-9_-]+$")
+
+
+class HelloAnswer(Document):
+    proof: str
+    """HMAC-SHA-256 of the server's origin and the nonce, with the browser token as the key; in hexadecimal digits."""
+
+
 class LaunchBody(Document):
     code: str = Field(max_length=MAX_ID_CHARS)
 

@@ -318,6 +318,14 @@ export interface ForkBody {
   before?: boolean
 }
 
+export interface HelloAnswer {
+  proof: string
+}
+
+export interface HelloQuery {
+  nonce: string
+}
+
 export interface InboxAnswer {
   items: InboxItemAnswer[]
   settled: SettledItemAnswer[]
