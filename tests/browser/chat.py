@@ -28,6 +28,7 @@ ECHO = {"steps": [{"say": "I read: {last}"}]}
 OBEDIENT: dict[str, Any] = {"obeys": True, "turns": [ECHO]}
 """Makes the calls that it is told to make, and then says what they answered."""
 
+_ANOTHER_DAY = Path(__file__).with_name("another_day.py")
 _LAUNCH_URL = re.compile(r"http://127\.0\.0\.1:(\d+)/#launch=([\w-]+)")
 _REPORT_VIOLATIONS = """
     addEventListener("securitypolicyviolation", (event) =>
@@ -53,6 +54,8 @@ class ChatServer:
         self._reading: asyncio.Task[None] | None = None
         self.port = 0
         self.token = ""
+        self.clock_days = 0
+        """By how much the clock of the next process is wrong."""
         if script is not None:
             self.write_script(script)
 
@@ -92,6 +95,10 @@ class ChatServer:
     async def stop(self) -> None:
         """End the process as a person does."""
         await self._end(signal.SIGINT)
+
+    async def terminate(self) -> None:
+        """End the process as a system does that is shut down."""
+        await self._end(signal.SIGTERM)
 
     async def request(self, method: str, path: str, body: Any = None) -> Any:
         """Ask the API as a tab does."""
@@ -140,8 +147,9 @@ class ChatServer:
 
     async def _spawn(self, *options: str) -> asyncio.subprocess.Process:
         model = ["--model", f"scripted:{self._script_path}"] if self._has_model else []
+        command = [str(_ANOTHER_DAY), str(self.clock_days)] if self.clock_days else ["-m", "madang"]
         return await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "madang", "web", *options, *model, "--locale", self.locale),
+            *(sys.executable, *command, "web", *options, *model, "--locale", self.locale),
             env={**os.environ, "MADANG_DATA_DIR": str(self.data_dir), "PYTHONUNBUFFERED": "1"},
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,

@@ -5,6 +5,7 @@ import {
   borrowToken,
   createSession,
   deleteSession,
+  doubtServer,
   forgetToken,
   getMe,
   hasToken,
@@ -124,7 +125,11 @@ export async function start(): Promise<void> {
   }
   followRoute()
   window.addEventListener("hashchange", followRoute)
-  document.addEventListener("visibilitychange", () => document.visibilityState === "visible" && refresh())
+  document.addEventListener("visibilitychange", () => {
+    if (document.visibilityState !== "visible") return
+    doubtServer() // a browser may have let the tab sleep, and it would hear only later that the stream has ended
+    void refresh()
+  })
 }
 
 /** A tab that is not let in goes on when a launch address is put into it, at the place that it was opened for. */
@@ -197,7 +202,7 @@ export function openFeed(sessionId: string): void {
   if (feed?.sessionId === sessionId && feed.store.get().status !== "gone") return
   feed?.close()
   leaveOutside()
-  app.update({ feed: new TalkFeed(sessionId, afterFold) })
+  app.update({ feed: new TalkFeed(sessionId, afterFold, loseToken) })
 }
 
 function afterFold(before: Talk, after: Talk): void {
@@ -229,7 +234,7 @@ export async function refresh(): Promise<void> {
   }
 }
 
-function loseToken(): void {
+export function loseToken(): void {
   forgetToken()
   app.get().feed?.close()
   leaveOutside()
@@ -279,19 +284,27 @@ const settledHere = new Set<string>()
 
 export const isSettledHere = (pauseId: string): boolean => settledHere.has(pauseId)
 
-export function rememberSettled(pauseId: string): void {
+/** Remember that a pause is settled from this tab, unless nothing comes of it: somebody else may be first. */
+export async function settleHere<T>(pauseId: string, settling: Promise<T>, isDone = (_: T) => true): Promise<T> {
+  const wasSettled = settledHere.has(pauseId)
   settledHere.add(pauseId)
+  let isSettled = wasSettled
+  try {
+    const result = await settling
+    isSettled ||= isDone(result)
+    return result
+  } finally {
+    if (!isSettled) settledHere.delete(pauseId)
+  }
 }
 
 /** Settle a pause. A refusal, because it was settled elsewhere meanwhile, is told, and the inbox is read again. */
 export async function settleItem(item: InboxItem, settlement: Settlement): Promise<boolean> {
-  rememberSettled(item.id)
   try {
-    await settle(item.id, settlement)
+    await settleHere(item.id, settle(item.id, settlement))
     app.update({ inbox: app.get().inbox.filter(({ id }) => id !== item.id) })
     return true
   } catch (error) {
-    settledHere.delete(item.id)
     report(error)
     return false
   } finally {

@@ -28,6 +28,7 @@ const hasImages = (event: RunEvent) => event.type === "TEXT_MESSAGE_END" && even
 export class TalkFeed {
   readonly store: Store<Feed>
   readonly #onChange: (before: Talk, after: Talk) => void
+  readonly #onTokenLost: () => void
   #following: Following | null = null
   #pending: RunEvent[] = []
   #isScheduled = false
@@ -39,9 +40,11 @@ export class TalkFeed {
   constructor(
     readonly sessionId: string,
     onChange: (before: Talk, after: Talk) => void,
+    onTokenLost: () => void,
   ) {
     this.store = new Store<Feed>({ sessionId, status: "loading", talk: EMPTY_TALK, isConnected: true, endsWanted: 0 })
     this.#onChange = onChange
+    this.#onTokenLost = onTokenLost
     void this.#open()
   }
 
@@ -79,7 +82,7 @@ export class TalkFeed {
         this.#follow(page.lastSeq)
         return
       } catch (error) {
-        if (error instanceof ApiError && error.status < 500) return this.store.update({ status: "gone" })
+        if (error instanceof ApiError && error.status < 500) return this.#leave(error)
         this.store.update({ isConnected: false })
         await new Promise((resolve) => setTimeout(resolve, RETRY_MS))
       }
@@ -97,8 +100,13 @@ export class TalkFeed {
         this.#following?.close()
         void this.#open()
       },
-      onRefused: () => this.store.update({ status: "gone" }),
+      onRefused: (error) => this.#leave(error),
     })
+  }
+
+  #leave(error: ApiError): void {
+    this.store.update({ status: "gone" })
+    if (error.status === 401) this.#onTokenLost()
   }
 
   #schedule(): void {

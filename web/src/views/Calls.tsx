@@ -4,6 +4,7 @@ import { lazy, memo, Suspense, useEffect, useState } from "react"
 
 import type { CallState } from "../state/fold.ts"
 import { highlight } from "../state/highlight.ts"
+import { prettyJson } from "../state/json.ts"
 import { firstArgument, groupCalls, hasFailed } from "../state/rows.ts"
 import { deedOf } from "../texts.ts"
 import { Icon, toolIcon } from "./icons.tsx"
@@ -133,13 +134,4 @@ export function JsonCode({ text, label }: { text: string; label?: string }) {
       })}
     </pre>
   )
-}
-
-/** JSON set out over lines; what is no JSON as it is. */
-export function prettyJson(text: string): string {
-  try {
-    return JSON.stringify(JSON.parse(text), null, 2)
-  } catch {
-    return text
-  }
 }

@@ -5,7 +5,7 @@ import { useEffect, useRef, useState } from "react"
 import { Bridge } from "../frame/bridge.ts"
 import { hostContext } from "../frame/context.ts"
 import { mountFrame } from "../frame/mount.ts"
-import { app, askForPage, askLink, isSettledHere, notify, refreshSoon, rememberSettled, report } from "../state/app.ts"
+import { app, askForPage, askLink, isSettledHere, notify, refreshSoon, report, settleHere } from "../state/app.ts"
 import { endOf } from "../state/pauses.ts"
 import { useStore } from "../state/store.ts"
 import { pageTitleOf } from "../texts.ts"
@@ -86,8 +86,9 @@ export default function PageView({ viewId, tool, isWaiting, expiresAt, fallbackT
         { ...(latest.current ?? view), isAwaited: view.pause !== null },
         {
           callTool: async (name, args) => {
-            if (view.pause !== null && SETTLING.has(name)) rememberSettled(view.pause.id)
-            const result = await callFromView(viewId, name, args)
+            const calling = callFromView(viewId, name, args)
+            const isAnswer = view.pause !== null && SETTLING.has(name)
+            const result = await (isAnswer ? settleHere(view.pause!.id, calling, (one) => !one.isError) : calling)
             refreshSoon()
             return result
           },

@@ -1,6 +1,7 @@
 /** The only module that talks to the network. It keeps the token of this tab, and makes errors of refusals. */
 
 import { isPlace } from "../state/route.ts"
+import { ServerTrust } from "./proof.ts"
 import type {
   ApiErrorBody,
   InboxPage,
@@ -76,7 +77,8 @@ function takeWantedPlace(): string {
 }
 
 const TOKEN_CHANNEL = "madang.token"
-const BORROW_MS = 300
+/** The lender asks the server before. */
+const BORROW_MS = 1_000
 
 /** Ask the other tabs of this origin for their token. Only our own pages are of it, and only they can hear. */
 export function borrowToken(): Promise<boolean> {
@@ -102,8 +104,29 @@ export function lendToken(): void {
   const channel = new BroadcastChannel(TOKEN_CHANNEL)
   channel.onmessage = ({ data }: MessageEvent<unknown>) => {
     const token = sessionStorage.getItem(TOKEN_KEY)
-    if (data === "wanted" && token !== null) channel.postMessage({ token })
+    if (data !== "wanted" || token === null) return
+    // Who asks may be a page of a program that took the port: the server is asked first, whatever is thought of it.
+    doubtServer()
+    void trustServer().then(
+      () => channel.postMessage({ token }),
+      () => {},
+    )
   }
+}
+
+const server = new ServerTrust(globalThis.location?.origin ?? "")
+
+/** The server was lost: before it is sent the token again, it has to show that it knows it. */
+export function doubtServer(): void {
+  server.doubt()
+}
+
+/** Wait until the server may be sent the token: `Unreachable` if it cannot be asked, 401 if it has another one. */
+async function trustServer(): Promise<void> {
+  const token = sessionStorage.getItem(TOKEN_KEY)
+  const verdict = token === null ? "ours" : await server.judge(token)
+  if (verdict === "unreachable") throw new Unreachable()
+  if (verdict === "another") throw new ApiError(401, {})
 }
 
 function ownHeaders(): [name: string, value: string][] {
@@ -116,6 +139,7 @@ function ownHeaders(): [name: string, value: string][] {
 }
 
 export async function request(method: string, path: string, init: RequestInit = {}): Promise<Response> {
+  await trustServer()
   const headers = new Headers(init.headers)
   for (const [name, value] of ownHeaders()) headers.set(name, value)
   let response: Response
@@ -130,6 +154,7 @@ export async function request(method: string, path: string, init: RequestInit = 
     })
   } catch (error) {
     if (error instanceof DOMException && error.name === "AbortError") throw error // the caller gave it up
+    doubtServer()
     throw new Unreachable()
   }
   if (response.ok) return response
@@ -200,7 +225,9 @@ export const upload = (id: string, file: File, signal: AbortSignal, onProgress: 
 type Progress = (part: number) => void
 
 /** Send a file. By XMLHttpRequest: `fetch` does not tell how much is sent. */
-function send<T>(address: string, file: Blob, signal: AbortSignal, onProgress: Progress): Promise<T> {
+async function send<T>(address: string, file: Blob, signal: AbortSignal, onProgress: Progress): Promise<T> {
+  await trustServer()
+  signal.throwIfAborted()
   return new Promise((resolve, reject) => {
     const request = new XMLHttpRequest()
     request.open("POST", address)
@@ -213,7 +240,10 @@ function send<T>(address: string, file: Blob, signal: AbortSignal, onProgress: P
       if (request.status < 300) resolve(answer as T)
       else reject(new ApiError(request.status, (answer ?? {}) as Partial<ApiErrorBody>))
     }
-    request.onerror = () => reject(new Unreachable())
+    request.onerror = () => {
+      doubtServer()
+      reject(new Unreachable())
+    }
     request.onabort = () => reject(new DOMException("", "AbortError"))
     signal.addEventListener("abort", () => request.abort(), { once: true })
     request.send(file)

@@ -1,6 +1,6 @@
 /** The event stream of a session: read, resumed by sequence number after every break, until it is closed. */
 
-import { ApiError, request, segmentOf } from "./api.ts"
+import { ApiError, doubtServer, request, segmentOf } from "./api.ts"
 import { SseParser } from "./sse.ts"
 import type { RunEvent } from "./types.ts"
 
@@ -119,6 +119,7 @@ function followPath(
         closing.signal.removeEventListener("abort", cancel)
       }
       if (closing.signal.aborted) return
+      doubtServer()
       listener.onConnection(false)
       await new Promise<void>((resolve) => {
         wake = resolve
