@@ -181,7 +181,7 @@ def test_a_wrong_address_is_said_in_one_line(tmp_path: Path) -> None:
 def test_a_port_in_use_is_said_with_the_way_out(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
-        refused(madang(tmp_path, "mcp", "--http", f"127.0.0.1:{port}"), str(port), "127.0.0.1:0")
+        refused(madang(tmp_path, "mcp", "--http", f"127.0.0.1:{port}"), str(port), "0 takes a free one")
 
 
 @pytest.mark.parametrize(

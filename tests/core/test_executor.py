@@ -253,6 +253,11 @@ MAY = {
     "llm/vendors.py",  # importing a vendor's library, once
     "storage/retention.py",  # deleting old copies of files, which belongs to no call
     "agent/models.py",  # reading keys from the keyring, once a model
+    "cli/web.py",  # opening a browser, once
+    "host/models.py",  # keys and config.toml are the person's, and belong to no session
+    "host/model_catalogue.py",  # as above
+    "host/data.py",  # the whole data folder, which belongs to no session
+    "host/files.py",  # a download goes on after its call, as in server/downloads.py
 }
 
 

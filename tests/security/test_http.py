@@ -310,7 +310,8 @@ def test_t41_a_name_rebound_to_this_machine_is_refused(served: Served) -> None:
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=browser_path, args=arguments)
         try:
-            page = browser.new_page()
+            # Without the policy of the refusal, which keeps its page from asking at all.
+            page = browser.new_page(bypass_csp=True)
             response = page.goto(f"http://evil.test:{served.port}/mcp")
             assert response is not None
             assert response.status == 421

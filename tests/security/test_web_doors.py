@@ -159,7 +159,8 @@ async def test_t40_a_websocket_is_no_way_in(chat: ChatServer) -> None:
 
 
 async def test_t41_a_name_rebound_to_this_machine_gets_nothing_of_the_chat(browser: Browser, chat: ChatServer) -> None:
-    page = await browser.new_page()
+    # Without the policy of the refusal, which keeps its page from asking at all.
+    page = await browser.new_page(bypass_csp=True)
     try:
         for path in ("/", "/proxy", "/assets/main.js", "/api/me"):
             response = await page.goto(f"http://{EVIL}:{chat.port}{path}")
@@ -292,7 +293,8 @@ async def test_the_policies_are_sent_as_they_are_written(chat: ChatServer) -> No
 async def test_every_answer_of_the_host_is_closed_to_others_also_a_refusal(chat: ChatServer) -> None:
     for method, path in await routes(chat):
         for name in ("127.0.0.1", "localhost", EVIL):
-            for token in (chat.token, "wrong"):
+            # A stream that is let in does not end.
+            for token in ("wrong",) if path == "/api/events" else (chat.token, "wrong"):
                 headers = [("Host", f"{name}:{chat.port}"), ("authorization", f"Bearer {token}")]
                 body = b"{}" if method in ("POST", "PATCH") else b""
                 if body:
