@@ -303,9 +303,18 @@ class ChatTab:
         await expect(self.talk.get_by_text(words)).to_have_count(count)
 
     async def expect_state(self, state: str) -> None:
-        """Wait for the word beside the title: "Running", "Your turn", or none."""
+        """Wait for the word beside the title: "Running", "Your turn", or none, which means that no run is left."""
+        if not state:
+            await self._expect_no_run()
         for word in ("Running", "Your turn"):
             await expect(self.head.get_by_text(word, exact=True)).to_have_count(1 if word == state else 0)
+
+    async def _expect_no_run(self) -> None:
+        # Not by the title alone: between an answer and the run's going on it says nothing either.
+        path = f"/api/sessions/{self.session_id}"
+        async with asyncio.timeout(START_S):
+            while (await self.server.request("GET", path))["run"] is not None:
+                await asyncio.sleep(0.02)
 
     async def another(self) -> Self:
         """Open a second tab in the same browser, at the same place."""

@@ -186,7 +186,7 @@ async def test_t28_an_answer_after_the_end_is_gone_and_wakes_nobody(tab: ChatTab
             await tab.server.request("POST", f"/api/sessions/{tab.session_id}/stop", {})
         case "withdrawn":
             await tab.write("Never mind")
-    chip = {"expired": "Expired", "declined": "Not answered"}.get(end, "Withdrawn")
+    chip = {"expired": "Expired", "declined": "Skipped"}.get(end, "Withdrawn")
     await expect(tab.card("Question").get_by_text(chip, exact=True)).to_be_visible()
     await tab.expect_state("")
     before = await tab.server.messages(tab.session_id)

@@ -73,7 +73,8 @@ async def test_t17_t19_what_is_said_called_and_answered_stays_text(
     whole = "\n\n".join(hostile)
     async with open_tab(browser, chat) as tab:
         session = await tab.start_session(whole)
-        await tab.expect_said(hostile[0])
+        # Said by the person, and soon by the model too, which repeats it.
+        await expect(tab.talk.get_by_text(hostile[0]).first).to_be_visible()
         await tab.write(f"think {whole}")
         await tab.write("call a tool of no name")
         await expect(tab.talk.locator(".me")).to_have_count(3)
