@@ -313,8 +313,11 @@ class ChatTab:
         # Not by the title alone: between an answer and the run's going on it says nothing either.
         path = f"/api/sessions/{self.session_id}"
         async with asyncio.timeout(START_S):
-            while (await self.server.request("GET", path))["run"] is not None:
-                await asyncio.sleep(0.02)
+            while True:
+                session = await self.server.request("GET", path)
+                if session["run"] is None:
+                    return
+                await asyncio.sleep(0.05)
 
     async def another(self) -> Self:
         """Open a second tab in the same browser, at the same place."""
