@@ -6,7 +6,7 @@ import re
 from collections.abc import AsyncIterator
 
 import pytest
-from playwright.async_api import CDPSession, expect
+from playwright.async_api import CDPSession, Error, expect
 
 from tests.browser.chat import ChatServer, ChatTab, ask, script, serve_chat, texts_of
 
@@ -31,17 +31,22 @@ async def chat_server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator
         yield server
 
 
+VISIBLE_WORDS = """() => [document.title, document.body.innerText, ...[...document.querySelectorAll('body *')]
+    .filter((one) => one.checkVisibility())
+    .flatMap((one) => ['aria-label', 'title', 'placeholder', 'alt'].map((it) => one.getAttribute(it)))]
+    .filter(Boolean).join('\\n')"""
+
+
 async def visible_words(tab: ChatTab) -> str:
     """Return all that the person sees and a screen reader says, in the chat and in its pages."""
-    texts = [
-        await frame.evaluate(
-            """() => [document.title, document.body.innerText, ...[...document.querySelectorAll('body *')]
-                .filter((one) => one.checkVisibility())
-                .flatMap((one) => ['aria-label', 'title', 'placeholder', 'alt'].map((it) => one.getAttribute(it)))]
-                .filter(Boolean).join('\\n')"""
-        )
-        for frame in tab.page.frames
-    ]
+    texts = []
+    for frame in tab.page.frames:
+        try:
+            texts.append(await frame.evaluate(VISIBLE_WORDS))
+        except Error:
+            # A page that was left is taken down a moment later.
+            if not frame.is_detached():
+                raise
     return "\n".join(texts)
 
 
