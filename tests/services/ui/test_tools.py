@@ -710,7 +710,9 @@ async def test_another_sessions_wait_is_answered_like_one_that_never_was(asker: 
 # pages
 
 
-@pytest.mark.parametrize("hostile", ["<img src=x onerror=alert(1)>", '"><script>alert(1)</script>', "{{7*7}}", "'\"&"])
+@pytest.mark.parametrize(
+    "hostile", ["<img src=x onerror=alert(1)>", '"><script>alert(1)</script>', "{{7654321*7}}", "'\"&"]
+)
 async def test_what_others_wrote_is_escaped_on_the_pages(asker: Asker, hostile: str) -> None:
     replies = [
         await asker.done("prompt_user", prompt=hostile, type="text", placeholder=hostile),
@@ -724,7 +726,7 @@ async def test_what_others_wrote_is_escaped_on_the_pages(asker: Asker, hostile: 
         assert "<img" not in fragment(reply)
         assert "<script" not in fragment(reply)
         assert '"">' not in fragment(reply)
-        assert "49" not in re.sub(r"[0-9a-f-]{36}", "", fragment(reply))
+        assert "53580247" not in fragment(reply)
 
 
 def fragment(reply: Reply) -> str:

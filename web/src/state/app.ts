@@ -209,8 +209,6 @@ function afterFold(before: Talk, after: Talk): void {
   if (after.changes !== before.changes || after.run.state !== before.run.state) refreshSoon()
 }
 
-let refreshTimer: ReturnType<typeof setTimeout> | undefined
-
 /** Read anew what the first screen needs: models and assistants have changed. */
 export async function refreshMe(): Promise<void> {
   try {
@@ -220,15 +218,23 @@ export async function refreshMe(): Promise<void> {
   }
 }
 
+let refreshTimer: ReturnType<typeof setTimeout> | undefined
+/** Counts what makes an answer that is still on its way out of date. */
+let listsVersion = 0
+
+/** Once for all that changes within a moment; changes that never end do not put it off for ever. */
 export function refreshSoon(): void {
-  clearTimeout(refreshTimer)
-  refreshTimer = setTimeout(() => void refresh(), REFRESH_AFTER_MS)
+  refreshTimer ??= setTimeout(() => {
+    refreshTimer = undefined
+    void refresh()
+  }, REFRESH_AFTER_MS)
 }
 
 export async function refresh(): Promise<void> {
+  const version = ++listsVersion
   try {
     const [sessions, inbox] = await Promise.all([listSessions(), listInbox()])
-    app.update({ sessions, inbox })
+    if (version === listsVersion) app.update({ sessions, inbox }) // else a later one is on its way, and may be here first
   } catch (error) {
     if (error instanceof ApiError && error.status === 401) loseToken()
   }
@@ -302,6 +308,7 @@ export async function settleHere<T>(pauseId: string, settling: Promise<T>, isDon
 export async function settleItem(item: InboxItem, settlement: Settlement): Promise<boolean> {
   try {
     await settleHere(item.id, settle(item.id, settlement))
+    listsVersion++
     app.update({ inbox: app.get().inbox.filter(({ id }) => id !== item.id) })
     return true
   } catch (error) {

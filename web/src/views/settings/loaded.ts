@@ -1,6 +1,6 @@
 /** Something that is read from the server when a screen is opened, and read again after a change. */
 
-import { useCallback, useEffect, useState } from "react"
+import { useCallback, useEffect, useRef, useState } from "react"
 
 import { report } from "../../state/app.ts"
 import { ApiError } from "../../wire/api.ts"
@@ -16,27 +16,21 @@ export interface Loaded<T> {
 export function useLoaded<T>(read: () => Promise<T>): Loaded<T> {
   const [value, set] = useState<T | null>(null)
   const [isGone, setGone] = useState(false)
+  const version = useRef(0) // an answer that a later one has overtaken is dropped
   const reload = useCallback(async () => {
+    const mine = ++version.current
     try {
-      set(await read())
+      const answer = await read()
+      if (mine === version.current) set(answer)
     } catch (error) {
+      if (mine !== version.current) return
       if (error instanceof ApiError && error.status === 404) setGone(true)
       else report(error)
     }
   }, [read])
   useEffect(() => {
-    let isOver = false
-    read().then(
-      (answer) => !isOver && set(answer),
-      (error: unknown) => {
-        if (isOver) return
-        if (error instanceof ApiError && error.status === 404) setGone(true)
-        else report(error)
-      },
-    )
-    return () => {
-      isOver = true
-    }
-  }, [read])
+    void reload()
+    return () => void version.current++
+  }, [reload])
   return { value, isGone, set, reload }
 }
