@@ -43,10 +43,7 @@ const result = await esbuild.build({
     // For V8: compile all of it while it loads, in another thread, instead of each function on the main thread when it
     // is first called. A quarter of the main thread's time until the page can be used.
     banner: { js: "//# allFunctionsCalledOnLoad" },
-    // For browsers it asks an element's innerHTML what an entity is, which Trusted Types refuse: a table does as well.
-    alias: {
-        "decode-named-character-reference": join(WEB, "node_modules/decode-named-character-reference/index.js"),
-    },
+    alias: { "decode-named-character-reference": join(WEB, "src/state/entities.ts") },
     define: { "process.env.NODE_ENV": '"production"' },
     plugins: [twoLocales],
     write: false,
@@ -85,9 +82,9 @@ function needs(path, seen = new Set()) {
     }
     return seen
 }
-// The chat draws Markdown: its chunk counts, though it is asked for a moment later.
-const markdown = entry("src/views/Markdown.tsx")
-const first = new Set([style, ...needs(script), ...(markdown ? needs(markdown) : [])])
+// A session draws Markdown, and on a wide screen the panels beside it: both count, though they come a moment later.
+const lazy = ["src/views/Markdown.tsx", "src/views/panels/Panels.tsx"].flatMap((source) => [...needs(entry(source))])
+const first = new Set([style, ...needs(script), ...lazy])
 
 const page = (await readFile(join(WEB, "index.html"), "utf8"))
     .replace("/assets/style.css", `/${style}`)

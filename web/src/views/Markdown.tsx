@@ -2,15 +2,15 @@
 
 import { memo, useMemo, useState, type MouseEvent, type ReactNode } from "react"
 import ReactMarkdown, { type Components } from "react-markdown"
-import remarkGfm from "remark-gfm"
 
 import { askLink } from "../state/app.ts"
 import { isSeparable, splitBlocks } from "../state/blocks.ts"
+import { gfm } from "../state/gfm.ts"
 import { highlight } from "../state/highlight.ts"
 import { Icon } from "./icons.tsx"
 import { useSay } from "./language.tsx"
 
-const PLUGINS = [remarkGfm]
+const PLUGINS = [gfm]
 const COMPONENTS: Components = {
   // A picture would tell its server that this was read: its text stands for it.
   img: ({ alt, src }) => <span className="soft">[{alt || String(src ?? "")}]</span>,
