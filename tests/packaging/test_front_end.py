@@ -100,5 +100,5 @@ def test_no_address_of_another_place_is_in_it(files: dict[str, bytes]) -> None:
 def test_the_licences_of_what_is_bundled_are_with_it(files: dict[str, bytes]) -> None:
     licences = files["licences.txt"].decode()
 
-    for package in ("react ", "react-dom ", "react-aria-components ", "react-markdown ", "remark-gfm "):
+    for package in ("react ", "react-dom ", "react-aria-components ", "react-markdown ", "micromark-extension-gfm "):
         assert f"\n{package}" in f"\n{licences}"

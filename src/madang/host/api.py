@@ -83,12 +83,12 @@ Handler = Callable[[ApiRequest], Awaitable[Document | Response]]
 
 
 @dataclass(frozen=True, slots=True)
-class Operation:
-    """One operation of the API. The handler's docstring is its description."""
+class Endpoint:
+    """What the OpenAPI document tells of a route. The handler's docstring is its description."""
 
     method: Method
     path: str
-    handler: Handler
+    handler: Callable[..., Awaitable[Any]]
     answer: type[BaseModel] | None = Done
     """None: bytes of the media type."""
     body: type[Document] | None = None
@@ -98,6 +98,13 @@ class Operation:
     media_type: str = "application/json"
     """Of the answer."""
     body_media_type: str = "application/json"
+
+
+@dataclass(frozen=True, slots=True)
+class Operation(Endpoint):
+    """An endpoint whose handler gets what was parsed, and answers with a document or a file."""
+
+    handler: Handler
 
     def policy(self, host: str) -> RoutePolicy:
         """Return the policy of the route, which is served under the host's own name alone."""

@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from madang.host.api import API_HEADERS, Operation
+from madang.host.api import API_HEADERS, Endpoint, Operation
 from madang.host.assistants import AssistantApi
 from madang.host.data import DataApi
 from madang.host.files import Files
@@ -109,7 +109,7 @@ def host_app(
     streams, uploads, session_files = EventStreams(parts, readers), Uploads(parts), Files(parts)
     operations = [*host_operations(parts, codes, access.browser_token), *session_files.operations()]
     # With routes of their own, because their bodies are streams.
-    others = [streams.operation, streams.outside_operation, uploads.operation, session_files.upload_operation]
+    others = [*streams.endpoints(), uploads.operation, session_files.upload_operation]
     host = address.host
     stream = replace(EVENT_STREAM, hosts=frozenset({host}), token="browser")
 
@@ -118,8 +118,7 @@ def host_app(
 
     files = files or StaticFiles(address.origin, address.content_origin)
     routes: Sequence[PolicyRoute | PolicyMount] = [
-        PolicyRoute(streams.operation.path, streams, policy=stream),
-        PolicyRoute(streams.outside_operation.path, AsgiEndpoint(streams.listen), policy=stream),
+        *(PolicyRoute(one.path, AsgiEndpoint(one.handler), policy=stream) for one in streams.endpoints()),
         uploads.route(host),
         session_files.upload_route(host),
         _openapi_route([*operations, *others], host),
@@ -129,7 +128,7 @@ def host_app(
     return http_app(mcp, access, downloads, routes, mcp_hosts=frozenset({host}))
 
 
-def _openapi_route(operations: Sequence[Operation], host: str) -> PolicyRoute:
+def _openapi_route(operations: Sequence[Endpoint], host: str) -> PolicyRoute:
     document = openapi_document(operations)
 
     async def answer(request: Request) -> Response:

@@ -12,7 +12,7 @@ from pydantic.json_schema import models_json_schema
 from madang import __version__
 from madang.core.documents import Document
 from madang.host import wire, wire_assistants, wire_events, wire_inbox, wire_panels, wire_settings
-from madang.host.api import STATUSES, Operation
+from madang.host.api import STATUSES, Endpoint
 
 WIRE_MODULES = (wire, wire_events, wire_inbox, wire_assistants, wire_panels, wire_settings)
 SENT_SUFFIXES = ("Body", "Query", "Patch")
@@ -21,7 +21,7 @@ _BINARY = {"type": "string", "format": "binary"}
 _PARAMETER = re.compile(r"{(\w+)}")
 
 
-def openapi_document(operations: Iterable[Operation]) -> dict[str, Any]:
+def openapi_document(operations: Iterable[Endpoint]) -> dict[str, Any]:
     """Return the document of the JSON API."""
     operations = list(operations)
     keys: dict[Any, Any]
@@ -64,7 +64,7 @@ def _definitions(models: list[Any]) -> dict[str, Any]:
     return definitions
 
 
-def _models(operations: Iterable[Operation]) -> list[Any]:
+def _models(operations: Iterable[Endpoint]) -> list[Any]:
     models: dict[Any, None] = {(wire.ErrorAnswer, "serialization"): None}
     for operation in operations:
         if operation.answer is not None:
@@ -74,7 +74,7 @@ def _models(operations: Iterable[Operation]) -> list[Any]:
     return list(models)
 
 
-def _operation(operation: Operation, keys: dict[Any, Any]) -> dict[str, Any]:
+def _operation(operation: Endpoint, keys: dict[Any, Any]) -> dict[str, Any]:
     answer = _BINARY if operation.answer is None else keys[operation.answer, "serialization"]
     description: dict[str, Any] = {
         "summary": inspect.cleandoc(operation.handler.__doc__ or "").splitlines()[0],
@@ -95,19 +95,19 @@ def _operation(operation: Operation, keys: dict[Any, Any]) -> dict[str, Any]:
     return description
 
 
-def _name(operation: Operation) -> str:
+def _name(operation: Endpoint) -> str:
     name: str = getattr(operation.handler, "__qualname__", operation.path)
     return name.replace(".<locals>", "").replace(".", "_")
 
 
-def _path_parameters(operation: Operation) -> list[dict[str, Any]]:
+def _path_parameters(operation: Endpoint) -> list[dict[str, Any]]:
     return [
         {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
         for name in _PARAMETER.findall(operation.path)
     ]
 
 
-def _query_parameters(operation: Operation) -> list[dict[str, Any]]:
+def _query_parameters(operation: Endpoint) -> list[dict[str, Any]]:
     if operation.query is None:
         return []
     schema = operation.query.model_json_schema(by_alias=True)

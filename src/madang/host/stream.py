@@ -18,8 +18,7 @@ from starlette.types import Receive, Scope, Send
 
 from madang.agent.event_documents import event_document
 from madang.core.calls import Call
-from madang.core.documents import Document
-from madang.host.api import API_HEADERS, ApiRequest, Operation, answer_safely, parse_query
+from madang.host.api import API_HEADERS, Endpoint, answer_safely, parse_query
 from madang.host.live import LiveReaders
 from madang.host.parts import HostParts
 from madang.host.reader import ReaderQueue, frame
@@ -44,19 +43,17 @@ class EventStreams:
         self._parts = parts
         self._readers = readers
 
-    @property
-    def operation(self) -> Operation:
-        """The route as an operation, for the OpenAPI document."""
-        return Operation(
-            "GET", "/api/sessions/{id}/events", _follow, StreamEvent, query=EventsQuery, media_type="text/event-stream"
-        )
-
-    @property
-    def outside_operation(self) -> Operation:
-        """The route of the stream without a session."""
-        return Operation("GET", "/api/events", _listen, StreamEvent, media_type="text/event-stream")
+    def endpoints(self) -> list[Endpoint]:
+        """Return both streams."""
+        path = "/api/sessions/{id}/events"
+        return [
+            Endpoint("GET", path, self.follow, StreamEvent, query=EventsQuery, media_type="text/event-stream"),
+            Endpoint("GET", "/api/events", self.listen, StreamEvent, media_type="text/event-stream"),
+        ]
 
     async def listen(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Follow what is of no session: how much is in the inbox, and that the list of sessions may have changed."""
+
         async def begin() -> Response:
             self._readers.check_room()
             return Response()
@@ -69,7 +66,8 @@ class EventStreams:
         with self._readers.listening(queue):
             await self._serve([self._write(queue, scope, send), _disconnected(receive)], scope)
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def follow(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Follow a session: its log after a number, as server-sent events, then what happens."""
         request = Request(scope, receive)
         begun: list[tuple[Call, int]] = []
 
@@ -157,16 +155,6 @@ class EventStreams:
         except TimeoutError:
             # It takes what is there too slowly to be told anything.
             _abort(scope)
-
-
-async def _follow(request: ApiRequest) -> Document:
-    """Follow a session: its log after a number, as server-sent events, then what happens."""
-    raise NotImplementedError  # the stream is no document: this is what it is called by
-
-
-async def _listen(request: ApiRequest) -> Document:
-    """Follow what is of no session: how much is in the inbox, and that the list of sessions may have changed."""
-    raise NotImplementedError
 
 
 def _snapshot(states: Mapping[str, Any]) -> dict[str, Any]:
