@@ -87,7 +87,11 @@ async def test_the_inbox_by_its_keys(tab: ChatTab) -> None:
     await tab.page.keyboard.insert_text("from the inbox")
     await tab.page.keyboard.press("Control+Enter")
 
-    await expect(tab.page.get_by_role("main").get_by_role("link", name=re.compile("Number"))).to_have_count(1)
+    await expect(tab.page.get_by_role("main").get_by_role("heading", name=re.compile("Number"), level=3)).to_have_count(
+        1
+    )
+    await expect(chosen).to_contain_text("Number 1?")
+    await expect(tab.page.get_by_role("link", name=re.compile("Number 2.*from the inbox"))).to_be_visible()
 
 
 async def test_the_palette(tab: ChatTab) -> None:

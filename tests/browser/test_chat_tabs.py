@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import re
@@ -100,6 +101,40 @@ async def test_the_second_of_two_answers_is_told_that_it_came_too_late(tab: Chat
     await expect(tab.view("Question").get_by_text("oolong")).to_be_visible()
     await expect(tab.view("Question").get_by_text("green")).to_have_count(0)
     assert "green" not in texts_of(await tab.server.messages(session), "assistant")[-1]
+
+
+async def test_a_list_that_comes_late_brings_back_no_question_that_was_answered(tab: ChatTab) -> None:
+    await tab.start_session(ask("prompt_user", prompt="Before or after?", type="text"))
+    await tab.go("inbox")
+    asked = tab.page.get_by_role("main").get_by_role("heading", name="Before or after?", level=3)
+    await expect(asked).to_be_visible()
+    is_held, may_go = asyncio.Event(), asyncio.Event()
+
+    async def hold_first(route: Route) -> None:
+        response = await route.fetch()
+        if not is_held.is_set():
+            is_held.set()
+            await may_go.wait()
+        await route.fulfill(response=response)
+
+    await tab.page.route("**/api/inbox", hold_first)
+    await tab.page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")  # it reads the list
+    await is_held.wait()
+    async with tab.page.expect_response("**/api/inbox"):  # the list after the answer
+        await tab.page.get_by_role("textbox", name="Your answer").fill("after")
+        await tab.page.get_by_role("button", name="Send", exact=True).click()
+        await expect(asked).to_have_count(0)
+    await tab.page.evaluate(
+        "new MutationObserver(() => (globalThis.isAskedAgain ||= [...document.querySelectorAll('h3')]"
+        ".some((one) => one.textContent === 'Before or after?')))"
+        ".observe(document.body, { childList: true, subtree: true })"
+    )
+    async with tab.page.expect_response("**/api/inbox") as late:  # the list before it
+        may_go.set()
+    await (await late.value).finished()
+    await tab.page.evaluate("new Promise((done) => setTimeout(() => requestAnimationFrame(done), 50))")
+
+    assert not await tab.page.evaluate("globalThis.isAskedAgain")
 
 
 async def test_what_is_stopped_in_one_tab_stops_in_the_other(tab: ChatTab) -> None:
