@@ -13,15 +13,14 @@ import {
   lendToken,
   listInbox,
   listSessions,
-  settle,
   takeLaunchCode,
   Unreachable,
   updateSession,
 } from "../wire/api.ts"
-import type { InboxItem, Locale, Me, Session, Settlement } from "../wire/types.ts"
+import type { InboxItem, Locale, Me, Session } from "../wire/types.ts"
 import { followAll, type Following } from "../wire/stream.ts"
 import { TalkFeed } from "./feed.ts"
-import type { Talk } from "./fold.ts"
+import type { Talk } from "./talk.ts"
 import { isKnown } from "./inbox.ts"
 import { dropOwn } from "./made.ts"
 import { parseRoute, routeTo, type Route } from "./route.ts"
@@ -240,6 +239,12 @@ export async function refresh(): Promise<void> {
   }
 }
 
+/** Take what is settled out of the inbox before it is read again. */
+export function dropFromInbox(pauseId: string): void {
+  listsVersion++
+  app.update({ inbox: app.get().inbox.filter(({ id }) => id !== pauseId) })
+}
+
 export function loseToken(): void {
   forgetToken()
   app.get().feed?.close()
@@ -281,42 +286,6 @@ function leave(sessionId: string): void {
     followOutside()
   }
   if (route.screen === "chat" && route.sessionId === sessionId) go({ screen: "chat", sessionId: "" })
-}
-
-/* Inbox */
-
-/** The pauses that were settled in this tab: of any other one it says that it was answered elsewhere. */
-const settledHere = new Set<string>()
-
-export const isSettledHere = (pauseId: string): boolean => settledHere.has(pauseId)
-
-/** Remember that a pause is settled from this tab, unless nothing comes of it: somebody else may be first. */
-export async function settleHere<T>(pauseId: string, settling: Promise<T>, isDone = (_: T) => true): Promise<T> {
-  const wasSettled = settledHere.has(pauseId)
-  settledHere.add(pauseId)
-  let isSettled = wasSettled
-  try {
-    const result = await settling
-    isSettled ||= isDone(result)
-    return result
-  } finally {
-    if (!isSettled) settledHere.delete(pauseId)
-  }
-}
-
-/** Settle a pause. A refusal, because it was settled elsewhere meanwhile, is told, and the inbox is read again. */
-export async function settleItem(item: InboxItem, settlement: Settlement): Promise<boolean> {
-  try {
-    await settleHere(item.id, settle(item.id, settlement))
-    listsVersion++
-    app.update({ inbox: app.get().inbox.filter(({ id }) => id !== item.id) })
-    return true
-  } catch (error) {
-    report(error)
-    return false
-  } finally {
-    refreshSoon()
-  }
 }
 
 /* Notices */

@@ -3,7 +3,8 @@
 import { ApiError, getMessages } from "../wire/api.ts"
 import { follow, type Following } from "../wire/stream.ts"
 import type { RunEvent } from "../wire/types.ts"
-import { addImages, addOlder, EMPTY_TALK, fold, oldestSeq, openTalk, type Talk } from "./fold.ts"
+import { fold } from "./fold.ts"
+import { addImages, addOlder, EMPTY_TALK, oldestSeq, openTalk, type Talk } from "./talk.ts"
 import { Store } from "./store.ts"
 
 const PAGE_SIZE = 60

@@ -2,7 +2,8 @@ import assert from "node:assert/strict"
 import { test } from "node:test"
 
 import type { MessagesPage, RunEvent } from "../wire/types.ts"
-import { addImages, addOlder, EMPTY_TALK, fold, oldestSeq, openTalk, type MessageItem, type Talk } from "./fold.ts"
+import { fold } from "./fold.ts"
+import { addImages, addOlder, EMPTY_TALK, oldestSeq, openTalk, type MessageItem, type Talk } from "./talk.ts"
 
 const ANSWERED = {
   id: "p1",

@@ -1,181 +1,14 @@
 /**
- * What a talk shows, as one pure fold over the session's event log: `(talk, event) => talk`.
+ * One pure fold over a session's event log: `(talk, event) => talk`.
  *
- * It starts from a page of stored messages and goes on with events after that page. Stored events count once, by their
- * sequence number; live deltas count once, by their offset. Nothing here knows the network or the screen.
+ * Stored events count once, by their sequence number; live deltas count once, by their offset. Nothing here knows the
+ * network or the screen.
  */
 
-import type {
-  CallPause,
-  CustomValues,
-  DeltaMetadata,
-  Interrupt,
-  MessagesPage,
-  RunEvent,
-  ServiceStates,
-  UntoldAction,
-} from "../wire/types.ts"
-import { callsOf, itemsOf, keyOf, keysOf, NEW_CALL } from "./page.ts"
-
-export interface MessageItem {
-  kind: "message"
-  id: string
-  role: "user" | "assistant" | "summary"
-  seq: number
-  at: string
-  text: string
-  thinking: string
-  /** How long it thought, if that is known. */
-  thoughtMs: number | null
-  images: { src: string; alt: string }[]
-  /** Keys of `Talk.calls`. */
-  callKeys: string[]
-  model: string
-  /** The run was stopped while this was being written. */
-  isCut: boolean
-}
-
-/** What is told between messages: an action beside the run, a late answer, the end of a run that did not go well. */
-export interface NoteItem {
-  kind: "note"
-  id: string
-  note: "action" | "answered_late" | "failed" | "cancelled"
-  seq: number
-  at: string
-  text: string
-  code: string
-  /** Of a failure: it may go better when it is tried again. */
-  retryHelps: boolean
-}
-
-export type Item = MessageItem | NoteItem
-
-export interface CallState {
-  id: string
-  tool: string
-  /** As the model wrote them: also what is no JSON. */
-  arguments: string
-  isRunning: boolean
-  outcome: string
-  text: string
-  data: unknown
-  /** How many bytes `data` has, if it is too much to be told. */
-  dataLeftOut: number
-  tookMs: number | null
-  viewId: string
-  pauseId: string
-  pause: CallPause | null
-}
-
-/** What has come of a text that is being written. */
-export interface Written {
-  text: string
-  /** Code points of `text`: offsets on the wire count those. */
-  chars: number
-  /** A piece is missing: what comes after it is held back until the answer is stored. */
-  hasGap: boolean
-}
-
-/** The answer that is being written: it is replaced by the stored one. */
-export interface Draft extends Written {
-  runId: string
-  messageNo: number
-  /** What the model thought before. */
-  thinking: Written
-}
-
-const NOTHING_WRITTEN: Written = { text: "", chars: 0, hasGap: false }
-
-export interface RunView {
-  state: "idle" | "running" | "waiting" | "failed" | "cancelled"
-  /** The model's server is asked again: the attempt and what went wrong, until something else happens. */
-  retry: { attempt: number; code: string } | null
-}
-
-export interface Talk {
-  lastSeq: number
-  items: readonly Item[]
-  /** By `messageId/callId`: models use the same id of a call again in a later turn. */
-  calls: Readonly<Record<string, CallState>>
-  /** The key of the newest call with an id: events name it by that alone. */
-  keys: Readonly<Record<string, string>>
-  draft: Draft | null
-  run: RunView
-  queued: readonly { id: string; text: string }[]
-  /** By service: an unknown field of a known service does not compile. */
-  services: Readonly<Partial<ServiceStates>>
-  /** What was done beside the run, and its model was not told yet. */
-  untold: readonly UntoldAction[]
-  /** Tokens of the last request: how full the model's context is. */
-  inputTokens: number | null
-  /** Counts what changed the inbox or the list of sessions, so that they are read again. */
-  changes: number
-  hasOlder: boolean
-}
-
-const NO_RUN: RunView = { state: "idle", retry: null }
-
-export const EMPTY_TALK: Talk = {
-  lastSeq: 0,
-  items: [],
-  calls: {},
-  keys: {},
-  draft: null,
-  run: NO_RUN,
-  queued: [],
-  services: {},
-  untold: [],
-  inputTokens: null,
-  changes: 0,
-  hasOlder: false,
-}
-
-/** Begin a talk with its newest page, as if every event before the page's end had been folded. */
-export function openTalk(page: MessagesPage): Talk {
-  const { run, retry } = page
-  const state = run === null || run.state === "finished" ? "idle" : run.state
-  const calls = callsOf(page)
-  return {
-    ...EMPTY_TALK,
-    lastSeq: page.lastSeq,
-    items: itemsOf(page),
-    calls: isLive(state) ? calls : endCalls(calls),
-    keys: keysOf(page),
-    run: { state, retry },
-    queued: page.queued.map(({ id, text }) => ({ id, text })),
-    untold: page.untold,
-    inputTokens: page.messages.findLast(({ inputTokens }) => inputTokens !== null)?.inputTokens ?? null,
-    hasOlder: page.hasMore,
-  }
-}
-
-/** Put an older page in front. What is there already stays as it is: it may be newer. */
-export function addOlder(talk: Talk, page: MessagesPage): Talk {
-  const known = new Set(talk.items.map(({ id }) => id))
-  const older = itemsOf(page).filter(({ id }) => !known.has(id))
-  return {
-    ...talk,
-    items: [...older, ...talk.items],
-    calls: { ...(isLive(talk.run.state) ? callsOf(page) : endCalls(callsOf(page))), ...talk.calls },
-    keys: { ...keysOf(page), ...talk.keys },
-    hasOlder: page.hasMore,
-  }
-}
-
-/** Take over what is too large for events: the images of messages. */
-export function addImages(talk: Talk, page: MessagesPage): Talk {
-  const stored = new Map(itemsOf(page).map((item) => [item.id, item]))
-  const items = talk.items.map((item) => {
-    const same = stored.get(item.id)
-    const isMissing = item.kind === "message" && item.images.length === 0
-    return isMissing && same?.kind === "message" && same.images.length > 0 ? { ...item, images: same.images } : item
-  })
-  return { ...talk, items }
-}
-
-export function oldestSeq(talk: Talk): number | undefined {
-  return talk.items.find(({ kind }) => kind === "message")?.seq
-}
+import type { CustomValues, Interrupt, RunEvent } from "../wire/types.ts"
+import { keyOf, NEW_CALL } from "./page.ts"
+import { endCalls, NO_RUN, type CallState, type MessageItem, type NoteItem, type Talk } from "./talk.ts"
+import { addDelta, put } from "./writing.ts"
 
 export function fold(talk: Talk, event: RunEvent): Talk {
   if (event.seq === undefined) return foldLive(talk, event)
@@ -421,37 +254,6 @@ function servicesAfter(
   return { ...services, ...(Object.fromEntries(changed) as Talk["services"]) }
 }
 
-/** Change the answer to come, unless what came belongs to one before it. */
-function addDelta(
-  draft: Draft | null,
-  { runId, offset, messageNo }: DeltaMetadata,
-  change: (draft: Draft, offset: number) => Draft,
-): Draft {
-  if (draft?.runId === runId && messageNo < draft.messageNo) return draft
-  const isSame = draft?.runId === runId && draft.messageNo === messageNo
-  return change(isSame ? draft : { runId, messageNo, ...NOTHING_WRITTEN, thinking: NOTHING_WRITTEN }, offset)
-}
-
-/**
- * Put a piece of what is being written at its place. One that is there already changes nothing, one after a gap is not
- * shown, and one that differs from what is there belongs to an answer that was begun anew.
- */
-function put({ text, chars, hasGap }: Written, delta: string, offset: number): Written {
-  if (offset > chars) return { text, chars, hasGap: true }
-  if (offset === chars) return { text: text + delta, chars: chars + countChars(delta), hasGap: false }
-  const written = [...text]
-  const piece = [...delta]
-  if (piece.every((character, index) => written[offset + index] === character)) return { text, chars, hasGap }
-  return { text: written.slice(0, offset).join("") + delta, chars: offset + piece.length, hasGap: false }
-}
-
-/** Code points, without making a list of them: this is done for every piece. */
-function countChars(text: string): number {
-  let count = 0
-  for (const _ of text) count++
-  return count
-}
-
 function startMessage(talk: Talk, id: string, role: MessageItem["role"], seq: number, at: string): Talk {
   const draft = role === "assistant" ? null : talk.draft
   if (talk.items.some((item) => item.id === id)) return draft === talk.draft ? talk : { ...talk, draft }
@@ -487,20 +289,6 @@ function withCall(talk: Talk, id: string, change: (call: CallState) => CallState
   const key = talk.keys[id] ?? ""
   const call = talk.calls[key]
   return call === undefined ? talk : { ...talk, calls: { ...talk.calls, [key]: change(call) } }
-}
-
-const isLive = (state: RunView["state"]) => state === "running" || state === "waiting"
-
-/** The run is over: outcomes that are missing will not come any more, and what it asked is withdrawn. */
-function endCalls(calls: Talk["calls"]): Talk["calls"] {
-  return Object.fromEntries(Object.entries(calls).map(([key, call]) => [key, endCall(call)]))
-}
-
-function endCall(call: CallState): CallState {
-  const { isRunning, outcome, pause } = call
-  if (!isRunning && pause?.status !== "open") return call
-  const withdrawn = pause?.status === "open" ? ({ ...pause, status: "withdrawn", settledBy: "run" } as const) : pause
-  return { ...call, isRunning: false, outcome: isRunning ? "cancelled" : outcome, pause: withdrawn }
 }
 
 function withExpiries(talk: Talk, interrupts: Interrupt[]): Talk {

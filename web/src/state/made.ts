@@ -7,7 +7,7 @@
  */
 
 import type { Me, Session, ToolOutcome } from "../wire/types.ts"
-import type { CallState, Talk } from "./fold.ts"
+import type { CallState, Talk } from "./talk.ts"
 import { hasFailed } from "./rows.ts"
 
 const KEY = "madang.calls."

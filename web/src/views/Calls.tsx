@@ -2,7 +2,7 @@
 
 import { lazy, memo, Suspense, useEffect, useState } from "react"
 
-import type { CallState } from "../state/fold.ts"
+import type { CallState } from "../state/talk.ts"
 import { highlight } from "../state/highlight.ts"
 import { prettyJson } from "../state/json.ts"
 import { firstArgument, groupCalls, hasFailed } from "../state/rows.ts"

@@ -2,11 +2,12 @@
 
 import { lazy, Suspense, useMemo, useRef, useState } from "react"
 
-import { app, go, newSession, refreshSoon, report, settleItem, togglePanel } from "../state/app.ts"
+import { app, go, newSession, refreshSoon, report, togglePanel } from "../state/app.ts"
 import { readDraft, readMadeSession, writeDraft, writeFiles, writeMadeSession } from "../state/drafts.ts"
 import type { Feed, TalkFeed } from "../state/feed.ts"
-import type { MessageItem } from "../state/fold.ts"
+import type { MessageItem } from "../state/talk.ts"
 import { questionsOf, sortInbox } from "../state/inbox.ts"
+import { settleItem } from "../state/settling.ts"
 import { Store, useStore } from "../state/store.ts"
 import { forkSession, sendMessage, stopRun, withdrawMessage } from "../wire/api.ts"
 import { isTool } from "../texts.ts"

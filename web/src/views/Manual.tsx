@@ -2,7 +2,7 @@
 
 import { useEffect, useRef, useState } from "react"
 
-import { app, go, newSession, openFeed, refreshSoon, report, settleItem } from "../state/app.ts"
+import { app, go, newSession, openFeed, refreshSoon, report } from "../state/app.ts"
 import type { Feed, TalkFeed } from "../state/feed.ts"
 import { questionsOf } from "../state/inbox.ts"
 import {
@@ -19,6 +19,7 @@ import {
   type MadeCall,
 } from "../state/made.ts"
 import { routeTo } from "../state/route.ts"
+import { settleItem } from "../state/settling.ts"
 import { Store, useStore } from "../state/store.ts"
 import { deedOf, doesPause, serviceTitleOf } from "../texts.ts"
 import { callTool, listTools, takeTurn } from "../wire/api.ts"

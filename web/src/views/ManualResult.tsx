@@ -3,8 +3,9 @@
 import { lazy, Suspense } from "react"
 import { Tab, TabList, TabPanel, Tabs } from "react-aria-components"
 
-import { app, settleItem } from "../state/app.ts"
+import { app } from "../state/app.ts"
 import { isPending, type MadeCall } from "../state/made.ts"
+import { settleItem } from "../state/settling.ts"
 import { useStore } from "../state/store.ts"
 import { deedOf } from "../texts.ts"
 import type { InboxItem } from "../wire/types.ts"

@@ -2,7 +2,8 @@
 
 import { useState, type FormEvent, type ReactNode } from "react"
 
-import { openFeed, settleItem } from "../state/app.ts"
+import { openFeed } from "../state/app.ts"
+import { settleItem } from "../state/settling.ts"
 import type { InboxItem, Settlement } from "../wire/types.ts"
 import { Icon } from "./icons.tsx"
 import { askerOf, formatLeft, useLocale, useSay } from "./language.tsx"

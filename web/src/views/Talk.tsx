@@ -3,7 +3,8 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState, type ReactNode } from "react"
 
 import type { TalkFeed } from "../state/feed.ts"
-import type { Draft, Item, MessageItem, Talk as TalkState } from "../state/fold.ts"
+import type { Item, MessageItem, Talk as TalkState } from "../state/talk.ts"
+import type { Draft } from "../state/writing.ts"
 import { rowsOf, type Row } from "../state/rows.ts"
 import { AT_END, boundsOf, showItem, showNewer, showOlder, trim } from "../state/window.ts"
 import type { InboxItem } from "../wire/types.ts"

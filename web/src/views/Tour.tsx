@@ -2,9 +2,10 @@
 
 import { lazy, Suspense, useEffect, useRef, useState } from "react"
 
-import { app, newSession, openFeed, refreshSoon, report, setTour, settleItem } from "../state/app.ts"
+import { app, newSession, openFeed, refreshSoon, report, setTour } from "../state/app.ts"
 import type { Feed } from "../state/feed.ts"
 import { isManual, isPending, turnsOf, type MadeCall } from "../state/made.ts"
+import { settleItem } from "../state/settling.ts"
 import { Store, useStore } from "../state/store.ts"
 import { addResult, addTurn, answerOf, callsOfStep, currentStep, QUESTION_STEP, STEP_COUNT } from "../state/tour.ts"
 import type { TextKey } from "../texts.ts"

@@ -2,7 +2,7 @@
 
 import { Component, type ReactNode, Suspense, lazy, memo, useEffect, useState } from "react"
 
-import type { CallState, MessageItem, NoteItem, Talk as TalkState } from "../state/fold.ts"
+import type { CallState, MessageItem, NoteItem, Talk as TalkState } from "../state/talk.ts"
 import type { InboxItem } from "../wire/types.ts"
 import { Calls } from "./Calls.tsx"
 import { Icon, Mark, type IconName } from "./icons.tsx"

@@ -4,7 +4,7 @@ import { useEffect, useId, useRef, useState, type KeyboardEvent } from "react"
 
 import { app } from "../../state/app.ts"
 import type { TalkFeed } from "../../state/feed.ts"
-import type { Talk } from "../../state/fold.ts"
+import type { Talk } from "../../state/talk.ts"
 import type { Route } from "../../state/route.ts"
 import { useStore } from "../../state/store.ts"
 import { listServices } from "../../wire/api.ts"

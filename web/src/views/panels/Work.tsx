@@ -3,7 +3,7 @@
 import { useEffect, useState, type ReactNode } from "react"
 
 import { report } from "../../state/app.ts"
-import type { Talk } from "../../state/fold.ts"
+import type { Talk } from "../../state/talk.ts"
 import { saveBlob, uploads } from "../../state/panels.ts"
 import { useStore } from "../../state/store.ts"
 import { deedOf } from "../../texts.ts"

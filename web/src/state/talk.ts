@@ -1,0 +1,160 @@
+/** What a talk shows, and how it begins: with a page of stored messages, after which events are folded into it. */
+
+import type { CallPause, MessagesPage, ServiceStates, UntoldAction } from "../wire/types.ts"
+import { callsOf, itemsOf, keysOf } from "./page.ts"
+import type { Draft } from "./writing.ts"
+
+export interface MessageItem {
+  kind: "message"
+  id: string
+  role: "user" | "assistant" | "summary"
+  seq: number
+  at: string
+  text: string
+  thinking: string
+  /** How long it thought, if that is known. */
+  thoughtMs: number | null
+  images: { src: string; alt: string }[]
+  /** Keys of `Talk.calls`. */
+  callKeys: string[]
+  model: string
+  /** The run was stopped while this was being written. */
+  isCut: boolean
+}
+
+/** What is told between messages: an action beside the run, a late answer, the end of a run that did not go well. */
+export interface NoteItem {
+  kind: "note"
+  id: string
+  note: "action" | "answered_late" | "failed" | "cancelled"
+  seq: number
+  at: string
+  text: string
+  code: string
+  /** Of a failure: it may go better when it is tried again. */
+  retryHelps: boolean
+}
+
+export type Item = MessageItem | NoteItem
+
+export interface CallState {
+  id: string
+  tool: string
+  /** As the model wrote them: also what is no JSON. */
+  arguments: string
+  isRunning: boolean
+  outcome: string
+  text: string
+  data: unknown
+  /** How many bytes `data` has, if it is too much to be told. */
+  dataLeftOut: number
+  tookMs: number | null
+  viewId: string
+  pauseId: string
+  pause: CallPause | null
+}
+
+export interface RunView {
+  state: "idle" | "running" | "waiting" | "failed" | "cancelled"
+  /** The model's server is asked again: the attempt and what went wrong, until something else happens. */
+  retry: { attempt: number; code: string } | null
+}
+
+export interface Talk {
+  lastSeq: number
+  items: readonly Item[]
+  /** By `messageId/callId`: models use the same id of a call again in a later turn. */
+  calls: Readonly<Record<string, CallState>>
+  /** The key of the newest call with an id: events name it by that alone. */
+  keys: Readonly<Record<string, string>>
+  draft: Draft | null
+  run: RunView
+  queued: readonly { id: string; text: string }[]
+  /** By service: an unknown field of a known service does not compile. */
+  services: Readonly<Partial<ServiceStates>>
+  /** What was done beside the run, and its model was not told yet. */
+  untold: readonly UntoldAction[]
+  /** Tokens of the last request: how full the model's context is. */
+  inputTokens: number | null
+  /** Counts what changed the inbox or the list of sessions, so that they are read again. */
+  changes: number
+  hasOlder: boolean
+}
+
+export const NO_RUN: RunView = { state: "idle", retry: null }
+
+export const EMPTY_TALK: Talk = {
+  lastSeq: 0,
+  items: [],
+  calls: {},
+  keys: {},
+  draft: null,
+  run: NO_RUN,
+  queued: [],
+  services: {},
+  untold: [],
+  inputTokens: null,
+  changes: 0,
+  hasOlder: false,
+}
+
+/** Begin a talk with its newest page, as if every event before the page's end had been folded. */
+export function openTalk(page: MessagesPage): Talk {
+  const { run, retry } = page
+  const state = run === null || run.state === "finished" ? "idle" : run.state
+  const calls = callsOf(page)
+  return {
+    ...EMPTY_TALK,
+    lastSeq: page.lastSeq,
+    items: itemsOf(page),
+    calls: isLive(state) ? calls : endCalls(calls),
+    keys: keysOf(page),
+    run: { state, retry },
+    queued: page.queued.map(({ id, text }) => ({ id, text })),
+    untold: page.untold,
+    inputTokens: page.messages.findLast(({ inputTokens }) => inputTokens !== null)?.inputTokens ?? null,
+    hasOlder: page.hasMore,
+  }
+}
+
+/** Put an older page in front. What is there already stays as it is: it may be newer. */
+export function addOlder(talk: Talk, page: MessagesPage): Talk {
+  const known = new Set(talk.items.map(({ id }) => id))
+  const older = itemsOf(page).filter(({ id }) => !known.has(id))
+  return {
+    ...talk,
+    items: [...older, ...talk.items],
+    calls: { ...(isLive(talk.run.state) ? callsOf(page) : endCalls(callsOf(page))), ...talk.calls },
+    keys: { ...keysOf(page), ...talk.keys },
+    hasOlder: page.hasMore,
+  }
+}
+
+/** Take over what is too large for events: the images of messages. */
+export function addImages(talk: Talk, page: MessagesPage): Talk {
+  const stored = new Map(itemsOf(page).map((item) => [item.id, item]))
+  const items = talk.items.map((item) => {
+    const same = stored.get(item.id)
+    const isMissing = item.kind === "message" && item.images.length === 0
+    return isMissing && same?.kind === "message" && same.images.length > 0 ? { ...item, images: same.images } : item
+  })
+  return { ...talk, items }
+}
+
+export function oldestSeq(talk: Talk): number | undefined {
+  return talk.items.find(({ kind }) => kind === "message")?.seq
+}
+
+const isLive = (state: RunView["state"]) => state === "running" || state === "waiting"
+
+/** The run is over: outcomes that are missing will not come any more, and what it asked is withdrawn. */
+export function endCalls(calls: Talk["calls"]): Talk["calls"] {
+  return Object.fromEntries(Object.entries(calls).map(([key, call]) => [key, endCall(call)]))
+}
+
+function endCall(call: CallState): CallState {
+  const { isRunning, outcome, pause } = call
+  if (!isRunning && pause?.status !== "open") return call
+  const withdrawn = pause?.status === "open" ? ({ ...pause, status: "withdrawn", settledBy: "run" } as const) : pause
+  return { ...call, isRunning: false, outcome: isRunning ? "cancelled" : outcome, pause: withdrawn }
+}
