@@ -14,7 +14,7 @@ from madang.cli import _parser
 from madang.core.errors import MadangError, RequestError, SetupError, ToolError
 from madang.core.service import Service
 from madang.llm.errors import ModelError
-from madang.provider.provider import InternalError
+from madang.provider.failures import InternalError
 from madang.services import builtin_services
 from madang.settings import _Config, read_settings
 from madang.storage.sqlite import SqliteDatabase

@@ -11,10 +11,10 @@ from pydantic.json_schema import models_json_schema
 
 from madang import __version__
 from madang.core.documents import Document
-from madang.host import wire, wire_assistants, wire_events, wire_inbox, wire_panels, wire_settings
+from madang.host import wire, wire_assistants, wire_events, wire_inbox, wire_panels, wire_settings, wire_views
 from madang.host.api import STATUSES, Endpoint
 
-WIRE_MODULES = (wire, wire_events, wire_inbox, wire_assistants, wire_panels, wire_settings)
+WIRE_MODULES = (wire, wire_events, wire_inbox, wire_assistants, wire_panels, wire_settings, wire_views)
 SENT_SUFFIXES = ("Body", "Query", "Patch")
 _REFERENCE = "#/components/schemas/{model}"
 _BINARY = {"type": "string", "format": "binary"}

@@ -19,16 +19,8 @@ from madang.core.results import Reply, ShownPage, page_uri
 from madang.core.tools import Tool
 from madang.host.api import ApiRequest, Operation
 from madang.host.parts import HostParts
-from madang.host.wire import (
-    Done,
-    NoBody,
-    ViewAnswer,
-    ViewCallAnswer,
-    ViewCallBody,
-    ViewPause,
-    ViewReadAnswer,
-    ViewReadBody,
-)
+from madang.host.wire import Done, NoBody
+from madang.host.wire_views import ViewAnswer, ViewCallAnswer, ViewCallBody, ViewPause, ViewReadAnswer, ViewReadBody
 from madang.rendering.replies import page_document
 from madang.server.mapping import arguments_of, call_result, page_tools, resource_contents
 from madang.storage.audit import AuditEntry

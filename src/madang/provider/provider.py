@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import secrets
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import replace
@@ -17,7 +16,7 @@ from functools import reduce
 from typing import Any
 
 from madang.core.calls import Call, assistant_missing
-from madang.core.errors import MadangError, NotFound, NotGranted, TimedOut, ToolError, Unavailable, UnknownTool
+from madang.core.errors import MadangError, NotFound, NotGranted, ToolError, Unavailable, UnknownTool
 from madang.core.executor import Executor
 from madang.core.pauses import PauseRecord
 from madang.core.phrases import Phrase, layout, say
@@ -37,6 +36,7 @@ from madang.core.texts import one_line
 from madang.core.tools import DEFAULT_TIME_LIMIT_S, Tool, ToolSchemas
 from madang.provider.actions import NO_LISTENERS, CallListeners
 from madang.provider.contexts import Contexts
+from madang.provider.failures import internal_error, not_granted, timed_out
 from madang.provider.grants import FixedGrants, Grants, is_granted
 from madang.provider.hooks import HOOK_LIMIT_S, bounded
 from madang.provider.lifecycle import Lifecycle
@@ -52,12 +52,6 @@ from madang.storage.sessions import SessionStore
 MAX_TOOL_NAME_CHARS = 100
 
 logger = logging.getLogger(__name__)
-
-
-class InternalError(ToolError):
-    """A bug of ours. The reply names only the reference under which the log has the traceback."""
-
-    code = "internal"
 
 
 class Provider:
@@ -187,7 +181,7 @@ class Provider:
             return error_reply(service.metadata.name, tool.name, call, error)
         if not is_granted(service.metadata, services):
             self._record(call, tool.name, tool.effect, arguments, NotGranted.code, decision="deny")
-            raise _not_granted(call, service)
+            raise not_granted(call, service)
         started_s = time.perf_counter()
         outcome, size_bytes, decision = "cancelled", 0, ""
         try:
@@ -217,9 +211,9 @@ class Provider:
         except ToolError as error:
             return error_reply(pause.service, pause.tool, call, error)
         except TimeoutError:
-            return error_reply(pause.service, pause.tool, call, _timed_out(self._time_limit_s))
+            return error_reply(pause.service, pause.tool, call, timed_out(self._time_limit_s))
         except Exception:
-            return error_reply(pause.service, pause.tool, call, _internal_error(pause.tool))
+            return error_reply(pause.service, pause.tool, call, internal_error(pause.tool))
 
     def unknown_tool(self, call: Call, name: str) -> UnknownTool:
         """Return the error for a tool that does not exist, with the names that this call's assistant may have meant."""
@@ -254,7 +248,7 @@ class Provider:
             try:
                 rows = await bounded(service.get_state_rows(call, query), self._hook_limit_s)
             except TimeoutError:
-                raise _timed_out(self._hook_limit_s) from None
+                raise timed_out(self._hook_limit_s) from None
         if rows is None:
             raise NotFound(say("There is no list '{list}' of '{service}'.", list=query.name, service=name))
         return rows
@@ -371,7 +365,7 @@ class Provider:
         except ToolError as error:
             return error_reply(service.metadata.name, tool.name, call, error)
         except Exception:
-            return error_reply(service.metadata.name, tool.name, call, _internal_error(tool.name))
+            return error_reply(service.metadata.name, tool.name, call, internal_error(tool.name))
 
     async def _summaries(self, call: Call, besides: Service) -> list[Phrase]:
         """Return one line of what the other services have, if they have anything."""
@@ -394,14 +388,7 @@ class Provider:
                     await self._sessions.ensure(call)  # a run's has a row since before the run
                 return await tool.run(call, arguments)
         except TimeoutError:
-            raise _timed_out(limit_s) from None
-
-
-def _timed_out(limit_s: float) -> TimedOut:
-    return TimedOut(
-        say("The call took longer than {limit:g} s and was given up.", limit=limit_s),
-        hint=say("It may still have been done: look before you call again."),
-    )
+            raise timed_out(limit_s) from None
 
 
 def _in_one_line(first: Phrase, second: Phrase) -> Phrase:
@@ -418,22 +405,3 @@ async def _watched(
     except Exception as error:
         exc_info = not isinstance(error, MadangError)
         logger.error("%s cannot be watched: %s", service.metadata.name, one_line(str(error)), exc_info=exc_info)
-
-
-def _not_granted(call: Call, service: Service) -> NotGranted:
-    return NotGranted(
-        say(
-            "The assistant '{assistant}' may not use the service '{service}'.",
-            assistant=call.assistant_id or "",
-            service=service.metadata.name,
-        )
-    )
-
-
-def _internal_error(tool_name: str) -> InternalError:
-    reference = secrets.token_hex(4)
-    logger.exception("Internal error %s in %s", reference, tool_name)
-    return InternalError(
-        say("Internal error (reference {reference}).", reference=reference),
-        hint=say("Ask the person to look for this reference in the log."),
-    )
