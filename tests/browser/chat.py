@@ -25,6 +25,8 @@ from madang.core.calls import Locale
 START_S = 60
 ECHO = {"steps": [{"say": "I read: {last}"}]}
 """Says what it was given last: the person's words, or what tools answered."""
+UNREACHABLE = "ERR_(CONNECTION|CONTENT_LENGTH|EMPTY|INCOMPLETE|INTERNET|NETWORK|FAILED|SOCKET)"
+"""What a console says of a server that goes in the middle of whatever it does."""
 OBEDIENT: dict[str, Any] = {"obeys": True, "turns": [ECHO]}
 """Makes the calls that it is told to make, and then says what they answered."""
 

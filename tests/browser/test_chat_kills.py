@@ -9,12 +9,22 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Browser, expect
 
-from tests.browser.chat import OBEDIENT, ChatServer, ChatTab, ask, held, open_tab, script, serve_chat, texts_of
+from tests.browser.chat import (
+    OBEDIENT,
+    UNREACHABLE,
+    ChatServer,
+    ChatTab,
+    ask,
+    held,
+    open_tab,
+    script,
+    serve_chat,
+    texts_of,
+)
 
 HELD = script(held("The kettle", when="^Boil water"))
 """Begins an answer and never ends it: until the next process, which has another script."""
 WHOLE = script({"when": "^Boil water", "steps": [{"say": "The kettle is on, all of it"}]})
-UNREACHABLE = "ERR_CONNECTION_REFUSED|ERR_EMPTY_RESPONSE|ERR_INCOMPLETE_CHUNKED_ENCODING|ERR_CONNECTION_RESET"
 QUESTION = ask("prompt_user", prompt="Which tea?", type="text")
 
 
@@ -145,3 +155,44 @@ async def test_a_server_that_is_stopped_and_started_again_is_found_again(tab: Ch
     await tab.write("Good evening")
     await tab.expect_said(re.compile("I read: Good evening"))
     await tab.expect_said(re.compile("I read: Good morning"))
+
+
+async def test_a_part_that_is_wanted_while_the_server_is_away_comes_when_it_is_back(tab: ChatTab) -> None:
+    await tab.start_session("Good morning")
+    await tab.expect_said(re.compile("I read: Good morning"))
+    await tab.composer.fill("Half a thought")
+    await tab.server.kill()
+    await expect(tab.page.get_by_text("The connection to Madang was lost")).to_be_visible()
+    async with tab.page.expect_request("**/api/hello?*"):
+        await tab.page.keyboard.press("ControlOrMeta+k")
+    await expect(tab.composer).to_have_value("Half a thought")
+    await tab.server.start()
+
+    await expect(tab.page.get_by_role("dialog", name="Sessions, tools")).to_be_visible()
+    await tab.page.keyboard.press("Escape")
+    await expect(tab.composer).to_have_value("Half a thought")
+    await expect(tab.page.get_by_text("Madang was updated")).to_have_count(0)
+
+
+async def test_a_tab_of_an_older_version_says_that_it_must_be_loaded_anew(tab: ChatTab) -> None:
+    """What the server has after an upgrade: a page with other names, and none of the old files."""
+    await tab.start_session("Good morning")
+    await tab.expect_said(re.compile("I read: Good morning"))
+    await tab.composer.fill("Half a thought")
+    tab.recorder.expect("status of 404")
+    await tab.page.route("**/assets/*", lambda route: route.fulfill(status=404))
+    await tab.page.route(tab.server.origin + "/", lambda route: route.fulfill(body='<script src="/assets/new.js">'))
+    await tab.page.keyboard.press("ControlOrMeta+k")
+    bar = tab.page.get_by_role("status").filter(has_text="Madang was updated")
+    await expect(bar).to_be_visible()
+    await expect(tab.composer).to_have_value("Half a thought")
+
+    await tab.page.unroute_all()
+    await bar.get_by_role("button", name="Reload").click()
+    await expect(bar).to_have_count(0)
+    await tab.expect_said(re.compile("I read: Good morning"))
+    await expect(tab.composer).to_have_value("Half a thought")
+    # Another time it is told without a press: when the server that was lost is back.
+    await tab.page.route(tab.server.origin + "/", lambda route: route.fulfill(body='<script src="/assets/new.js">'))
+    await restart(tab)
+    await expect(bar).to_be_visible()

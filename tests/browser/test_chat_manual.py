@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 from playwright.async_api import Browser, Locator, expect
 
-from tests.browser.chat import OBEDIENT, ChatTab, open_tab, serve_chat
-from tests.browser.test_chat_kills import UNREACHABLE
+from tests.browser.chat import OBEDIENT, UNREACHABLE, ChatTab, open_tab, serve_chat
 
 
 @pytest.fixture

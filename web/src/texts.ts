@@ -348,6 +348,13 @@ const TEXTS = {
     "Madang seems to have ended. Run “madang web” again in the terminal: this tab goes on by itself.",
     "마당이 꺼진 것 같습니다. 터미널에서 “madang web”을 다시 실행하면 이 탭이 스스로 이어집니다.",
   ],
+  outdated: [
+    "Madang was updated. Reload this page to go on.",
+    "마당이 새 버전으로 바뀌었습니다. 이 페이지를 새로 고쳐 주세요.",
+  ],
+  draftsStay: ["The message that you are writing stays.", "쓰던 메시지는 그대로 남습니다."],
+  partFailed: ["This part cannot be shown.", "이 부분을 보여 줄 수 없습니다."],
+  reloadPage: ["Reload", "새로 고침"],
   stillTrying: ["Still trying", "계속 다시 잇는 중"],
   noToken: ["This tab is not connected to Madang", "이 탭은 마당에 연결되지 않았습니다"],
   noTokenHint: [

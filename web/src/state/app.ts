@@ -61,6 +61,8 @@ export interface AppState {
   feed: TalkFeed | null
   /** Since when the server is not reached, on screens without a stream; 0 while it is. */
   lostAt: number
+  /** The server was upgraded: it has no longer what this page would load. */
+  isOutdated: boolean
   locale: Locale
   theme: Theme
   notices: readonly Notice[]
@@ -83,6 +85,7 @@ export const app = new Store<AppState>({
   inbox: [],
   feed: null,
   lostAt: 0,
+  isOutdated: false,
   locale: readLocale() ?? (isKorean(navigator.language) ? "ko" : "en"),
   theme: readTheme(),
   notices: [],

@@ -1,28 +1,31 @@
 /** The frame of the application: which screen is shown, keys that work everywhere, notices. */
 
-import { lazy, Suspense, useEffect, useState } from "react"
+import { Suspense, useEffect, useState } from "react"
 
 import { app, dismiss, go, report, retryNow, togglePanel } from "../state/app.ts"
 import type { Feed } from "../state/feed.ts"
 import { questionsOf } from "../state/inbox.ts"
+import { checkBuild, part } from "../state/parts.ts"
+import { routeTo } from "../state/route.ts"
 import { Store, useStore } from "../state/store.ts"
 import { speaker } from "../texts.ts"
 import { stopRun } from "../wire/api.ts"
 import type { Locale } from "../wire/types.ts"
+import { Boundary } from "./Boundary.tsx"
 import { Chat } from "./Chat.tsx"
 import { Icon, Mark } from "./icons.tsx"
 import { LocaleContext, useSay } from "./language.tsx"
 import { PanelSlot, usePanelOpen } from "./PanelSlot.tsx"
 import { BottomTabs, Sidebar, stepSession } from "./Sidebar.tsx"
 
-const Inbox = lazy(() => import("./Inbox.tsx"))
-const Sessions = lazy(() => import("./Sessions.tsx"))
-const Manual = lazy(() => import("./Manual.tsx"))
-const Settings = lazy(() => import("./settings/Settings.tsx"))
-const Assistants = lazy(() => import("./assistants/Assistants.tsx"))
-const Palette = lazy(() => import("./Palette.tsx"))
-const PageRequestDialog = lazy(async () => ({ default: (await import("./Dialogs.tsx")).PageRequestDialog }))
-const LinkDialog = lazy(async () => ({ default: (await import("./Dialogs.tsx")).LinkDialog }))
+const Inbox = part(() => import("./Inbox.tsx"))
+const Sessions = part(() => import("./Sessions.tsx"))
+const Manual = part(() => import("./Manual.tsx"))
+const Settings = part(() => import("./settings/Settings.tsx"))
+const Assistants = part(() => import("./assistants/Assistants.tsx"))
+const Palette = part(() => import("./Palette.tsx"))
+const PageRequestDialog = part(async () => ({ default: (await import("./Dialogs.tsx")).PageRequestDialog }))
+const LinkDialog = part(async () => ({ default: (await import("./Dialogs.tsx")).LinkDialog }))
 
 /** After this the server is not coming back by itself: the bar says what to do. */
 const GONE_S = 20
@@ -66,9 +69,12 @@ export function App() {
           <Sidebar />
           <main className="stage">
             <ConnectionBar />
-            <Suspense>
-              <Screen />
-            </Suspense>
+            <OutdatedBar />
+            <Boundary place={routeTo(route)}>
+              <Suspense>
+                <Screen />
+              </Suspense>
+            </Boundary>
           </main>
           {panelFeed !== null && <PanelSlot key={panelFeed.sessionId} feed={panelFeed} />}
           <BottomTabs />
@@ -77,21 +83,23 @@ export function App() {
         <NotReady />
       )}
       <Notices />
-      {state.isPaletteOpen && (
-        <Suspense>
-          <Palette />
-        </Suspense>
-      )}
-      {state.link !== null && (
-        <Suspense>
-          <LinkDialog />
-        </Suspense>
-      )}
-      {state.pageRequest !== null && (
-        <Suspense>
-          <PageRequestDialog />
-        </Suspense>
-      )}
+      <Boundary place={`${routeTo(route)} ${state.isPaletteOpen}`}>
+        {state.isPaletteOpen && (
+          <Suspense>
+            <Palette />
+          </Suspense>
+        )}
+        {state.link !== null && (
+          <Suspense>
+            <LinkDialog />
+          </Suspense>
+        )}
+        {state.pageRequest !== null && (
+          <Suspense>
+            <PageRequestDialog />
+          </Suspense>
+        )}
+      </Boundary>
     </LocaleContext>
   )
 }
@@ -127,7 +135,10 @@ function ConnectionBar() {
     setSeconds(0)
     if (!isLost) return
     const timer = setInterval(() => setSeconds((now) => now + 1), 1000)
-    return () => clearInterval(timer)
+    return () => {
+      clearInterval(timer)
+      void checkBuild() // who is back may have been upgraded
+    }
   }, [isLost])
   if (!isLost) return null
   return (
@@ -143,6 +154,26 @@ function ConnectionBar() {
       </span>
       <button type="button" className="btn quiet" onClick={retryNow}>
         {say("now")}
+      </button>
+    </div>
+  )
+}
+
+/** Before it breaks at the first part that is not there any more. */
+function OutdatedBar() {
+  const say = useSay()
+  const { isOutdated } = useStore(app)
+  if (!isOutdated) return null
+  return (
+    <div className="note wait flat" role="status">
+      <Icon name="warning" small />
+      <span className="grow">
+        {say("outdated")}
+        <br />
+        <span className="xs">{say("draftsStay")}</span>
+      </span>
+      <button type="button" className="btn" onClick={() => location.reload()}>
+        {say("reloadPage")}
       </button>
     </div>
   )
@@ -227,7 +258,9 @@ function onKey(event: KeyboardEvent): void {
     event.preventDefault()
     void stepSession(event.key === "ArrowDown" ? 1 : -1)
   } else if (event.key === "Escape") {
-    stopWhatRuns()
+    if (app.get().isPaletteOpen)
+      app.update({ isPaletteOpen: false }) // it may be on its way yet
+    else stopWhatRuns()
   } else if (!isTyping && !isCommand && event.key === "/") {
     event.preventDefault()
     app.update({ isPaletteOpen: true })
@@ -239,8 +272,8 @@ function onKey(event: KeyboardEvent): void {
 }
 
 function stopWhatRuns(): void {
-  const { route, feed, isPaletteOpen } = app.get()
-  if (isPaletteOpen || route.screen !== "chat" || feed?.sessionId !== route.sessionId) return
+  const { route, feed } = app.get()
+  if (route.screen !== "chat" || feed?.sessionId !== route.sessionId) return
   if (document.querySelector("[role=dialog], [role=alertdialog], [role=menu]")) return
   if (feed.store.get().talk.run.state === "running") void stopRun(feed.sessionId).catch(report)
 }

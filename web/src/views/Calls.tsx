@@ -1,16 +1,17 @@
 /** The calls of an answer, in one card: deed, tool, first argument, time, state; what is inside is drawn when opened. */
 
-import { lazy, memo, Suspense, useEffect, useState } from "react"
+import { memo, Suspense, useEffect, useState } from "react"
 
 import type { CallState } from "../state/talk.ts"
 import { highlight } from "../state/highlight.ts"
 import { prettyJson } from "../state/json.ts"
+import { part } from "../state/parts.ts"
 import { firstArgument, groupCalls, hasFailed } from "../state/rows.ts"
 import { deedOf } from "../texts.ts"
 import { Icon, toolIcon } from "./icons.tsx"
 import { useLocale, useSay } from "./language.tsx"
 
-const CallDetails = lazy(() => import("./CallDetails.tsx"))
+const CallDetails = part(() => import("./CallDetails.tsx"))
 
 /** `isEnd`: the turn ended with them. A failed call then opens itself; else it stays one red mark. */
 export function Calls({ calls, isEnd }: { calls: CallState[]; isEnd: boolean }) {

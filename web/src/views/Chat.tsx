@@ -1,6 +1,6 @@
 /** One session: its head, its talk, and the dock with the composer or, in its place, the gate. */
 
-import { lazy, Suspense, useMemo, useRef, useState } from "react"
+import { Suspense, useMemo, useRef, useState } from "react"
 
 import { app, go, newSession, refreshSoon, report, togglePanel } from "../state/app.ts"
 import { readDraft, readMadeSession, writeDraft, writeFiles, writeMadeSession } from "../state/drafts.ts"
@@ -8,6 +8,7 @@ import type { Feed, TalkFeed } from "../state/feed.ts"
 import type { MessageItem } from "../state/talk.ts"
 import { questionsOf, sortInbox } from "../state/inbox.ts"
 import { settleItem } from "../state/settling.ts"
+import { part } from "../state/parts.ts"
 import { Store, useStore } from "../state/store.ts"
 import { forkSession, sendMessage, stopRun, withdrawMessage } from "../wire/api.ts"
 import { isTool } from "../texts.ts"
@@ -21,9 +22,9 @@ import { SessionMenu } from "./SessionMenu.tsx"
 import { Talk, type TalkActions } from "./Talk.tsx"
 import { Welcome, WelcomeHead } from "./Welcome.tsx"
 
-const ForeignCalls = lazy(async () => ({ default: (await import("./settings/Clients.tsx")).ForeignCalls }))
+const ForeignCalls = part(async () => ({ default: (await import("./settings/Clients.tsx")).ForeignCalls }))
 
-const FindBar = lazy(() => import("./FindBar.tsx"))
+const FindBar = part(() => import("./FindBar.tsx"))
 
 const NO_FEED = new Store<Feed | null>(null)
 

@@ -1,10 +1,11 @@
 /** Everything that waits for the person, from every session and client. */
 
-import { lazy, Suspense, useEffect, useState } from "react"
+import { Suspense, useEffect, useState } from "react"
 
 import { app, go, refresh, report } from "../state/app.ts"
 import { questionsOf, sortInbox } from "../state/inbox.ts"
 import { itemsOf } from "../state/page.ts"
+import { part } from "../state/parts.ts"
 import { routeTo } from "../state/route.ts"
 import { useStore } from "../state/store.ts"
 import { getMessages } from "../wire/api.ts"
@@ -14,8 +15,8 @@ import { Icon } from "./icons.tsx"
 import { askerOf, formatAgo, formatLeft, formatTime, useLocale, useSay } from "./language.tsx"
 import { Question } from "./Question.tsx"
 
-const InboxHistory = lazy(() => import("./InboxHistory.tsx"))
-const AnsweredToday = lazy(async () => ({ default: (await import("./InboxHistory.tsx")).AnsweredToday }))
+const InboxHistory = part(() => import("./InboxHistory.tsx"))
+const AnsweredToday = part(async () => ({ default: (await import("./InboxHistory.tsx")).AnsweredToday }))
 const STATES = ["open", "answered", "over"] as const
 const LINES_BEFORE = 3
 /** Less than this is left: it is said in the list. */

@@ -1,11 +1,12 @@
 /** What a call of the person's gave: what an agent would read first, then data, page or question; and all calls before. */
 
-import { lazy, Suspense } from "react"
+import { Suspense } from "react"
 import { Tab, TabList, TabPanel, Tabs } from "react-aria-components"
 
 import { app } from "../state/app.ts"
 import { isPending, type MadeCall } from "../state/made.ts"
 import { settleItem } from "../state/settling.ts"
+import { part } from "../state/parts.ts"
 import { useStore } from "../state/store.ts"
 import { deedOf } from "../texts.ts"
 import type { InboxItem } from "../wire/types.ts"
@@ -15,7 +16,7 @@ import { Icon } from "./icons.tsx"
 import { formatAgo, formatBytes, useLocale, useSay } from "./language.tsx"
 import { Question } from "./Question.tsx"
 
-const PageView = lazy(() => import("./PageView.tsx"))
+const PageView = part(() => import("./PageView.tsx"))
 
 export function Outcome({ made }: { made: MadeCall | null }) {
   const say = useSay()

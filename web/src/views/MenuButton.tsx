@@ -1,12 +1,12 @@
 /** A button with a menu. The menu's code comes when the pointer or the focus is on it, before it is pressed. */
 
-import { lazy, Suspense, useRef, useState } from "react"
+import { Suspense, useRef, useState } from "react"
 
+import { part } from "../state/parts.ts"
 import { Icon } from "./icons.tsx"
 import type { MenuChoice } from "./MenuPopover.tsx"
 
-const load = () => import("./MenuPopover.tsx")
-const MenuPopover = lazy(load)
+const MenuPopover = part(() => import("./MenuPopover.tsx"))
 
 interface Props {
   label: string
@@ -27,8 +27,8 @@ export function MenuButton({ label, choices, onChoose }: Props) {
         title={label}
         aria-haspopup="menu"
         aria-expanded={isOpen}
-        onPointerEnter={() => void load()}
-        onFocus={() => void load()}
+        onPointerEnter={MenuPopover.preload}
+        onFocus={MenuPopover.preload}
         onClick={() => setOpen(true)}
         onKeyDown={(event) => {
           if (event.key !== "ArrowDown") return

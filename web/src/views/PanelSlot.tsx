@@ -4,14 +4,16 @@
  * What is in them is `panels/Panels.tsx`, loaded when they are opened for the first time.
  */
 
-import { lazy, Suspense, useEffect, useRef, useState, useSyncExternalStore } from "react"
+import { Suspense, useEffect, useRef, useState, useSyncExternalStore } from "react"
 
 import { app, NARROW, togglePanel } from "../state/app.ts"
 import type { TalkFeed } from "../state/feed.ts"
+import { part } from "../state/parts.ts"
 import { useStore } from "../state/store.ts"
+import { Boundary } from "./Boundary.tsx"
 import { useSay } from "./language.tsx"
 
-const Panels = lazy(() => import("./panels/Panels.tsx"))
+const Panels = part(() => import("./panels/Panels.tsx"))
 
 /** The panels come at the latest so long after the talk, also where the tab has no moment to spare. */
 const MAX_WAIT_MS = 1_500
@@ -50,9 +52,11 @@ export function PanelSlot({ feed }: { feed: TalkFeed }) {
         }}
       >
         {isIdle && (
-          <Suspense>
-            <Panels feed={feed} onClose={togglePanel} />
-          </Suspense>
+          <Boundary place={feed.sessionId}>
+            <Suspense>
+              <Panels feed={feed} onClose={togglePanel} />
+            </Suspense>
+          </Boundary>
         )}
       </aside>
     </>

@@ -1,14 +1,15 @@
 /** What can be done with a session: rename, pin, language, archive, delete. */
 
-import { lazy, Suspense, useState } from "react"
+import { Suspense, useState } from "react"
 
 import { archiveSession, changeSession, report } from "../state/app.ts"
+import { part } from "../state/parts.ts"
 import type { Session } from "../wire/types.ts"
 import { titleOf, useLocale, useSay } from "./language.tsx"
 import { MenuButton } from "./MenuButton.tsx"
 
-const RenameDialog = lazy(async () => ({ default: (await import("./Dialogs.tsx")).RenameDialog }))
-const DeleteDialog = lazy(async () => ({ default: (await import("./Dialogs.tsx")).DeleteDialog }))
+const RenameDialog = part(async () => ({ default: (await import("./Dialogs.tsx")).RenameDialog }))
+const DeleteDialog = part(async () => ({ default: (await import("./Dialogs.tsx")).DeleteDialog }))
 
 export function SessionMenu({ session }: { session: Session }) {
   const say = useSay()

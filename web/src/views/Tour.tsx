@@ -1,11 +1,12 @@
 /** The tour of the first run: five real steps, one at a time. What an agent reads comes first, then the page. */
 
-import { lazy, Suspense, useEffect, useRef, useState } from "react"
+import { Suspense, useEffect, useRef, useState } from "react"
 
 import { app, newSession, openFeed, refreshSoon, report, setTour } from "../state/app.ts"
 import type { Feed } from "../state/feed.ts"
 import { isManual, isPending, turnsOf, type MadeCall } from "../state/made.ts"
 import { settleItem } from "../state/settling.ts"
+import { part } from "../state/parts.ts"
 import { Store, useStore } from "../state/store.ts"
 import { addResult, addTurn, answerOf, callsOfStep, currentStep, QUESTION_STEP, STEP_COUNT } from "../state/tour.ts"
 import type { TextKey } from "../texts.ts"
@@ -15,7 +16,7 @@ import { Code } from "./Calls.tsx"
 import { Icon } from "./icons.tsx"
 import { useLocale, useSay } from "./language.tsx"
 
-const PageView = lazy(() => import("./PageView.tsx"))
+const PageView = part(() => import("./PageView.tsx"))
 
 const SETTLE_MS = 2_000
 

@@ -1,17 +1,19 @@
 /** One thing that was said: the person's words, an answer with its calls and pages, a note, the answer to come. */
 
-import { Component, type ReactNode, Suspense, lazy, memo, useEffect, useState } from "react"
+import { Component, type ReactNode, Suspense, memo, useEffect, useState } from "react"
 
 import type { CallState, MessageItem, NoteItem, Talk as TalkState } from "../state/talk.ts"
+import { part } from "../state/parts.ts"
 import type { InboxItem } from "../wire/types.ts"
+import { Boundary } from "./Boundary.tsx"
 import { Calls } from "./Calls.tsx"
 import { Icon, Mark, type IconName } from "./icons.tsx"
 import { formatSeconds, formatTime, useLocale, useSay } from "./language.tsx"
 import { Question } from "./Question.tsx"
 import type { TalkActions } from "./Talk.tsx"
 
-const Markdown = lazy(() => import("./Markdown.tsx"))
-const PageView = lazy(() => import("./PageView.tsx"))
+const Markdown = part(() => import("./Markdown.tsx"))
+const PageView = part(() => import("./PageView.tsx"))
 
 function By({ name, at }: { name: string; at: string }) {
   const locale = useLocale()
@@ -111,16 +113,18 @@ function AnswerView({ items, calls, questions, isFirst, isLive, isEnd, assistant
 function CallPage({ call, question }: { call: CallState; question: InboxItem | undefined }) {
   if (call.viewId !== "") {
     return (
-      <Suspense fallback={<div className="card view starting" />}>
-        <PageView
-          viewId={call.viewId}
-          tool={call.tool}
-          isWaiting={question !== undefined}
-          expiresAt={question?.expiresAt ?? ""}
-          fallbackText={call.text}
-          pauseId={call.pauseId}
-        />
-      </Suspense>
+      <Boundary place={call.viewId}>
+        <Suspense fallback={<div className="card view starting" />}>
+          <PageView
+            viewId={call.viewId}
+            tool={call.tool}
+            isWaiting={question !== undefined}
+            expiresAt={question?.expiresAt ?? ""}
+            fallbackText={call.text}
+            pauseId={call.pauseId}
+          />
+        </Suspense>
+      </Boundary>
     )
   }
   return question && question.type !== "approval" ? <Question item={question} /> : null

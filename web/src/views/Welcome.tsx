@@ -1,14 +1,15 @@
 /** What a new session shows: the yard, the tour of the first run, the ways to begin. */
 
-import { lazy, Suspense } from "react"
+import { Suspense } from "react"
 
 import { app, setLocale } from "../state/app.ts"
+import { part } from "../state/parts.ts"
 import { useStore } from "../state/store.ts"
 import { isTourOver } from "../state/tour.ts"
 import { Icon, Mark } from "./icons.tsx"
 import { useLocale, useSay } from "./language.tsx"
 
-const Tour = lazy(() => import("./Tour.tsx"))
+const Tour = part(() => import("./Tour.tsx"))
 
 /** The head of a screen without a session: language and model are what a first run may want to change. */
 export function WelcomeHead() {

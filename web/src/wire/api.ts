@@ -122,7 +122,7 @@ export function doubtServer(): void {
 }
 
 /** Wait until the server may be sent the token: `Unreachable` if it cannot be asked, 401 if it has another one. */
-async function trustServer(): Promise<void> {
+export async function trustServer(): Promise<void> {
   const token = sessionStorage.getItem(TOKEN_KEY)
   const verdict = token === null ? "ours" : await server.judge(token)
   if (verdict === "unreachable") throw new Unreachable()

@@ -1,8 +1,9 @@
 /** How one assistant is set up. What is changed is saved at once, and holds from the next turn on. */
 
-import { lazy, Suspense, useCallback, useEffect, useMemo, useRef, useState } from "react"
+import { Suspense, useCallback, useEffect, useMemo, useRef, useState } from "react"
 
 import { go, notify, refreshMe, report } from "../../state/app.ts"
+import { part } from "../../state/parts.ts"
 import { Saver } from "../../state/saver.ts"
 import { useStore } from "../../state/store.ts"
 import { ApiError } from "../../wire/api.ts"
@@ -18,7 +19,7 @@ import { Limits } from "./Limits.tsx"
 import { ModelFields } from "./ModelFields.tsx"
 import { Services } from "./Services.tsx"
 
-const TryChat = lazy(() => import("./TryChat.tsx"))
+const TryChat = part(() => import("./TryChat.tsx"))
 
 export type Change = (patch: Omit<AssistantPatch, "version">) => void
 

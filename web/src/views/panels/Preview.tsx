@@ -1,8 +1,9 @@
 /** A file as people read it: Markdown, text, tables and pictures. Nothing of it is run, and nothing is fetched. */
 
-import { lazy, Suspense, useEffect, useRef, useState } from "react"
+import { Suspense, useEffect, useRef, useState } from "react"
 
 import { report } from "../../state/app.ts"
+import { part } from "../../state/parts.ts"
 import { nameOf, parseTable } from "../../state/tree.ts"
 import { readFile, readFileText } from "../../wire/api.ts"
 import type { WorkspaceState } from "../../wire/types.ts"
@@ -11,7 +12,7 @@ import { useLocale } from "../language.tsx"
 import { download } from "./Files.tsx"
 import { formatSize, type PanelSay } from "./words.ts"
 
-const Markdown = lazy(() => import("../Markdown.tsx"))
+const Markdown = part(() => import("../Markdown.tsx"))
 
 const MAX_TEXT_BYTES = 1024 * 1024
 const MAX_IMAGE_BYTES = 20 * 1024 * 1024

@@ -1,16 +1,17 @@
 /** Settings in five tabs, each with an address. */
 
-import { lazy, Suspense } from "react"
+import { Suspense } from "react"
 
+import { part } from "../../state/parts.ts"
 import { routeTo } from "../../state/route.ts"
 import type { WordKey } from "../../texts/settings.ts"
 import { Look } from "./Look.tsx"
 import { useWords } from "./words.ts"
 
-const Models = lazy(() => import("./Models.tsx"))
-const Rules = lazy(() => import("./Rules.tsx"))
-const Data = lazy(() => import("./Data.tsx"))
-const Clients = lazy(() => import("./Clients.tsx"))
+const Models = part(() => import("./Models.tsx"))
+const Rules = part(() => import("./Rules.tsx"))
+const Data = part(() => import("./Data.tsx"))
+const Clients = part(() => import("./Clients.tsx"))
 
 const TABS = [
   { id: "models", word: "tabModels", View: Models },
