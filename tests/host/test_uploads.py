@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import threading
+import tracemalloc
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from starlette.requests import Request
 
 from madang.core.calls import Call
+from madang.host import receiving
 from madang.host.uploads import MAX_UPLOAD_BYTES, Uploads
 from madang.llm.messages import Part, TextPart
+from madang.services.workspace.engine.files import FileEngine
 from tests.agent.bench import eventually, tool_call
 from tests.host.hosting import BROWSER_TOKEN, Tab, hosting
 from tests.host.test_sessions import over
@@ -22,11 +27,13 @@ def drafts(folder: Path) -> list[Path]:
     return list(folder.glob("workspaces/*/temporary/draft-*"))
 
 
-async def begin(tab: Tab, session: str, length: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+async def begin(
+    tab: Tab, session: str, length: int, address: str = "uploads?name=a.txt"
+) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     """Begin an upload on a connection of its own."""
     reader, writer = await asyncio.open_connection("127.0.0.1", tab.host.address.port)
     head = [
-        f"POST /api/sessions/{session}/uploads?name=a.txt HTTP/1.1",
+        f"POST /api/sessions/{session}/{address} HTTP/1.1",
         f"Host: {tab.host.address.host}",
         f"Authorization: Bearer {BROWSER_TOKEN}",
         "Content-Type: application/octet-stream",
@@ -61,16 +68,18 @@ async def test_a_file_lies_in_a_draft_while_it_comes_and_nowhere_afterwards(tmp_
         assert await total(tab, session) == 1
 
 
-async def test_an_upload_that_is_broken_off_leaves_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize("address", ["uploads?name=a.txt", "files?path=a.txt"])
+async def test_an_upload_that_is_broken_off_leaves_nothing(tmp_path: Path, address: str) -> None:
     async with hosting(tmp_path) as tab:
         session = await tab.new_session()
-        _, writer = await begin(tab, session, 2_000_000)
+        _, writer = await begin(tab, session, 2_000_000, address)
         writer.write(b"tea\n" * 250_000)
         await writer.drain()
         await eventually(lambda: asyncio.sleep(0, drafts(tmp_path)), bool)
         writer.close()
         await eventually(lambda: asyncio.sleep(0, drafts(tmp_path)), lambda found: not found)
         assert await total(tab, session) == 0
+        assert list(tmp_path.glob("workspaces/*/files/*")) == []
         assert (await upload(tab, session, "b.txt", b"tea")).status_code == 201
 
 
@@ -80,12 +89,12 @@ async def test_one_that_is_broken_off_while_it_is_parsed_leaves_nothing(
     began, left = asyncio.Event(), asyncio.Event()
     call_it = Uploads._call_tool
 
-    async def slowly(self: Uploads, call: Call, name: str, arguments: dict[str, Any]) -> Any:
+    async def slowly(self: Uploads, call: Call, name: str, **arguments: Any) -> Any:
         if name == "add_content":
             began.set()
             await left.wait()
             await asyncio.sleep(0.2)  # the server has to notice
-        return await call_it(self, call, name, arguments)
+        return await call_it(self, call, name, **arguments)
 
     monkeypatch.setattr(Uploads, "_call_tool", slowly)
     async with hosting(tmp_path) as tab:
@@ -100,7 +109,80 @@ async def test_one_that_is_broken_off_while_it_is_parsed_leaves_nothing(
         assert await eventually(lambda: total(tab, session), lambda count: count == 0) == 0
 
 
-async def test_what_is_too_large_is_told_in_the_words_of_the_person(tmp_path: Path) -> None:
+async def test_one_that_is_broken_off_while_it_is_copied_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    began, may_go_on = threading.Event(), threading.Event()
+    write = FileEngine.write_upload
+
+    def write_late(self: FileEngine, call: Call, path: str, url: str) -> Any:
+        began.set()
+        assert may_go_on.wait(30)
+        return write(self, call, path, url)
+
+    monkeypatch.setattr(FileEngine, "write_upload", write_late)
+    left = asyncio.Event()
+    notice = receiving._disconnected
+
+    async def notice_leaving(request: Request) -> None:
+        await notice(request)
+        left.set()
+
+    monkeypatch.setattr(receiving, "_disconnected", notice_leaving)
+    async with hosting(tmp_path) as tab:
+        session = await tab.new_session()
+        _, writer = await begin(tab, session, 4, "files?path=sub/a.txt")
+        writer.write(b"tea\n")
+        await asyncio.to_thread(began.wait, 30)
+        writer.close()
+        await left.wait()
+        may_go_on.set()
+        await eventually(lambda: asyncio.sleep(0, drafts(tmp_path)), lambda found: not found)
+        assert [path for path in tmp_path.glob("workspaces/*/files/**/*") if path.is_file()] == []
+
+
+async def test_a_large_file_goes_into_the_workspace_in_little_memory(tmp_path: Path) -> None:
+    part, parts = bytes(range(256)) * 4096, 48
+
+    async def body() -> AsyncIterator[bytes]:
+        for _ in range(parts):
+            yield part
+
+    async with hosting(tmp_path) as tab:
+        session = await tab.new_session()
+        address = f"/api/sessions/{session}/files?path=large.bin"
+        tracemalloc.start()
+        try:
+            answer = await tab.http.post(address, content=body(), headers=BINARY)
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+        [kept] = tmp_path.glob("workspaces/*/files/large.bin")
+        assert (answer.status_code, kept.stat().st_size) == (201, len(part) * parts)
+        assert peak < len(part) * parts / 3, f"{peak / 1024**2:.1f} MiB of {parts}"
+        assert drafts(tmp_path) == []
+
+
+async def test_what_the_person_puts_into_the_workspace_is_told_to_the_model_once(tmp_path: Path) -> None:
+    async with hosting(tmp_path, [TextPart("One.")], [TextPart("Two.")]) as tab:
+        session = await tab.new_session()
+        await tab.write(session, "First")
+        await over(tab, session)
+        put = await tab.http.post(
+            f"/api/sessions/{session}/files", params={"path": "보고서.txt"}, content=b"tea", headers=BINARY
+        )
+        assert put.status_code == 201
+        [untold] = (await tab.messages(session))["untold"]
+        assert "보고서.txt" in untold["text"]
+        await tab.write(session, "Second")
+        await over(tab, session)
+        assert str(tab.script.requests[-1].messages).count("보고서.txt") == 1
+        assert (await tab.messages(session))["untold"] == []
+
+
+async def test_what_is_too_large_is_told_in_the_words_of_the_person(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async def endless() -> AsyncIterator[bytes]:
         for _ in range(MAX_UPLOAD_BYTES // 1_000_000 + 2):
             yield b"x" * 1_000_000
@@ -114,6 +196,9 @@ async def test_what_is_too_large_is_told_in_the_words_of_the_person(tmp_path: Pa
         assert "25" in chunked.json()["message"]
         assert any("가" <= letter <= "힣" for letter in chunked.json()["message"])
         assert (await tab.http.post(path, content=b"x" * (MAX_UPLOAD_BYTES + 1), headers=headers)).status_code == 413
+        monkeypatch.setattr("madang.host.files.MAX_COPIED_FILE_BYTES", 1024**2)
+        into_files = await tab.http.post(f"/api/sessions/{session}/files?path=a", content=endless(), headers=headers)
+        assert (into_files.status_code, into_files.json()["code"]) == (413, "too_large")
         assert drafts(tmp_path) == []
 
 
@@ -124,7 +209,7 @@ async def test_many_files_at_once_come_in_turn_and_too_many_are_refused(
         session = await tab.new_session()
         answers = await asyncio.gather(*(upload(tab, session, f"{n}.txt", f"tea {n}".encode()) for n in range(10)))
         assert [one.status_code for one in answers] == [201] * 10
-        monkeypatch.setattr("madang.host.uploads.MAX_WAITING_UPLOADS", 0)
+        monkeypatch.setattr("madang.host.receiving.MAX_WAITING_UPLOADS", 0)
         refused = await upload(tab, session, "more.txt", b"more")
         assert (refused.status_code, refused.json()["code"]) == (429, "limit_exceeded")
 

@@ -24,6 +24,7 @@ from madang.host.page_policy import PageRights, rights_of
 from madang.host.panels import PanelApi
 from madang.host.parts import HostParts
 from madang.host.problems import ProblemApi
+from madang.host.receiving import Receiver
 from madang.host.sessions import SessionApi
 from madang.host.static_files import StaticFiles
 from madang.host.stream import EventStreams
@@ -106,7 +107,8 @@ def host_app(
     files: StaticFiles | None = None,
 ) -> ASGIApp:
     """Return the application: the chat, its API and its streams, pages, and MCP, behind one gate."""
-    streams, uploads, session_files = EventStreams(parts, readers), Uploads(parts), Files(parts)
+    receiver = Receiver(parts.executor, parts.folders)
+    streams, uploads, session_files = EventStreams(parts, readers), Uploads(parts, receiver), Files(parts, receiver)
     operations = [*host_operations(parts, codes, access.browser_token), *session_files.operations()]
     # With routes of their own, because their bodies are streams.
     others = [*streams.endpoints(), uploads.operation, session_files.upload_operation]

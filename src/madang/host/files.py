@@ -6,30 +6,29 @@ Downloads need the tab's token, which no address carries, so the tab fetches the
 from __future__ import annotations
 
 import asyncio
-import base64
 import os
-from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import IO
 
 import anyio.to_thread
-from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response, StreamingResponse
 
 from madang.core.calls import Call
-from madang.core.errors import InvalidArguments, LimitExceeded
+from madang.core.errors import LimitExceeded
 from madang.core.phrases import say
-from madang.host.api import ApiRequest, Operation, answer_safely, checked, document_response, parse_query
+from madang.core.results import Reply
+from madang.host.api import ApiRequest, Operation, checked
 from madang.host.parts import HostParts
-from madang.host.uploads import MAX_UPLOADS_AT_ONCE
+from madang.host.receiving import BYTES, Receiver, UploadLimit, keep_if_wanted, upload_route
 from madang.host.wire_panels import ExportQuery, FileAnswer, FileQuery, FileTextAnswer
 from madang.server.downloads import HEADERS, content_disposition
-from madang.server.gate import UPLOADS, PolicyRoute
+from madang.server.gate import PolicyRoute
 from madang.services.content.domain.contents import MAX_CONTENT_BYTES
 from madang.services.content.engine.parsing import Parser
 from madang.services.workspace.domain.exports import stored_name
+from madang.services.workspace.domain.files import MAX_COPIED_FILE_BYTES
 
 CHUNK_BYTES = 256 * 1024
 MAX_PREVIEW_CHARS = 200_000
@@ -37,15 +36,14 @@ MAX_PARSED_AT_ONCE = 2
 
 FILES_PATH = "/api/sessions/{id}/files"
 EXPORTS_PATH = "/api/sessions/{id}/exports"
-BYTES = "application/octet-stream"
 
 
 class Files:
     """GET and POST …/files?path=…, GET …/files/text?path=…, GET …/exports?id=…&name=… of a session."""
 
-    def __init__(self, parts: HostParts) -> None:
+    def __init__(self, parts: HostParts, receiver: Receiver) -> None:
         self._parts = parts
-        self._uploads = 0
+        self._receiver = receiver
         self._parsing = asyncio.Semaphore(MAX_PARSED_AT_ONCE)
 
     def operations(self) -> list[Operation]:
@@ -62,15 +60,7 @@ class Files:
         return Operation("POST", FILES_PATH, self.write, FileAnswer, query=FileQuery, status=201, body_media_type=BYTES)
 
     def upload_route(self, host: str) -> PolicyRoute:
-        policy = replace(UPLOADS, hosts=frozenset({host}), token="browser", max_answer_s=180.0)
-        return PolicyRoute(FILES_PATH, self.answer_upload, policy=policy)
-
-    async def answer_upload(self, request: Request) -> Response:
-        async def write() -> Response:
-            query = parse_query(FileQuery, request)
-            return document_response(await self.write(ApiRequest(request, query=query)), self.upload_operation.status)
-
-        return await answer_safely(self._parts, request, write)
+        return upload_route(self._parts, host, self.upload_operation)
 
     async def read(self, request: ApiRequest) -> Response:
         """Return the bytes of a file of the workspace."""
@@ -110,12 +100,17 @@ class Files:
         """Keep a file in the workspace, where none is yet."""
         query: FileQuery = request.query
         call, _ = await self._parts.session_of(request.request, request.path("id"))
-        with self._counted():
-            body = await _read_body(request.request)
-            data = await self._parts.executor.slow.run(call, lambda: base64.b64encode(body).decode("ascii"))
-            arguments = {"path": query.path, "data": data}
-            reply = await self._parts.provider.execute_tool(replace(call, pages="off"), "upload_file", arguments)
-        return FileAnswer(path=str(checked(reply).data["path"]), size=len(body))
+        limit = UploadLimit(MAX_COPIED_FILE_BYTES, say("Let the agent copy it from a folder that you allow."))
+        async with self._receiver.receive(call, request.request, limit) as upload:
+            written = await keep_if_wanted(
+                request.request,
+                self._call_tool(call, "upload_file", path=query.path, source=upload.url),
+                lambda written: self._call_tool(call, "delete_file", path=written.data["path"]),
+            )
+            return FileAnswer(path=str(written.data["path"]), size=upload.size_bytes)
+
+    async def _call_tool(self, call: Call, name: str, **arguments: str) -> Reply:
+        return checked(await self._parts.provider.execute_tool(replace(call, pages="off"), name, arguments))
 
     def _open(self, call: Call, path: str, *, is_export: bool = False) -> IO[bytes]:
         with self._parts.folders.reading(call) as session:
@@ -129,31 +124,6 @@ class Files:
         size = os.fstat(file.fileno()).st_size
         headers = {**HEADERS, "content-disposition": content_disposition(name), "content-length": str(size)}
         return StreamingResponse(_chunks(file, size), headers=headers, media_type=BYTES)
-
-    @contextmanager
-    def _counted(self) -> Iterator[None]:
-        if self._uploads >= MAX_UPLOADS_AT_ONCE:
-            raise LimitExceeded(
-                say("{max} files are being uploaded already.", max=MAX_UPLOADS_AT_ONCE),
-                hint=say("Wait until one is done."),
-            )
-        self._uploads += 1
-        try:
-            yield
-        finally:
-            self._uploads -= 1
-
-
-async def _read_body(request: Request) -> bytearray:
-    """Return the body of a request, which is read part by part up to the limit of its route."""
-    data = bytearray()
-    try:
-        async for part in request.stream():
-            data += part
-    except ClientDisconnect:
-        # The person cancelled it, or the gate has cut it: nothing is kept, and the gate says why.
-        raise InvalidArguments(say("The upload was broken off.")) from None
-    return data
 
 
 async def _chunks(file: IO[bytes], unread_bytes: int) -> AsyncIterator[bytes]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.asking import Asker
 from tests.promises import Arguments, Ids, Promise, ServicePromises
-from tests.services.workspace.workspaces import folder_of
+from tests.services.workspace.workspaces import folder_of, stage_upload
 
 FILE = "notes/메모.md"
 MISSING = {"path": "nothing.txt"}
@@ -12,7 +12,7 @@ MISSING = {"path": "nothing.txt"}
 
 async def prepare(asker: Asker) -> Ids:
     await asker.done("write_file", path=FILE, content="One\nA needle 바늘\n")
-    return {"outside": outside_file(asker, "Outside\n")}
+    return {"outside": outside_file(asker, "Outside\n"), "upload": stage_upload(asker, b"\0\1\2")}
 
 
 async def fill(asker: Asker) -> Ids:
@@ -20,7 +20,7 @@ async def fill(asker: Asker) -> Ids:
     for number in range(60):
         await asker.done("write_file", path=f"{number}{'긴' * 70}.md", content="x")
         asker.keep_file("notes/" + "긴" * 80 + str(number))
-    return {"outside": outside_file(asker, "밖" * 100_000)}
+    return {"outside": outside_file(asker, "밖" * 100_000), "upload": stage_upload(asker, b"x" * 100_000)}
 
 
 async def bring_in(asker: Asker, text: str) -> list[tuple[str, Arguments]]:
@@ -83,7 +83,10 @@ PROMISES = ServicePromises(
         "delete_file": Promise("destroy", {"path": FILE}, refused=MISSING),
         "import_file": Promise("write", lambda ids: {"source": ids["outside"]}, refused={"source": "/etc/passwd"}),
         "upload_file": Promise(
-            "write", {"path": "new.bin", "data": "AAEC"}, refused={"path": "new.bin", "data": "!"}, audience="panel"
+            "write",
+            lambda ids: {"path": "new.bin", "source": ids["upload"]},
+            refused={"path": "new.bin", "source": "upload:draft-0"},
+            audience="panel",
         ),
         "export_file": Promise(
             "write",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import AsyncIterator
 
 import pytest
@@ -11,7 +10,7 @@ from madang.core.errors import NotFound
 from madang.core.service import RowQuery
 from madang.services.workspace.context import MAX_STATE_ENTRIES, WorkspaceState
 from tests.asking import Asker, open_asker
-from tests.services.workspace.workspaces import folder_of
+from tests.services.workspace.workspaces import folder_of, stage_upload
 
 
 @pytest.fixture
@@ -75,10 +74,10 @@ async def test_a_folder_that_is_not_there_has_no_rows(asker: Asker) -> None:
 
 
 async def test_what_the_person_uploads_is_there_and_replaces_nothing(asker: Asker) -> None:
-    data = base64.b64encode(b"\x00\xff").decode()
-    await asker.done("upload_file", path="sub/picture.bin", data=data)
+    source = stage_upload(asker, b"\x00\xff")
+    await asker.done("upload_file", path="sub/picture.bin", source=source)
 
-    again = await asker.ask("upload_file", path="sub/picture.bin", data=data)
+    again = await asker.ask("upload_file", path="sub/picture.bin", source=source)
 
     assert again.error_code == "conflict"
     assert (folder_of(asker) / "sub" / "picture.bin").read_bytes() == b"\x00\xff"

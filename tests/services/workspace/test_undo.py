@@ -17,7 +17,7 @@ from madang.core.tools import Tool
 from madang.services.workspace.engine.undo import FileUndo
 from madang.storage.runs.store import RunStore
 from tests.asking import Asker, open_asker
-from tests.services.workspace.workspaces import folder_of
+from tests.services.workspace.workspaces import folder_of, stage_upload
 
 pytestmark = pytest.mark.anyio
 
@@ -28,8 +28,9 @@ CHANGES: dict[str, dict[str, Any]] = {
     "move_file": {"source": "a.txt", "target": "sub/b.txt"},
     "delete_file": {"path": "a.txt"},
     "import_file": {"source": "", "path": "imported/b.txt"},
-    "upload_file": {"path": "uploaded/b.txt", "data": "bmV3"},
+    "upload_file": {"path": "uploaded/b.txt"},
 }
+"""Without sources, which each test has to make."""
 BESIDE = {"export_file", "export_zip"}
 """They write beside the workspace, and replace nothing."""
 
@@ -49,6 +50,13 @@ def tree(path: Path) -> dict[str, bytes | None]:
     return {str(item.relative_to(path)): item.read_bytes() if item.is_file() else None for item in path.rglob("*")}
 
 
+def arguments_of(asker: Asker, tool: str) -> dict[str, Any]:
+    outside = asker.folders.allowed[0] / "outside.txt"
+    outside.write_text("outside")
+    sources = {"import_file": str(outside), "upload_file": stage_upload(asker, b"new")}
+    return CHANGES[tool] | ({"source": sources[tool]} if tool in sources else {})
+
+
 async def test_every_tool_that_changes_files_is_listed_here(asker: Asker) -> None:
     tools: list[Tool] = [
         tool
@@ -64,9 +72,7 @@ async def test_every_tool_that_changes_files_is_listed_here(asker: Asker) -> Non
 async def test_what_a_tool_changed_in_a_run_is_taken_back(asker: Asker, undo: FileUndo, tool: str) -> None:
     path = folder_of(asker)
     (path / "a.txt").write_bytes(b"old\r\n")
-    outside = asker.folders.allowed[0] / "outside.txt"
-    outside.write_text("outside")
-    arguments = CHANGES[tool] | ({"source": str(outside)} if tool == "import_file" else {})
+    arguments = arguments_of(asker, tool)
     before = tree(path)
     await asker.done(tool, **arguments)
     assert tree(path) != before
@@ -82,10 +88,8 @@ async def test_nothing_is_kept_of_a_call_without_a_run(asker: Asker, undo: FileU
     asker = asker.with_call(run_id="")
     path = folder_of(asker)
     (path / "a.txt").write_bytes(b"old\r\n")
-    outside = asker.folders.allowed[0] / "outside.txt"
-    outside.write_text("outside")
 
-    await asker.done(tool, **CHANGES[tool] | ({"source": str(outside)} if tool == "import_file" else {}))
+    await asker.done(tool, **arguments_of(asker, tool))
 
     assert await undo.runs(asker.call) == []
     assert not (path.parent / "copies").exists()

@@ -203,15 +203,27 @@ class Folders:
             os.close(folder_fd)
             raise
 
-    def read_upload(self, call: Call, url: str, max_bytes: int) -> bytes:
-        """Return the first bytes of an upload into the call's session that is under way.
+    @contextmanager
+    def open_upload(self, call: Call, url: str) -> Iterator[int]:
+        """Open an upload into the call's session that is under way, and give its descriptor.
 
         Raises:
             NotFound: there is none.
         """
-        with ExitStack() as stack, file_errors("upload"):
-            folder_fd = _closed_with(stack, _open_created(self.path(call) / "temporary"))
-            return _read(_closed_with(stack, open_upload(folder_fd, url)), max_bytes)
+        with ExitStack() as stack:
+            with file_errors("upload"):
+                folder_fd = _closed_with(stack, _open_created(self.path(call) / "temporary"))
+                fd = _closed_with(stack, open_upload(folder_fd, url))
+            yield fd
+
+    def read_upload(self, call: Call, url: str, max_bytes: int) -> bytes:
+        """Return the first bytes of such an upload.
+
+        Raises:
+            NotFound: there is none.
+        """
+        with self.open_upload(call, url) as fd, file_errors("upload"):
+            return _read(fd, max_bytes)
 
     def _workspace(self, call: Call) -> Path:
         return self.personal(call) or self.path(call) / "files"

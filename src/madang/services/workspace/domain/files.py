@@ -17,14 +17,11 @@ from madang.storage.folders.entries import Entry, EntryKind
 MAX_CONTENT_CHARS = 4_000_000
 """Characters of one `write_file`, within what a request may hold."""
 
-MAX_UPLOAD_CHARS = 36_000_000
-"""Of the Base64 of a file that the person uploads: 25 MiB."""
-
 MAX_EDITED_BYTES = 16 * 1024 * 1024
 """Bytes of a file that can be edited: it is decoded as a whole."""
 
 MAX_COPIED_FILE_BYTES = 256 * 1024 * 1024
-"""Bytes of a file that can be imported or appended to: it is copied as a whole."""
+"""Bytes of a file that can be imported, uploaded or appended to: it is copied as a whole."""
 
 MAX_EDITS = 100
 MAX_LISTED_ENTRIES = 1_000

@@ -62,10 +62,6 @@ def file_exists(path: str) -> Conflict:
     )
 
 
-def no_base64() -> InvalidArguments:
-    return InvalidArguments(say("'data' is not Base64."), hint=say("Encode the bytes of the file as Base64."))
-
-
 def file_too_large(path: str, max_bytes: int) -> LimitExceeded:
     return LimitExceeded(
         say(

@@ -270,15 +270,17 @@ class FileEngine:
         with self._folders.of(call) as session, file_errors(""):
             return self.snapshots.of(call).look(session.files, max_newest, max_folders, max_names)
 
-    def write_bytes(self, call: Call, path: str, data: bytes) -> WrittenFile:
-        """Write the bytes of a file that the person uploads; a file that is there is not replaced."""
-        with self._changing(call) as folder:
-            try:
-                entry = folder.write(path, [data], "create")
-            except Conflict as error:
-                raise file_exists(path) from error
-            self._report(call, entry.path)
-        text_format = texts.format_of(data[:SAMPLE_BYTES], is_whole=len(data) <= SAMPLE_BYTES)
+    def write_upload(self, call: Call, path: str, url: str) -> WrittenFile:
+        """Copy what the person uploads into the workspace; a file that is there is not replaced."""
+        with self._folders.open_upload(call, url) as fd, open(fd, "rb", buffering=0, closefd=False) as file:
+            with self._changing(call) as folder:
+                try:
+                    entry = folder.write(path, _chunks(file, path), "create")
+                except Conflict as error:
+                    raise file_exists(path) from error
+                self._report(call, entry.path)
+            sample = os.pread(fd, SAMPLE_BYTES, 0)
+        text_format = texts.format_of(sample, is_whole=len(sample) == entry.size)
         return WrittenFile(entry.path, entry.size, text_format, 0, True)
 
     def personal(self, call: Call) -> Path | None:

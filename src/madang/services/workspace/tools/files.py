@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 from collections.abc import Callable
 from typing import Annotated, Concatenate, ParamSpec, TypeVar
 from weakref import WeakValueDictionary
@@ -20,13 +19,12 @@ from madang.services.workspace.domain.files import (
     MAX_EDITS,
     MAX_LISTED_ENTRIES,
     MAX_MATCHES,
-    MAX_UPLOAD_CHARS,
     Edit,
     LineNumber,
     PathText,
 )
 from madang.services.workspace.domain.topics import files_topic
-from madang.services.workspace.engine.errors import end_before_start, no_base64
+from madang.services.workspace.engine.errors import end_before_start
 from madang.services.workspace.engine.files import FileEngine
 from madang.services.workspace.engine.searching import GrepQuery, Searcher
 from madang.services.workspace.views import files as views
@@ -37,7 +35,7 @@ from madang.storage.notices import Notices
 
 FileContent = Annotated[str, Field(max_length=MAX_CONTENT_CHARS)]
 Pattern = Annotated[str, Field(min_length=1, max_length=2_000)]
-Base64 = Annotated[str, Field(max_length=MAX_UPLOAD_CHARS)]
+UploadUrl = Annotated[str, Field(max_length=200)]
 GlobFilter = Annotated[str, Field(max_length=1_000)]
 Depth = Annotated[int, Field(ge=1, le=64)]
 Offset = Annotated[int, Field(ge=0, le=10**9)]
@@ -165,13 +163,9 @@ class FileTools:
         return views.imported(result, source)
 
     @tool(effect="write", audience="panel")
-    async def upload_file(self, call: Call, path: PathText, data: Base64) -> ToolResult[views.FileWritten]:
-        """Keep a file of the person's in the workspace; nothing that is there is replaced."""
-        try:
-            content = await self._executor.slow.run(call, lambda: base64.b64decode(data, validate=True))
-        except ValueError:
-            raise no_base64() from None
-        result = await self._change(call, self._engine.write_bytes, path, content)
+    async def upload_file(self, call: Call, path: PathText, source: UploadUrl) -> ToolResult[views.FileWritten]:
+        """Keep what the person uploads (source) in the workspace; nothing that is there is replaced."""
+        result = await self._change(call, self._engine.write_upload, path, source)
         await self._publish(call, result.path)
         return views.uploaded(result)
 
