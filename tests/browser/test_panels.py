@@ -325,6 +325,36 @@ async def test_a_file_is_uploaded_shown_renamed_deleted_and_brought_back(tab: Ch
     assert '"가, 나",2' in read["data"]["content"]
 
 
+async def test_a_content_is_added_with_its_progress_and_can_be_cancelled_in_both_panels(tab: ChatTab) -> None:
+    session = await tab.start_session()
+    note: FilePayload = {"name": "메모.txt", "mimeType": "text/plain", "buffer": "차를 끓인다\n".encode()}
+
+    async def add() -> Locator:
+        contents = await Panel(tab.page).open("Contents")
+        async with tab.page.expect_file_chooser() as chooser:
+            await contents.get_by_role("button", name="Choose a file").click()
+        await (await chooser.value).set_files([note])
+        return contents
+
+    await tab.page.route("**/uploads?*", lambda route: None)  # it is on its way until somebody cancels it
+    contents = await add()
+    await expect(contents.get_by_text("Uploading · 0 %")).to_be_visible()
+    work = await Panel(tab.page).open("Work")
+    await expect(work.get_by_role("listitem")).to_contain_text("메모.txt")
+    await work.get_by_role("button", name="Stop: 메모.txt").click()
+    await expect(work.get_by_text("Nothing is running")).to_be_visible()
+    contents = await add()
+    await contents.get_by_role("button", name="Cancel the upload of 메모.txt").click()
+    await expect(contents.get_by_text("No contents yet")).to_be_visible()
+
+    await tab.page.unroute("**/uploads?*")
+    contents = await add()
+    await expect(contents.get_by_role("listitem")).to_contain_text("메모.txt")
+    listed = await tab.server.call_tool(session, "list_content")
+
+    assert listed["data"]["total"] == 1
+
+
 async def test_a_link_to_a_file_opens_the_files_panel_with_it(tab: ChatTab) -> None:
     session = await tab.start_session()
     await tab.server.call_tool(session, "write_file", path="sub/한글 파일.md", content="# Found")

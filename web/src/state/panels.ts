@@ -1,11 +1,11 @@
-/** What panels share: the pages of long lists, uploads, and the calls that the person makes there. */
+/** What panels share: the pages of long lists, and the calls and uploads that the person makes there. */
 
 import { useCallback, useEffect, useRef, useState } from "react"
 
-import { callTool, listStateRows, uploadFile } from "../wire/api.ts"
+import { callTool, listStateRows, upload, uploadFile } from "../wire/api.ts"
 import type { ServiceStates, ToolOutcome } from "../wire/types.ts"
 import { notify, report } from "./app.ts"
-import { Store } from "./store.ts"
+import { sendFile } from "./uploads.ts"
 
 /** Call a tool as the person. A refusal is told in the tool's own words; then there is no outcome. */
 export async function act(
@@ -97,37 +97,24 @@ export function useMounted(count: number): { mounted: number; end: (element: Ele
   return { mounted: Math.min(limit, count), end }
 }
 
-/* Uploads into the workspace: they go on when the panel is closed. */
-
-export interface Upload {
-  id: number
-  sessionId: string
-  name: string
-  startedAt: number
-  /** Of 1; all of it is sent while the server still reads the file. */
-  share: number
-  cancel: () => void
+/** Put a file into the workspace; false if it was cancelled, or refused in words. */
+export async function putFile(sessionId: string, path: string, file: Blob): Promise<boolean> {
+  const target = { sessionId, panel: "files", name: path } as const
+  return (await reported(sendFile(target, (...how) => uploadFile(sessionId, path, file, ...how)))) !== undefined
 }
 
-export const uploads = new Store<readonly Upload[]>([])
+/** Make a file a content of the session, and return its id. */
+export async function addContent(sessionId: string, file: File): Promise<string | undefined> {
+  const target = { sessionId, panel: "contents", name: file.name } as const
+  return (await reported(sendFile(target, (...how) => upload(sessionId, file, ...how))))?.contentId
+}
 
-let uploadCount = 0
-
-export async function putFile(sessionId: string, path: string, file: Blob): Promise<boolean> {
-  const controller = new AbortController()
-  const id = ++uploadCount
-  const change = (values: Partial<Upload>) =>
-    uploads.set(uploads.get().map((one) => (one.id === id ? { ...one, ...values } : one)))
-  const upload = { id, sessionId, name: path, startedAt: Date.now(), share: 0, cancel: () => controller.abort() }
-  uploads.set([...uploads.get(), upload])
+async function reported<T>(work: Promise<T>): Promise<T | undefined> {
   try {
-    await uploadFile(sessionId, path, file, controller.signal, (share) => change({ share }))
-    return true
+    return await work
   } catch (error) {
-    if (!controller.signal.aborted) report(error)
-    return false
-  } finally {
-    uploads.set(uploads.get().filter((one) => one.id !== id))
+    report(error)
+    return undefined
   }
 }
 

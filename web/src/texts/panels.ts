@@ -116,6 +116,10 @@ export const PANEL_TEXTS = {
     "Drop files into the chat or paste a text: they gather here, and the agent can search them too.",
     "파일을 대화에 끌어다 놓거나 글을 붙여 넣으면 여기에 모이고, 나도 에이전트도 찾을 수 있습니다.",
   ],
+  imageNotSearched: [
+    "“{name}” is a picture and has no words to search: attach it to a message",
+    "“{name}”은(는) 그림이라 찾을 글이 없습니다. 메시지에 붙여 보내세요",
+  ],
   passages: [
     "{passages} passage(s) in {contents} content(s) · {ms} ms",
     "{contents}개 자료에서 {passages}곳 · {ms} ms",
@@ -137,6 +141,7 @@ export const PANEL_TEXTS = {
   seconds: ["{seconds} s", "{seconds}초"],
   minutes: ["{minutes} min {seconds} s", "{minutes}분 {seconds}초"],
   uploading: ["Uploading · {percent} %", "올리는 중 · {percent} %"],
+  uploadWaits: ["Waiting for others", "차례를 기다리는 중"],
   reading: ["Reading the file", "파일을 읽는 중"],
   exportMade: ["Exported {time}", "{time}에 내보냄"],
   earlierExports: ["Exports", "내보낸 것"],

@@ -7,6 +7,7 @@ import { readDraft, readFiles, writeDraft, writeFiles } from "../state/drafts.ts
 import { contextText } from "../state/meter.ts"
 import { upload } from "../wire/api.ts"
 import type { InboxItem, Model, Upload } from "../wire/types.ts"
+import { FilePicker } from "./FilePicker.tsx"
 import { Icon } from "./icons.tsx"
 import { formatBytes, useLocale, useSay } from "./language.tsx"
 
@@ -71,7 +72,6 @@ export function Composer(props: Props) {
   const say = useSay()
   const locale = useLocale()
   const field = useRef<HTMLTextAreaElement>(null)
-  const picker = useRef<HTMLInputElement>(null)
   const [text, setText] = useState(() => readDraft(sessionId))
   const [attachments, setAttachments] = useState<Attachment[]>(() =>
     readFiles(sessionId).map((content) => attachmentOf(content.name, content)),
@@ -235,25 +235,9 @@ export function Composer(props: Props) {
         }}
       />
       <div className="tools">
-        <input
-          ref={picker}
-          type="file"
-          multiple
-          hidden
-          onChange={(event) => {
-            void add(event.target.files ?? []).catch(report)
-            event.target.value = ""
-          }}
-        />
-        <button
-          type="button"
-          className="ib"
-          aria-label={say("attach")}
-          title={say("attach")}
-          onClick={() => picker.current?.click()}
-        >
+        <FilePicker className="ib" label={say("attach")} onChoose={(files) => void add(files).catch(report)}>
           <Icon name="attach" />
-        </button>
+        </FilePicker>
         <button type="button" className="ib" aria-label={say("useTool")} title={say("useTool")} onClick={onUseTool}>
           <Icon name="tools" />
         </button>

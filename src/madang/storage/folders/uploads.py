@@ -73,4 +73,4 @@ def open_upload(folder_fd: int, url: str) -> int:
 
 
 def _unknown() -> NotFound:
-    return NotFound(say("There is no such upload."))
+    return NotFound(say("There is no such upload."), hint=say("Choose the file once more."))

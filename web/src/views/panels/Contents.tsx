@@ -1,18 +1,19 @@
 /** The contents of the session: all of them, searched with excerpts, added and removed. */
 
-import { useEffect, useRef, useState } from "react"
+import { useEffect, useState } from "react"
 
-import { notify, report } from "../../state/app.ts"
-import { act, useMounted, useRows } from "../../state/panels.ts"
-import { upload } from "../../wire/api.ts"
+import { notify } from "../../state/app.ts"
+import { act, addContent, useMounted, useRows } from "../../state/panels.ts"
 import type { ContentInState, ContentState } from "../../wire/types.ts"
+import { ConfirmDialog } from "../Dialogs.tsx"
+import { FilePicker } from "../FilePicker.tsx"
 import { Icon } from "../icons.tsx"
 import { useLocale } from "../language.tsx"
-import { ConfirmDialog } from "../Dialogs.tsx"
 import { iconOf } from "./Files.tsx"
 import { Marked } from "./FileSearch.tsx"
 import type { PanelProps } from "./Panels.tsx"
 import { EmptyPanel, failureOf, ListEnd, NoState, RowMenu, Search } from "./parts.tsx"
+import { Uploads, useUploads } from "./Uploads.tsx"
 import { formatSize, type PanelSay } from "./words.ts"
 
 const PAGE_SIZE = 100
@@ -26,9 +27,8 @@ export function ContentsPanel({ sessionId, talk, say }: PanelProps) {
 
 function Contents({ sessionId, state, say }: { sessionId: string; state: ContentState; say: PanelSay }) {
   const [query, setQuery] = useState("")
-  const [adding, setAdding] = useState<readonly string[]>([])
+  const adding = useUploads(sessionId, "contents")
   const [removed, setRemoved] = useState<ContentInState | null>(null)
-  const input = useRef<HTMLInputElement>(null)
   const { rows, total, loadMore } = useRows<ContentInState>({
     sessionId,
     service: "content",
@@ -38,40 +38,19 @@ function Contents({ sessionId, state, say }: { sessionId: string; state: Content
     state,
   })
   const { mounted, end } = useMounted(rows.length)
-  const add = async (files: readonly File[]) => {
-    for (const file of files) {
-      setAdding((names) => [...names, file.name])
-      try {
-        const { contentId } = await upload(sessionId, file, new AbortController().signal, () => {})
-        // A picture waits for a message: it has no words to be searched.
-        if (contentId.startsWith("image-")) notify(file.name)
-      } catch (error) {
-        report(error)
-      }
-      setAdding((names) => names.filter((name) => name !== file.name))
-    }
+  const add = (files: readonly File[]) => {
+    for (const file of files)
+      void addContent(sessionId, file).then((id) => {
+        if (id?.startsWith("image-")) notify(say("imageNotSearched", { name: file.name }))
+      })
   }
-  const picker = (
-    <input
-      ref={input}
-      type="file"
-      multiple
-      hidden
-      aria-label={say("chooseFile")}
-      onChange={(event) => {
-        void add([...(event.target.files ?? [])])
-        event.target.value = ""
-      }}
-    />
-  )
   if (state.total === 0 && adding.length === 0)
     return (
       <EmptyPanel icon="layers" title={say("noContents")} hint={say("noContentsHint")}>
-        <button type="button" className="btn" onClick={() => input.current?.click()}>
+        <FilePicker className="btn" onChoose={add}>
           <Icon name="upload" small />
           {say("chooseFile")}
-        </button>
-        {picker}
+        </FilePicker>
       </EmptyPanel>
     )
   return (
@@ -83,20 +62,13 @@ function Contents({ sessionId, state, say }: { sessionId: string; state: Content
       <h2 className="sec">
         {say("allContents")}
         <span className="chip">{total}</span>
-        <button type="button" className="btn quiet end" onClick={() => input.current?.click()}>
+        <FilePicker className="btn quiet end" onChoose={add}>
           <Icon name="plus" small />
           {say("add")}
-        </button>
-        {picker}
+        </FilePicker>
       </h2>
+      <Uploads uploads={adding} say={say} />
       <ul className="card list" aria-label={say("allContents")}>
-        {adding.map((name) => (
-          <li key={`adding ${name}`} className="item low">
-            <span className="spin" />
-            <span className="grow cut small">{name}</span>
-            <span className="xs soft">{say("reading")}</span>
-          </li>
-        ))}
         {rows.slice(0, mounted).map((content) => (
           <ContentRow key={content.contentId} content={content} say={say} onRemove={() => setRemoved(content)} />
         ))}

@@ -1,21 +1,23 @@
 /** The files of the session: a tree of what is open, a preview, and what the person does with them. */
 
-import { useEffect, useMemo, useRef, useState, type DragEvent } from "react"
+import { useEffect, useMemo, useState, type DragEvent } from "react"
 
 import { app, notify, report } from "../../state/app.ts"
-import { act, putFile, saveBlob, uploads, useMounted, useRows } from "../../state/panels.ts"
+import { act, putFile, saveBlob, useMounted, useRows } from "../../state/panels.ts"
 import { routeTo } from "../../state/route.ts"
 import { useStore } from "../../state/store.ts"
 import { foldersAbove, foldersOf, freeName, nameOf, parentOf, type TreeFolders } from "../../state/tree.ts"
 import { readFile } from "../../wire/api.ts"
 import type { EntryRow, WorkspaceState } from "../../wire/types.ts"
 import { ConfirmDialog } from "../Dialogs.tsx"
+import { FilePicker } from "../FilePicker.tsx"
 import { Icon, type IconName } from "../icons.tsx"
 import { useLocale } from "../language.tsx"
 import { FileSearch } from "./FileSearch.tsx"
 import type { PanelProps } from "./Panels.tsx"
 import { EmptyPanel, failureOf, LineForm, ListEnd, NoState, RowMenu, Search } from "./parts.tsx"
 import { Preview } from "./Preview.tsx"
+import { Uploads, useUploads } from "./Uploads.tsx"
 import { formatSize, type PanelSay } from "./words.ts"
 
 /** As large as the window that the state has. */
@@ -51,20 +53,23 @@ function Files({ sessionId, state, say }: FilesProps) {
   }
   const [open, setOpen] = useState<ReadonlySet<string>>(() => new Set(foldersAbove(wanted)))
   const [asked, setAsked] = useState<EntryRow | null>(null)
-  const input = useRef<HTMLInputElement>(null)
+  const sent = useUploads(sessionId, "files")
   const folders = useMemo(() => foldersOf(state), [state])
-  const upload = async (files: Iterable<File>) => {
-    const taken = new Set((folders.get("")?.rows ?? []).map(({ path }) => path))
+  const upload = (files: Iterable<File>) => {
+    const taken = new Set([
+      ...(folders.get("")?.rows ?? []).map(({ path }) => path),
+      ...sent.map(({ name }) => name), // on their way
+    ])
     for (const file of files) {
       const path = freeName(file.name, taken)
       taken.add(path)
-      if (await putFile(sessionId, path, file)) setShown(path)
+      void putFile(sessionId, path, file).then((isKept) => isKept && setShown(path))
     }
   }
   const onDrop = (event: DragEvent) => {
     event.preventDefault()
     event.stopPropagation()
-    void upload(event.dataTransfer.files)
+    upload(event.dataTransfer.files)
   }
   const toggle = (path: string) => {
     const next = new Set(open)
@@ -97,26 +102,9 @@ function Files({ sessionId, state, say }: FilesProps) {
           query={query}
           onSearch={setQuery}
         />
-        <button
-          type="button"
-          className="ib"
-          aria-label={say("uploadFile")}
-          title={say("uploadFile")}
-          onClick={() => input.current?.click()}
-        >
+        <FilePicker className="ib" label={say("uploadFile")} onChoose={upload}>
           <Icon name="upload" />
-        </button>
-        <input
-          ref={input}
-          type="file"
-          multiple
-          hidden
-          aria-label={say("chooseFile")}
-          onChange={(event) => {
-            void upload([...(event.target.files ?? [])])
-            event.target.value = ""
-          }}
-        />
+        </FilePicker>
       </div>
       {state.folder !== "" && (
         <p className={`hint cut ${state.isFolderMissing ? "bad" : ""}`} title={state.folder}>
@@ -127,17 +115,17 @@ function Files({ sessionId, state, say }: FilesProps) {
         <FileSearch sessionId={sessionId} state={state} query={query} shown={shown} say={say} onShow={setShown} />
       ) : (folders.get("")?.total ?? 0) === 0 ? (
         <EmptyPanel icon="folder" title={say("noFiles")} hint={say("noFilesHint")}>
-          <button type="button" className="btn" onClick={() => input.current?.click()}>
+          <FilePicker className="btn" onChoose={upload}>
             <Icon name="upload" small />
             {say("chooseFile")}
-          </button>
+          </FilePicker>
         </EmptyPanel>
       ) : (
         <div className="tree" role="group" aria-label={say("files")} onKeyDown={moveFocus}>
           <FolderRows path="" depth={0} tree={tree} />
         </div>
       )}
-      <Uploads sessionId={sessionId} say={say} />
+      <Uploads uploads={sent} say={say} />
       {asked !== null && (
         <ConfirmDialog
           title={say("deleteLarge", { name: nameOf(asked.path) })}
@@ -282,27 +270,6 @@ function Entry({ entry, depth, tree }: { entry: EntryRow; depth: number; tree: T
       {isOpen && <FolderRows path={entry.path} depth={depth + 1} tree={tree} />}
     </li>
   )
-}
-
-function Uploads({ sessionId, say }: { sessionId: string; say: PanelSay }) {
-  const sent = useStore(uploads).filter((upload) => upload.sessionId === sessionId)
-  return sent.map(({ id, name, share, cancel }) => (
-    <div key={id} className="note upload">
-      <Icon name="upload" small />
-      <span className="grow">
-        <span className="row small">
-          <span className="grow cut">{name}</span>
-          <span className="num xs">{Math.floor(share * 100)} %</span>
-        </span>
-        <span className="bar">
-          <i style={{ width: `${share * 100}%` }} />
-        </span>
-      </span>
-      <button type="button" className="ib" aria-label={say("cancelUpload", { name })} onClick={cancel}>
-        <Icon name="cross" small />
-      </button>
-    </div>
-  ))
 }
 
 export async function download(sessionId: string, path: string): Promise<void> {

@@ -4,14 +4,14 @@ import { useEffect, useState, type ReactNode } from "react"
 
 import { report } from "../../state/app.ts"
 import type { Talk } from "../../state/talk.ts"
-import { saveBlob, uploads } from "../../state/panels.ts"
-import { useStore } from "../../state/store.ts"
+import { saveBlob } from "../../state/panels.ts"
 import { deedOf } from "../../texts.ts"
 import { readExport, stopRun } from "../../wire/api.ts"
 import { Icon } from "../icons.tsx"
 import { formatTime, useLocale } from "../language.tsx"
 import type { PanelProps } from "./Panels.tsx"
 import { EmptyPanel, failureOf } from "./parts.tsx"
+import { progressOf, UploadBar, useUploads } from "./Uploads.tsx"
 import { formatDuration, formatSize } from "./words.ts"
 
 const TICK_MS = 1_000
@@ -19,7 +19,7 @@ const MAX_ARGUMENT_CHARS = 200
 
 export function WorkPanel({ sessionId, talk, say }: PanelProps) {
   const locale = useLocale()
-  const sent = useStore(uploads).filter((upload) => upload.sessionId === sessionId)
+  const sent = useUploads(sessionId)
   const calls = runningCalls(talk)
   const isRunning = talk.run.state === "running"
   const now = useNow(isRunning || sent.length > 0)
@@ -50,13 +50,13 @@ export function WorkPanel({ sessionId, talk, say }: PanelProps) {
             <Job
               key={upload.id}
               title={upload.name}
-              meta={`${upload.share < 1 ? say("uploading", { percent: Math.floor(upload.share * 100) }) : say("reading")} · ${since(upload.startedAt)}`}
+              meta={[progressOf(upload, say), upload.startedAt !== null && since(upload.startedAt)]
+                .filter(Boolean)
+                .join(" · ")}
               stop={upload.cancel}
               stopLabel={say("stop")}
             >
-              <div className="bar">
-                <i style={{ width: `${upload.share * 100}%` }} />
-              </div>
+              <UploadBar share={upload.share} />
             </Job>
           ))}
         </ul>
