@@ -23,6 +23,7 @@ from madang.host.live import LiveReaders
 from madang.host.model_catalogue import ModelCatalogue
 from madang.host.parts import HostParts
 from madang.host.recent_log import RecentLog
+from madang.host.session_news import SessionNews
 from madang.host.static_files import StaticFiles
 from madang.llm.discovery import USUAL_PORTS
 from madang.llm.keys import KeyStore
@@ -96,9 +97,7 @@ async def open_web_host(
         services=services,
     ) as agent:
         parts = await _host_parts(settings, agent, address, catalogue, ending, export)
-        readers = LiveReaders(
-            settings.user, agent.runner, agent.madang.provider, agent.stores.pauses, agent.madang.sessions
-        )
+        readers = LiveReaders(settings.user, agent.runner, agent.madang.provider, agent.stores.pauses)
         mcp = McpServer(
             agent.madang.provider,
             agent.madang.call("mcp-http"),
@@ -110,7 +109,7 @@ async def open_web_host(
         access = address.access(client_token, browser_token)
         app = host_app(parts, address, access, codes, readers, mcp.server, agent.madang.downloads, files)
         agent.madang.background.start(readers.watch_inbox(), "inbox")
-        agent.madang.background.start(readers.watch_sessions(), "sessions")
+        agent.madang.background.start(readers.watch_sessions(SessionNews(parts)), "sessions")
         parts.recent_log.open()
         try:
             yield WebHost(app, address, agent, readers, codes, files.are_built, ending, parts)

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 from playwright.async_api import Browser, expect
 
+from benchmarks.messages import fill_session
+from madang.core.ids import SessionId
+from madang.llm.messages import TextPart
 from tests.browser.chat import OBEDIENT, ChatTab, open_tab, serve_chat
+from tests.host.hosting import hosting
+
+STATIC = Path(__file__).parents[2] / "src" / "madang" / "host" / "static"
 
 
 async def test_an_address_of_a_file_shows_it_and_survives_a_reload(tab: ChatTab) -> None:
@@ -19,17 +26,27 @@ async def test_an_address_of_a_file_shows_it_and_survives_a_reload(tab: ChatTab)
     await expect(tab.page.get_by_text("Words of the file")).to_be_visible()
 
 
-async def test_an_address_of_a_message_shows_it_also_far_up(tab: ChatTab) -> None:
-    session = await tab.server.new_session(title="Long")
-    await tab.server.write(session, "The very first words")
-    await tab.open(session)
-    await tab.expect_said(re.compile("I read: The very first words"))
-    [first] = [one for one in await tab.server.messages(session) if one["role"] == "user"]
-    await tab.go(f"s/{session}/m/{first['id']}")
-    message = tab.talk.get_by_text("The very first words", exact=True)
-    await expect(message).to_be_in_viewport()
-    await tab.reload()
-    await expect(message).to_be_in_viewport()
+async def test_an_address_of_a_message_shows_it_also_far_up(browser: Browser, tmp_path: Path) -> None:
+    """Six pages before the one that is loaded first; what comes afterwards does not take the person away from it."""
+    async with hosting(tmp_path, [TextPart("Nice.")], static=STATIC) as host:
+        session = await host.new_session(title="Long")
+        call = replace(host.host.agent.madang.call("host"), session_id=SessionId(session))
+        await fill_session(host.host.agent, call, 400, is_summed_up=False)
+        page = await browser.new_page()
+        await page.goto(host.host.launch_url())
+        await page.wait_for_url(re.compile("^((?!launch).)*$"))
+        oldest = await host.get(f"/api/sessions/{session}/messages?before=10")
+        wanted = next(one for one in oldest["messages"] if one["seq"] == 5)
+        message = page.get_by_text(re.compile("^Message 4 of oolong"))
+
+        await page.goto(f"{host.host.address.origin}/#/s/{session}/m/{wanted['id']}")
+        await expect(message).to_be_in_viewport()
+        await page.reload()
+        await expect(message).to_be_in_viewport()
+        await host.write(session, "One more")
+        await expect(page.get_by_role("button", name="Jump to the newest")).to_be_visible()
+        await expect(message).to_be_in_viewport()
+        await page.close()
 
 
 async def test_an_address_survives_signing_in(browser: Browser, tmp_path: Path) -> None:

@@ -29,6 +29,8 @@ from tests.node import AXE
 
 ROOT = Path(__file__).parents[2]
 STATIC = ROOT / "src" / "madang" / "host" / "static"
+QUIET_MS = 400
+"""Longer than a tab puts anything off."""
 SCRIPT = script(held("Working on it.", when="Hold on"))
 
 
@@ -52,12 +54,12 @@ class Panel:
 
 @contextmanager
 def requests_of(page: Page) -> Iterator[list[str]]:
-    """Collect what a page asks for, but for the lists beside the session: sessions and the inbox."""
+    """Collect all that a page asks its server for."""
     asked: list[str] = []
 
     def on_request(request: Request) -> None:
         path = re.sub(r"^https?://[^/]+", "", request.url)
-        if path.startswith("/api/") and not re.match(r"/api/(inbox|me|sessions(\?|$))", path):
+        if path.startswith("/api/"):
             asked.append(f"{request.method} {path}")
 
     page.on("request", on_request)
@@ -89,13 +91,25 @@ async def call_on_the_command_line(server: ChatServer, session: str, tool: str, 
     assert process.returncode == 0, output.decode()
 
 
+async def quiet(page: Page) -> None:
+    """Wait until a tab asks for nothing any more: what it reads when it is opened has come, and timers have run out."""
+    async with asyncio.timeout(60):
+        while True:
+            with requests_of(page) as asked:
+                await page.wait_for_timeout(QUIET_MS)
+            if not asked:
+                return
+
+
 async def test_add_todo_from_an_mcp_client_shows_in_the_planning_panel_of_an_open_tab(tab: ChatTab) -> None:
     session = await tab.start_session()
     plan = await Panel(tab.page).open("Plan")
-    async with mcp_client(tab.server, session) as client:
-        with requests_of(tab.page) as asked:
+    await quiet(tab.page)
+    with requests_of(tab.page) as asked:
+        async with mcp_client(tab.server, session) as client:
             await client.call_tool("add_todo", {"name": "From a client"})
             await expect(plan.get_by_role("checkbox", name="From a client")).to_be_visible()
+        await quiet(tab.page)
 
     assert asked == []
 
@@ -103,26 +117,33 @@ async def test_add_todo_from_an_mcp_client_shows_in_the_planning_panel_of_an_ope
 async def test_service_contexts_reach_the_browser_again_on_every_change_from_any_process_without_polling(
     tab: ChatTab,
 ) -> None:
+    """By the command line, a stdio client, the run and another tab. Sessions and inbox are not asked for."""
     session = await tab.start_session()
     plan = await Panel(tab.page).open("Plan")
     other = await tab.another()
     other_plan = await Panel(other.page).open("Plan")
+    await quiet(tab.page)
 
     with requests_of(tab.page) as asked:
         await call_on_the_command_line(tab.server, session, "create_goal", goal="By the command line")
         await expect(plan.get_by_role("heading", name="By the command line")).to_be_visible()
+        async with mcp_client(tab.server, session) as client:
+            await client.call_tool("add_todo", {"name": "By a client"})
+        await expect(plan.get_by_role("checkbox", name="By a client")).to_be_visible()
         await other_plan.get_by_role("button", name="Add a todo").click()
         await other_plan.get_by_role("textbox", name="New todo").fill("By another tab")
         await other.page.keyboard.press("Enter")
         await expect(plan.get_by_role("checkbox", name="By another tab")).to_be_visible()
-        await tab.page.wait_for_timeout(1_000)
-    assert asked == [], "a tab that nothing is done in asks for nothing"
-
-    with requests_of(tab.page) as asked:
         await tab.server.write(session, ask("add_todo", name="By the run"))
         await expect(plan.get_by_role("checkbox", name="By the run")).to_be_visible()
-        await expect(other_plan.get_by_role("checkbox", name="By the run")).to_be_visible()
-    assert [one for one in asked if "/state/" in one or "/tools/" in one] == []
+        await tab.expect_said(re.compile("I read: .*By the run"))
+        await tab.server.request("PATCH", f"/api/sessions/{session}", {"title": "Told by the stream"})
+        await expect(tab.page.get_by_role("link", name="Told by the stream")).to_be_visible()
+        await quiet(tab.page)
+    assert asked == [], "a tab that nothing is done in asks for nothing"
+
+    for name in ("By a client", "By another tab", "By the run"):
+        await expect(other_plan.get_by_role("checkbox", name=name)).to_be_visible()
 
 
 async def test_the_planning_files_and_contents_panels_read_service_contexts_and_call_no_tool_to_show_state(
@@ -136,6 +157,7 @@ async def test_the_planning_files_and_contents_panels_read_service_contexts_and_
     await call(session, "create_playbook", goal="A playbook", workflow=[{"description": "Look"}])
     panel = Panel(tab.page)
     await panel.open("Plan")
+    await quiet(tab.page)
 
     with requests_of(tab.page) as asked:
         await expect((await panel.open("Plan")).get_by_role("heading", name="A goal")).to_be_visible()
@@ -179,50 +201,71 @@ def front_end_tools() -> Any:
 
 
 class _Watching(Service):
-    """A service that notes which session the person is in."""
+    """A service that notes where the person is."""
 
     def __init__(self, name: str, wait_s: float = 0.0, *, fails: bool = False) -> None:
         self.metadata = ServiceMetadata(name, say("Watching"), say("Watches."), "1")
-        self.told: list[str | None] = []
+        self.told: list[tuple[str | None, str | None] | None] = []
         self.heard = asyncio.Event()
+        self.interrupted = 0
         self._wait_s = wait_s
         self._fails = fails
 
     async def switch_context(self, active: ActiveSession | None) -> None:
-        self.told.append(active.session_id if active else None)
+        self.told.append((active.assistant_id, active.session_id) if active else None)
         self.heard.set()
         if self._fails:
             raise RuntimeError("on purpose")
-        await asyncio.sleep(self._wait_s)
+        try:
+            await asyncio.sleep(self._wait_s)
+        except asyncio.CancelledError:
+            self.interrupted += 1
+            raise
 
-    async def hears(self, session: str | None) -> None:
+    async def hears(self, place: tuple[str, str] | None) -> None:
         async with asyncio.timeout(60):
-            while not self.told or self.told[-1] != session:
+            while not self.told or self.told[-1] != place:
                 self.heard.clear()
                 await self.heard.wait()
 
 
-async def test_changing_session_sends_switch_context_once_to_every_ready_service_and_none_when_there_is_none(
+async def test_changing_session_or_assistant_sends_switch_context_once_to_every_ready_service_and_none_if_there_is_none(
     browser: Browser, tmp_path: Path
 ) -> None:
     """One that raises or hangs delays it by no more than its limit."""
     async with hosting(tmp_path, static=STATIC) as host:
         provider = host.host.agent.madang.provider
-        watching = _Watching("watching")
-        for service in (_Watching("raises", fails=True), _Watching("hangs", 3600), watching):
+        provider._lifecycle._hook_limit_s = 0.5
+        watching, raising, hanging = _Watching("watching"), _Watching("raises", fails=True), _Watching("hangs", 3600)
+        for service in (raising, hanging, watching):
             provider.register(service)
         await provider.open_all()
-        first, second = await host.new_session(), await host.new_session()
+        await host.post("/api/assistants", {"name": "Gardener"})
+        first, second = await host.new_session(title="First"), await host.new_session(title="Second")
+        other = await host.new_session(title="Of another", assistantId="Gardener")
         page = await browser.new_page()
         await page.goto(host.host.launch_url())
         await page.wait_for_url(re.compile("^((?!launch).)*$"))
-        for session in (first, second, first):
-            await page.goto(f"{host.host.address.origin}/#/s/{session}")
-            await watching.hears(session)
+        places = [("default", first), ("default", second), ("Gardener", other), ("default", first)]
+        titles = {first: "First", second: "Second", other: "Of another"}
+        for place in places:
+            await page.get_by_role("navigation").get_by_role("link", name=titles[place[1]], exact=True).click()
+            await watching.hears(place)
+        await page.reload()
+        await expect(page.get_by_role("heading", name="First")).to_be_visible()
+        await page.goto(f"{host.host.address.origin}/#/s/{other}")
+        await watching.hears(("Gardener", other))
+        gardener = await host.get("/api/assistants/Gardener")
+        deleted = await host.http.delete(f"/api/assistants/Gardener?version={gardener['version']}")
+        assert deleted.status_code == 200, deleted.text
+        await watching.hears(("default", other))
         await page.close()
         await watching.hears(None)
 
-    assert watching.told == [first, second, first, None]
+    moves = [*places, ("Gardener", other), ("default", other), None]
+    assert watching.told == moves
+    assert raising.told == hanging.told == moves
+    assert hanging.interrupted == len(moves)
 
 
 async def test_the_person_ticks_a_todo_while_the_run_works_and_the_next_request_says_so_once(

@@ -118,6 +118,59 @@ async def test_moving_from_one_session_to_another_tells_the_services_once(tmp_pa
         assert [place and place.session_id for place in places] == [first, second]
 
 
+async def test_a_session_that_goes_over_to_another_assistant_is_told_once(tmp_path: Path) -> None:
+    told = Told()
+    async with hosting(tmp_path) as tab:
+        service = next(iter(tab.host.agent.madang.provider.status))
+        editor = await tab.post("/api/assistants", {"name": "editor"})
+        session = await tab.new_session(assistantId="editor")
+        _listen(tab, service, told)
+        async with tab.events(session) as events:
+            await events.until("STATE_SNAPSHOT")
+            await told.until(1)
+            deleted = await tab.http.delete(f"/api/assistants/editor?version={editor['version']}")
+            assert deleted.status_code == 200, deleted.text
+            assert (await events.until("CUSTOM", "madang/resync"))["value"] == {"reason": "stopping"}
+        async with tab.events(session) as events:
+            await events.until("STATE_SNAPSHOT")
+            places = await told.until(2)
+
+    assert [(place.assistant_id, place.session_id) for place in places if place] == [
+        ("editor", session),
+        ("default", session),
+    ]
+
+
+async def test_a_service_that_hangs_delays_the_next_move_by_no_more_than_the_limit(tmp_path: Path) -> None:
+    happened: list[str] = []
+    told = Told()
+
+    async def hang(place: ActiveSession | None) -> None:
+        happened.append("begins")
+        try:
+            await asyncio.sleep(3600)
+        finally:
+            happened.append("is cut off")
+
+    async with hosting(tmp_path) as tab:
+        provider = tab.host.agent.madang.provider
+        provider._lifecycle._hook_limit_s = 0.05
+        first, second, third = list(provider.status)[:3]
+        _listen(tab, first, told)
+        object.__setattr__(provider._registry.get(second), "switch_context", hang)
+        object.__setattr__(provider._registry.get(third), "switch_context", _fail)
+        for number in (1, 2):
+            async with tab.events(await tab.new_session()) as events:
+                await events.until("STATE_SNAPSHOT")
+                await told.until(number)
+
+    assert happened[:3] == ["begins", "is cut off", "begins"]
+
+
+async def _fail(place: ActiveSession | None) -> None:
+    raise RuntimeError("on purpose")
+
+
 def _listen(tab: Tab, name: str, told: Told) -> None:
     """Have the service of a name tell of its hook, which the provider calls."""
     service = tab.host.agent.madang.provider._registry.get(name)

@@ -18,7 +18,7 @@ from madang.host.reader import (
     resync,
 )
 from madang.llm.base import ModelAnswer, ModelDelta, ModelRequest, Streamed
-from madang.llm.messages import TextPart
+from madang.llm.messages import CallPart, TextPart
 from tests.agent.bench import Script, eventually
 from tests.host.hosting import Events, hosting
 
@@ -207,7 +207,7 @@ async def test_a_screen_without_a_session_is_told_of_the_inbox_and_of_sessions(t
         events = Events(response.aiter_lines())
         await events.until("CUSTOM", "madang/inbox")
         session = await tab.new_session()
-        await events.until("CUSTOM", "madang/sessions")
+        await told_of(events, session)
         path = f"/api/sessions/{session}/tools/prompt_user"
         await tab.post(path, {"arguments": {"prompt": "Which tea?", "type": "text", "timeoutS": 1}})
         while (await events.until("CUSTOM", "madang/inbox"))["value"]["open"] != 1:
@@ -215,6 +215,49 @@ async def test_a_screen_without_a_session_is_told_of_the_inbox_and_of_sessions(t
         # It expires, which nobody does, and is told all the same.
         while (await events.until("CUSTOM", "madang/inbox"))["value"]["open"] != 0:
             pass
+
+
+async def told_of(events: Events, session: str) -> Any:
+    """Return the row of a session that a stream tells next."""
+    while True:
+        value = (await events.until("CUSTOM", "madang/sessions"))["value"]
+        assert not value["isIncomplete"]
+        for row in value["sessions"]:
+            if row["id"] == session:
+                return row
+
+
+async def test_what_changes_in_the_list_of_sessions_is_told_as_its_rows(tmp_path: Path) -> None:
+    asks = CallPart("1", "prompt_user", '{"prompt": "Which tea?", "type": "text"}')
+    async with hosting(tmp_path, [asks]) as tab, tab.http.stream("GET", "/api/events") as response:
+        events = Events(response.aiter_lines())
+        await events.until("CUSTOM", "madang/inbox")
+        session = await tab.new_session(title="First name")
+        assert await told_of(events, session) == (await tab.get("/api/sessions"))["sessions"][0]
+        assert (await tab.http.patch(f"/api/sessions/{session}", json={"title": "Renamed"})).status_code == 200
+        assert (await told_of(events, session))["title"] == "Renamed"
+        await tab.write(session, "Ask me")
+        rows = [await told_of(events, session)]
+        while rows[-1]["openPauses"] == 0 or rows[-1]["run"]["state"] != "waiting":
+            rows.append(await told_of(events, session))
+        assert (await tab.http.delete(f"/api/sessions/{session}")).status_code == 200
+        while session not in (await events.until("CUSTOM", "madang/sessions"))["value"]["gone"]:
+            pass
+
+    assert {row["run"]["state"] for row in rows if row["run"]} == {"running", "waiting"}
+
+
+async def test_more_changes_than_are_told_have_the_list_read_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("madang.host.session_news.MAX_TOLD_SESSIONS", 0)
+    async with hosting(tmp_path) as tab, tab.http.stream("GET", "/api/events") as response:
+        events = Events(response.aiter_lines())
+        await events.until("CUSTOM", "madang/inbox")
+        await tab.new_session()
+        told = await events.until("CUSTOM", "madang/sessions")
+
+    assert told["value"] == {"sessions": [], "gone": [], "isIncomplete": True}
 
 
 async def test_streams_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,24 +5,24 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
 from madang.agent.runner import Runner
 from madang.core.calls import Call
 from madang.core.errors import LimitExceeded, MadangError
-from madang.core.ids import SessionId, UserId
+from madang.core.ids import AssistantId, SessionId, UserId
 from madang.core.phrases import say
 from madang.core.service import ActiveSession
 from madang.host.presence import Presence
 from madang.host.reader import LiveText, ReaderQueue, frame
+from madang.host.session_news import SessionNews
 from madang.llm.base import ModelDelta
 from madang.provider.provider import Provider
 from madang.storage.clock import parse_timestamp, timestamp
 from madang.storage.pauses import PauseStore
 from madang.storage.runs.records import Run
-from madang.storage.sessions import SessionStore
 
 MAX_COUNTED = 500
 MAX_WRITTEN_RUNS = 256
@@ -69,13 +69,10 @@ class _Present:
 class LiveReaders:
     """The readers of all streams of this process, by their session."""
 
-    def __init__(
-        self, user_id: UserId, runner: Runner, provider: Provider, pauses: PauseStore, sessions: SessionStore
-    ) -> None:
+    def __init__(self, user_id: UserId, runner: Runner, provider: Provider, pauses: PauseStore) -> None:
         self._user_id = user_id
         self._pauses = pauses
-        self._sessions = sessions
-        self._readers: dict[SessionId, set[ReaderQueue]] = {}
+        self._readers: dict[SessionId, dict[ReaderQueue, Call]] = {}
         self._written: dict[str, _Present] = {}
         self._stop_listening = runner.listen(self._hear)
         self._presence = Presence(provider.switch_context)
@@ -98,15 +95,15 @@ class LiveReaders:
     def reading(self, call: Call, queue: ReaderQueue) -> Iterator[None]:
         """Have a reader of the call's session told. The services are told which session the person is in."""
         self.check_room()
-        readers = self._readers.setdefault(call.session, set())
-        readers.add(queue)
+        readers = self._readers.setdefault(call.session, {})
+        readers[queue] = call
         if self._inbox:
             queue.push(self._inbox)
         try:
             with self._presence.at(ActiveSession(call.assistant_id, call.session)):
                 yield
         finally:
-            readers.discard(queue)
+            del readers[queue]
             if not readers:
                 self._readers.pop(call.session, None)
 
@@ -153,7 +150,10 @@ class LiveReaders:
 
     async def watch_inbox(self) -> None:
         """Tell every reader how much is open, whenever that may have changed, until this is cancelled."""
-        await asyncio.gather(self._watch(self._pauses.changes, self._tell_inbox), self._watch_expiries())
+        await asyncio.gather(
+            self._watch(lambda: self._pauses.changes(self._user_id), lambda _: self._tell_inbox()),
+            self._watch_expiries(),
+        )
 
     async def _watch_expiries(self) -> None:
         """Tell the inbox anew when something in it expires: that is nobody's deed, so nobody tells it."""
@@ -172,19 +172,33 @@ class LiveReaders:
         left = parse_timestamp(self._first_expiry) - parse_timestamp(timestamp())
         return max(left.total_seconds(), 0.0) + EXPIRY_GRACE_S
 
-    async def watch_sessions(self) -> None:
-        """Tell every reader when the list of sessions may have changed, until this is cancelled."""
-        await self._watch(self._sessions.changes, self._tell_sessions)
+    async def watch_sessions(self, news: SessionNews) -> None:
+        """Tell every reader what changes in the list of sessions, until this is cancelled."""
+
+        async def tell(topics: frozenset[str]) -> None:
+            if self._all():
+                value = (await news.read(topics)).model_dump(mode="json", by_alias=True)
+                self.tell_all(frame({"type": "CUSTOM", "name": "madang/sessions", "value": value}))
+                self._cut_moved(await news.find_assistants(self._readers))
+
+        await self._watch(news.changes, tell)
+
+    def _cut_moved(self, assistants: Mapping[SessionId, AssistantId | None]) -> None:
+        """End the streams of sessions that have gone over to another assistant: the next ones are that one's."""
+        for session, assistant in assistants.items():
+            for queue, call in list(self._readers.get(session, {}).items()):
+                if call.assistant_id != assistant:
+                    queue.cut("stopping")
 
     async def _watch(
-        self, changes: Callable[[UserId], AsyncIterator[frozenset[str]]], tell: Callable[[], object]
+        self,
+        changes: Callable[[], AsyncIterator[frozenset[str]]],
+        tell: Callable[[frozenset[str]], Awaitable[None]],
     ) -> None:
         while True:
             try:
-                async for _ in changes(self._user_id):
-                    outcome = tell()
-                    if asyncio.iscoroutine(outcome):
-                        await outcome
+                async for topics in changes():
+                    await tell(topics)
                     await asyncio.sleep(COALESCE_S)
             except Exception:
                 logger.exception("Changes cannot be watched")
@@ -198,9 +212,6 @@ class LiveReaders:
         self.tell_all(self._inbox)
         self._first_expiry = min((pause.expires_at for pause in pauses if pause.expires_at), default="")
         self._next_expiry.set()
-
-    def _tell_sessions(self) -> None:
-        self.tell_all(frame({"type": "CUSTOM", "name": "madang/sessions", "value": {}}))
 
     def _hear(self, run: Run, message_no: int, at_char: int, delta: ModelDelta | None) -> None:
         if delta is None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 
 from madang import __version__
 from madang.core.calls import LOCALES, Call
 from madang.core.errors import NotFound
-from madang.core.ids import AssistantId, SessionId, new_id
+from madang.core.ids import AssistantId, SessionId, UserId, new_id
 from madang.core.phrases import say
 from madang.host.api import ApiRequest, Operation
 from madang.host.parts import HostParts
@@ -160,10 +161,15 @@ class SessionApi:
         return answer
 
     async def _answers(self, call: Call, sessions: list[SessionRecord]) -> list[SessionAnswer]:
-        runs = {run.session_id: run for run in await self._parts.stores.runs.list_live(call.user_id)}
-        pauses = await self._parts.inbox.list_open(call.user_id, MAX_COUNTED_PAUSES)
-        counts = Counter(pause.session_id for pause in pauses if not pause.is_turn)
-        return [_session(one, runs.get(one.id), counts[one.id]) for one in sessions]
+        return await session_answers(self._parts, call.user_id, sessions)
+
+
+async def session_answers(parts: HostParts, user_id: UserId, sessions: Sequence[SessionRecord]) -> list[SessionAnswer]:
+    """Return sessions as lists show them, with what runs and what is asked there."""
+    runs = {run.session_id: run for run in await parts.stores.runs.list_live(user_id)}
+    pauses = await parts.inbox.list_open(user_id, MAX_COUNTED_PAUSES)
+    counts = Counter(pause.session_id for pause in pauses if not pause.is_turn)
+    return [_session(one, runs.get(one.id), counts[one.id]) for one in sessions]
 
 
 def _session(session: SessionRecord, run: Run | None, open_pauses: int) -> SessionAnswer:

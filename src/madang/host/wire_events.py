@@ -12,7 +12,7 @@ from pydantic import Field, RootModel
 
 from madang.core.documents import Document
 from madang.core.results import PauseKind
-from madang.host.wire import CallPause, ViewReference
+from madang.host.wire import CallPause, SessionAnswer, ViewReference
 from madang.storage.runs.journal import CallOutcome
 
 
@@ -311,13 +311,19 @@ class InboxChanged(_Custom):
     value: InboxValue
 
 
-class NoValue(Document):
-    """`{}`"""
+class SessionsValue(Document):
+    """What has changed in the list of sessions: a reader that knows the list puts it in, and asks for nothing."""
+
+    sessions: list[SessionAnswer]
+    gone: list[str]
+    """The ids of those that are not there any more."""
+    is_incomplete: bool
+    """More may have changed: the list is to be read anew."""
 
 
 class SessionsChanged(_Custom):
     name: Literal["madang/sessions"]
-    value: NoValue
+    value: SessionsValue
 
 
 class ResyncValue(Document):

@@ -17,14 +17,14 @@ import {
   Unreachable,
   updateSession,
 } from "../wire/api.ts"
-import type { InboxItem, Locale, Me, Session } from "../wire/types.ts"
+import type { InboxItem, Locale, Me, Session, SessionsValue } from "../wire/types.ts"
 import { followAll, type Following } from "../wire/stream.ts"
-import { TalkFeed } from "./feed.ts"
-import type { Talk } from "./talk.ts"
+import { TalkFeed, type FeedListener } from "./feed.ts"
 import { isKnown } from "./inbox.ts"
 import { dropOwn } from "./made.ts"
 import { parseRoute, routeTo, type Route } from "./route.ts"
 import { speaker } from "../texts.ts"
+import { mergeSessions } from "./sessions.ts"
 import { Store } from "./store.ts"
 import { NEW_TOUR, readTour, writeTour, type Tour } from "./tour.ts"
 
@@ -172,8 +172,9 @@ function followOutside(): void {
   if (app.get().feed !== null || outside !== null) return
   outside = followAll({
     onEvent: (event) => {
-      const isInbox = event.type === "CUSTOM" && event.name === "madang/inbox"
-      if (!isInbox || !isKnown(app.get().inbox, event.value)) refreshSoon()
+      if (event.type !== "CUSTOM") return
+      if (event.name === "madang/sessions") takeSessions(event.value)
+      else if (event.name === "madang/inbox" && !isKnown(app.get().inbox, event.value)) refreshSoon()
     },
     onConnection: (isOpen) => {
       const { lostAt } = app.get()
@@ -204,11 +205,21 @@ export function openFeed(sessionId: string): void {
   if (feed?.sessionId === sessionId && feed.store.get().status !== "gone") return
   feed?.close()
   leaveOutside()
-  app.update({ feed: new TalkFeed(sessionId, afterFold, loseToken) })
+  app.update({ feed: new TalkFeed(sessionId, feedListener) })
 }
 
-function afterFold(before: Talk, after: Talk): void {
-  if (after.changes !== before.changes || after.run.state !== before.run.state) refreshSoon()
+export const feedListener: FeedListener = {
+  onFold: (before, after) => {
+    if (after.changes !== before.changes) refreshSoon()
+  },
+  onSessions: takeSessions,
+  onTokenLost: loseToken,
+}
+
+/** Put in what the stream has told of the list of sessions: nothing is asked for that. */
+function takeSessions(changed: SessionsValue): void {
+  if (changed.isIncomplete || refreshes > 0) return refreshSoon() // an answer on its way may be the older one
+  app.update({ sessions: mergeSessions(app.get().sessions, changed) })
 }
 
 /** Read anew what the first screen needs: models and assistants have changed. */
@@ -223,6 +234,7 @@ export async function refreshMe(): Promise<void> {
 let refreshTimer: ReturnType<typeof setTimeout> | undefined
 /** Counts what makes an answer that is still on its way out of date. */
 let listsVersion = 0
+let refreshes = 0
 
 /** Once for all that changes within a moment; changes that never end do not put it off for ever. */
 export function refreshSoon(): void {
@@ -234,11 +246,14 @@ export function refreshSoon(): void {
 
 export async function refresh(): Promise<void> {
   const version = ++listsVersion
+  refreshes++
   try {
     const [sessions, inbox] = await Promise.all([listSessions(), listInbox()])
     if (version === listsVersion) app.update({ sessions, inbox }) // else a later one is on its way, and may be here first
   } catch (error) {
     if (error instanceof ApiError && error.status === 401) loseToken()
+  } finally {
+    refreshes--
   }
 }
 

@@ -2,7 +2,7 @@
 
 import { ApiError, getMessages } from "../wire/api.ts"
 import { follow, type Following } from "../wire/stream.ts"
-import type { RunEvent } from "../wire/types.ts"
+import type { RunEvent, SessionsValue } from "../wire/types.ts"
 import { fold } from "./fold.ts"
 import { addImages, addOlder, EMPTY_TALK, oldestSeq, openTalk, type Talk } from "./talk.ts"
 import { Store } from "./store.ts"
@@ -23,13 +23,19 @@ export interface Feed {
   endsWanted: number
 }
 
+/** What a stream tells beside the talk. */
+export interface FeedListener {
+  onFold(before: Talk, after: Talk): void
+  onSessions(changed: SessionsValue): void
+  onTokenLost(): void
+}
+
 /** Whether a message has images, which are too large for events. */
 const hasImages = (event: RunEvent) => event.type === "TEXT_MESSAGE_END" && event.metadata !== undefined
 
 export class TalkFeed {
   readonly store: Store<Feed>
-  readonly #onChange: (before: Talk, after: Talk) => void
-  readonly #onTokenLost: () => void
+  readonly #listener: FeedListener
   #following: Following | null = null
   #pending: RunEvent[] = []
   #isScheduled = false
@@ -37,15 +43,12 @@ export class TalkFeed {
   #isClosed = false
   #isLoadingOlder = false
 
-  /** `onChange` is told of every fold, for what lies outside of the talk: the inbox, the list of sessions. */
   constructor(
     readonly sessionId: string,
-    onChange: (before: Talk, after: Talk) => void,
-    onTokenLost: () => void,
+    listener: FeedListener,
   ) {
     this.store = new Store<Feed>({ sessionId, status: "loading", talk: EMPTY_TALK, isConnected: true, endsWanted: 0 })
-    this.#onChange = onChange
-    this.#onTokenLost = onTokenLost
+    this.#listener = listener
     void this.#open()
   }
 
@@ -93,6 +96,7 @@ export class TalkFeed {
   #follow(after: number): void {
     this.#following = follow(this.sessionId, after, {
       onEvent: (event) => {
+        if (event.type === "CUSTOM" && event.name === "madang/sessions") return this.#listener.onSessions(event.value)
         this.#pending.push(event)
         this.#schedule()
       },
@@ -107,7 +111,7 @@ export class TalkFeed {
 
   #leave(error: ApiError): void {
     this.store.update({ status: "gone" })
-    if (error.status === 401) this.#onTokenLost()
+    if (error.status === 401) this.#listener.onTokenLost()
   }
 
   #schedule(): void {
@@ -130,7 +134,7 @@ export class TalkFeed {
     const after = events.reduce(fold, before)
     if (after === before) return
     this.store.update({ talk: after })
-    this.#onChange(before, after)
+    this.#listener.onFold(before, after)
     if (events.some(hasImages)) void this.#loadImages()
   }
 

@@ -39,9 +39,7 @@ function foldLive(talk: Talk, event: RunEvent): Talk {
     case "STATE_DELTA":
       return { ...talk, services: servicesAfter(talk.services, event) }
     case "CUSTOM":
-      return event.name === "madang/inbox" || event.name === "madang/sessions"
-        ? { ...talk, changes: talk.changes + 1 }
-        : talk
+      return event.name === "madang/inbox" ? { ...talk, changes: talk.changes + 1 } : talk
     default:
       return talk // of a newer build: what matters will come as a stored event
   }

@@ -47,6 +47,8 @@ export function Talk({ feed, talk, questions, assistant, actions, endsWanted, ta
   const isLoading = useRef(false)
   const lastTop = useRef(0)
   const anchor = useRef<{ id: string; top: number } | null>(null)
+  /** The message that is to be shown, until it was. */
+  const sought = useRef("")
 
   const { items, calls, draft, run } = talk
   const keyOf = useLiveKeys(items, draft)
@@ -88,6 +90,17 @@ export function Talk({ feed, talk, questions, assistant, actions, endsWanted, ta
     lastTop.current = element.scrollTop
   })
 
+  // After the draw that has it, whenever that is.
+  useLayoutEffect(() => {
+    const row = sought.current === "" ? undefined : rows.find((one) => holds(one, sought.current))
+    const place = row && column.current?.querySelector(`[data-row="${CSS.escape(row.id)}"]`)
+    if (!place) return
+    sought.current = ""
+    place.scrollIntoView({ block: "center" })
+    lastTop.current = scroller.current?.scrollTop ?? 0
+    place.animate([{ background: "var(--mark)" }, { background: "transparent" }], FOUND_MS)
+  })
+
   // Whoever is at the end stays there, whatever grows: a stream, or a page in its frame, without anything being drawn
   // here. Before the paint, and once a frame: each write of the place is a layout.
   useLayoutEffect(() => {
@@ -116,12 +129,8 @@ export function Talk({ feed, talk, questions, assistant, actions, endsWanted, ta
       return
     }
     isAtEnd.current = false
+    sought.current = target
     setShown(around)
-    requestAnimationFrame(() => {
-      const row = document.querySelector(`[data-row="${CSS.escape(target)}"]`)
-      row?.scrollIntoView({ block: "center" })
-      row?.animate([{ background: "var(--mark)" }, { background: "transparent" }], FOUND_MS)
-    })
     // Only until it is found: what comes later must not pull the person back to it.
     // eslint-disable-next-line react-hooks/exhaustive-deps
   }, [target, showItem(items, target) === null && talk.hasOlder ? items.length : -1])
@@ -209,6 +218,8 @@ export function Talk({ feed, talk, questions, assistant, actions, endsWanted, ta
     </div>
   )
 }
+
+const holds = (row: Row, id: string) => row.id === id || (row.kind === "answer" && row.items.some((one) => one.id === id))
 
 const draftKey = ({ runId, messageNo }: Draft) => `${runId}:${messageNo}`
 

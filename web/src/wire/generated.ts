@@ -555,9 +555,6 @@ export type NoBody = Record<string, never>
 /** The state of a service that has none to show: an empty object. */
 export type NoState = Record<string, never>
 
-/** `{}` */
-export type NoValue = Record<string, never>
-
 /** The end of a run that did not go well, between messages. */
 export interface NoteAnswer {
   seq: number
@@ -923,7 +920,7 @@ export interface SessionsChanged {
   at?: string
   type: "CUSTOM"
   name: "madang/sessions"
-  value: NoValue
+  value: SessionsValue
 }
 
 export interface SessionsQuery {
@@ -931,6 +928,13 @@ export interface SessionsQuery {
   archived?: number
   after?: string
   limit?: number
+}
+
+/** What has changed in the list of sessions: a reader that knows the list puts it in, and asks for nothing. */
+export interface SessionsValue {
+  sessions: SessionAnswer[]
+  gone: string[]
+  isIncomplete: boolean
 }
 
 export interface SettleAnswer {

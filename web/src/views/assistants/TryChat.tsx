@@ -2,7 +2,7 @@
 
 import { useEffect, useRef, useState } from "react"
 
-import { app, go, loseToken, refreshSoon, report } from "../../state/app.ts"
+import { app, feedListener, go, refreshSoon, report } from "../../state/app.ts"
 import { TalkFeed, type Feed } from "../../state/feed.ts"
 import { Store, useStore } from "../../state/store.ts"
 import { createSession, deleteSession } from "../../wire/api.ts"
@@ -34,7 +34,7 @@ export default function TryChat({ assistantId, name, onClose }: Props) {
       const { id } = await createSession({ assistantId, locale, title: title.current.slice(0, 200) })
       refreshSoon()
       if (isOver) return
-      opened = new TalkFeed(id, () => refreshSoon(), loseToken)
+      opened = new TalkFeed(id, feedListener)
       setFeed(opened)
     }
     open().catch(report)
