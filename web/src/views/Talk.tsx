@@ -219,7 +219,8 @@ export function Talk({ feed, talk, questions, assistant, actions, endsWanted, ta
   )
 }
 
-const holds = (row: Row, id: string) => row.id === id || (row.kind === "answer" && row.items.some((one) => one.id === id))
+const holds = (row: Row, id: string) =>
+  row.id === id || (row.kind === "answer" && row.items.some((one) => one.id === id))
 
 const draftKey = ({ runId, messageNo }: Draft) => `${runId}:${messageNo}`
 
