@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 import re
@@ -306,6 +307,60 @@ async def test_a_file_attached_in_the_chat_becomes_a_content_that_list_content_l
     listed = await tab.server.call_tool(tab.session_id, "list_content")
     assert len(listed["data"]["contents"]) == 1
     assert "차 이야기.md" in listed["text"]
+
+
+GIVE_FILE = """([how, name, type, data]) => {
+    const transfer = new DataTransfer()
+    transfer.items.add(new File([Uint8Array.from(atob(data), (byte) => byte.charCodeAt(0))], name, { type }))
+    const init = { bubbles: true, cancelable: true }
+    if (how === "paste") {
+        document.activeElement.dispatchEvent(new ClipboardEvent("paste", { ...init, clipboardData: transfer }))
+    } else {
+        for (const type of ["dragover", "drop"]) {
+            document.body.dispatchEvent(new DragEvent(type, { ...init, dataTransfer: transfer }))
+        }
+    }
+}"""
+DOT = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+
+
+async def test_what_is_dropped_and_pasted_goes_with_its_message_also_when_that_is_edited_or_asked_again(
+    tab: ChatTab,
+) -> None:
+    first = await tab.start_session()
+    await expect(tab.composer).to_be_focused()
+    text = base64.b64encode("우롱차".encode()).decode()
+    await tab.page.evaluate(GIVE_FILE, ["drop", "차.txt", "text/plain", text])
+    await tab.page.evaluate(GIVE_FILE, ["paste", "dot.png", "image/png", DOT])
+    await expect(tab.button("Remove 차.txt")).to_be_visible()
+    await expect(tab.button("Remove dot.png")).to_be_visible()
+    await tab.write("Look at both")
+    await tab.expect_said(re.compile("I read:"))
+    own = tab.talk.locator(".turn.own")
+    await expect(own).to_have_text("Look at both차.txt")
+    await expect(own.get_by_role("img", name="dot.png")).to_be_visible()
+
+    await tab.button("Ask again in a branch").focus()
+    await tab.page.keyboard.press("Enter")
+    await expect(tab.page).not_to_have_url(re.compile(first))
+    await tab.expect_said(re.compile("I read:"))
+    await expect(own.get_by_role("img", name="dot.png")).to_be_visible()
+    asked, again = [(await tab.server.messages(one))[0]["parts"] for one in (first, tab.session_id)]
+    assert (again[0], again[2:]) == (asked[0], asked[2:])
+    file = again[1]["file"]
+    assert file["contentId"] in again[1]["text"]
+    read = await tab.server.call_tool(tab.session_id, "read_content", contentId=file["contentId"])
+    assert "우롱차" in read["text"], "the branch has a copy of it"
+
+    await tab.button("Edit as a branch").focus()
+    await tab.page.keyboard.press("Enter")
+    await expect(tab.composer).to_have_value("Look at both")
+    await expect(tab.button("Remove 차.txt")).to_be_visible()
+    await tab.button("Remove dot.png").click()
+    await tab.write("Read it")
+    await expect(own).to_have_text("Read it차.txt")
+    [written, note] = (await tab.server.messages(tab.session_id))[0]["parts"]
+    assert (written["text"], note["file"]["name"]) == ("Read it", "차.txt")
 
 
 # 13

@@ -235,7 +235,12 @@ def test_files_are_contents_and_images_are_seen(
     assert f"[File: 보고서.md, content ID {content_id}: 'read_content' reads it]" in out
     assert "[Image: dot.png]" in out
     [(parts,)] = rows(folder, "SELECT parts FROM message WHERE role = 'user'")
-    assert [part["type"] for part in json.loads(parts)] == ["text", "image"]
+    assert [part["type"] for part in json.loads(parts)] == ["text", "text", "text", "image"]
+    assert [part.get("file") for part in json.loads(parts)[:3]] == [
+        None,
+        {"name": "보고서.md", "contentId": content_id},
+        {"name": "dot.png", "contentId": ""},
+    ]
 
 
 def test_a_file_that_holds_nothing_to_read_is_2(

@@ -293,8 +293,11 @@ async def test_queued_messages_and_images_are_told(tmp_path: Path) -> None:
     async with hosting(tmp_path, *answers) as tab:
         session = await tab.new_session()
         kept = (await upload(tab, session, "tea.png", PNG)).json()
-        attachments = [{"contentId": kept["contentId"], "name": "tea.png"}]
+        file = (await upload(tab, session, "차.txt", b"green tea")).json()
+        attachments = [{"contentId": one["contentId"], "name": one["name"]} for one in (kept, file)]
         await tab.post(f"/api/sessions/{session}/messages", {"text": "Look", "attachments": attachments})
         await one_item(tab)
         talk = await check(tab, session)
         assert talk["items"][0]["images"][0]["alt"] == "tea.png"
+        assert talk["items"][0]["files"] == attachments[1:]
+        assert talk["items"][0]["text"] == "Look"

@@ -223,7 +223,10 @@ async def test_a_file_becomes_a_content_that_a_message_can_name(tmp_path: Path) 
         attachment = {"contentId": kept["contentId"], "name": kept["name"]}
         await tab.post(f"/api/sessions/{session}/messages", {"text": "Read it", "attachments": [attachment]})
         first = (await tab.messages(session))["messages"][0]
-        assert kept["contentId"] in first["parts"][0]["text"]
+        written, note = first["parts"]
+        assert written == {"type": "text", "text": "Read it"}
+        assert kept["contentId"] in note["text"], "the model is told of it"
+        assert note["file"] == attachment
 
 
 async def test_an_upload_is_bounded_and_needs_a_session_and_a_name(tmp_path: Path) -> None:
@@ -257,11 +260,12 @@ async def test_an_image_goes_to_the_model_with_its_message(tmp_path: Path) -> No
         body = {"text": "Look", "attachments": [attachment]}
         await tab.post(f"/api/sessions/{session}/messages", body)
         parts = (await tab.messages(session))["messages"][0]["parts"]
-        assert [part["type"] for part in parts] == ["text", "image"]
-        assert parts[1]["mimeType"] == "image/png"
+        assert [part["type"] for part in parts] == ["text", "text", "image"]
+        assert parts[1] == {"type": "text", "text": "[Image: tea.png]", "file": {"name": "tea.png", "contentId": ""}}
+        assert parts[2]["mimeType"] == "image/png"
         # It was for that message and that session alone.
         await tab.post(f"/api/sessions/{other}/messages", body)
-        assert [part["type"] for part in (await tab.messages(other))["messages"][0]["parts"]] == ["text"]
+        assert [part["type"] for part in (await tab.messages(other))["messages"][0]["parts"]] == ["text", "text"]
 
 
 async def test_an_image_that_no_message_can_hold_is_refused(tmp_path: Path) -> None:

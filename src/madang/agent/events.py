@@ -12,7 +12,7 @@ from typing import Any
 
 from madang.core.pauses import PauseRecord
 from madang.llm.base import ModelAnswer, Retry
-from madang.llm.messages import CallPart, ImagePart, Part, TextPart, ThinkingPart
+from madang.llm.messages import AttachedFile, CallPart, ImagePart, Part, TextPart, ThinkingPart
 from madang.storage.events import NewEvent
 from madang.storage.runs.records import Run
 
@@ -76,12 +76,21 @@ def user_wrote(message_id: str, parts: Sequence[Part]) -> list[NewEvent]:
     One that has only an image has events too: its place in the history is that of the last. Images are too large for
     an event, which says how many there are.
     """
-    text = "".join(part.text for part in parts if isinstance(part, TextPart))
+    texts = [part for part in parts if isinstance(part, TextPart)]
+    text = "".join(part.text for part in texts if part.file is None)
     start = NewEvent("TEXT_MESSAGE_START", {"messageId": message_id, "role": "user"})
     told = list(_text(message_id, "user", text)) or [start, NewEvent("TEXT_MESSAGE_END", {"messageId": message_id})]
-    if images := sum(isinstance(part, ImagePart) for part in parts):
-        told[-1] = replace(told[-1], payload={**told[-1].payload, "metadata": {"images": images}})
+    metadata = {
+        "images": sum(isinstance(part, ImagePart) for part in parts),
+        "files": [_file(part.file) for part in texts if part.file is not None and part.file.content_id],
+    }
+    if any(metadata.values()):
+        told[-1] = replace(told[-1], payload={**told[-1].payload, "metadata": metadata})
     return told
+
+
+def _file(file: AttachedFile) -> dict[str, str]:
+    return {"name": file.name, "contentId": file.content_id}
 
 
 def answered(message_id: str, answer: ModelAnswer, calls: Sequence[CallPart]) -> list[NewEvent]:

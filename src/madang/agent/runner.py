@@ -18,7 +18,7 @@ from madang.agent.titles import title_of
 from madang.core.calls import Call
 from madang.core.ids import UserId, new_id
 from madang.llm.base import ModelDelta
-from madang.llm.messages import Part, TextPart, dump_parts
+from madang.llm.messages import Part, TextPart, dump_parts, written_text
 from madang.provider.provider import Provider
 from madang.storage.clock import parse_timestamp, timestamp
 from madang.storage.events import NewEvent
@@ -109,7 +109,7 @@ class Runner:
         Raises:
             Conflict: the session is being deleted, or another process has just started a run there.
         """
-        text = "".join(part.text for part in parts if isinstance(part, TextPart))
+        text = written_text(parts)
         dumped, tokens = dump_parts(parts), count_tokens(parts)
         queued = await self._stores.messages.queue(call, dumped, tokens, lambda id: events.message_queued(id, text))
         if queued:

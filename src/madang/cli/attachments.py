@@ -13,7 +13,7 @@ from madang.cli.conversation import Conversation
 from madang.core.errors import RequestError
 from madang.core.phrases import Phrase, layout, say
 from madang.core.results import Reply
-from madang.llm.messages import ImagePart, Part, TextPart
+from madang.llm.messages import AttachedFile, ImagePart, Part, TextPart
 from madang.storage.files.encodings import decode, detect_encoding, has_controls, replace_surrogates
 from madang.storage.files.kinds import MAX_IMAGE_BYTES, file_kind, image_type
 
@@ -88,33 +88,29 @@ async def compose(talk: Conversation, text: str, attachments: list[Attachment], 
     Raises:
         RequestError: there is no such playbook, or a file holds nothing that can be read.
     """
-    texts = [text] if text else []
+    parts: list[Part] = [TextPart(text)] if text else []
     provider = talk.agent.madang.provider
     if playbook:
         reply = await provider.execute_tool(talk.call, "select_playbook", {"id": playbook})
-        texts.append(_checked(reply).text)
+        parts.append(TextPart(_checked(reply).text))
     for one in attachments:
-        texts.append(await _add(talk, one))
-    images = [ImagePart(one.data, one.image_type, one.name) for one in attachments if one.image_type]
-    if not texts and not images:
-        return []
-    return [TextPart("\n\n".join(texts)), *images]
+        parts.append(await _add(talk, one))
+    return [*parts, *(ImagePart(one.data, one.image_type, one.name) for one in attachments if one.image_type)]
 
 
-async def _add(talk: Conversation, attachment: Attachment) -> str:
+async def _add(talk: Conversation, attachment: Attachment) -> TextPart:
+    """Keep a file that is no image, and return what tells the model of it."""
+    name = attachment.name
     if attachment.image_type:
-        return say("[Image: {name}]", name=attachment.name).render(talk.translate)
+        return TextPart(say("[Image: {name}]", name=name).render(talk.translate), file=AttachedFile(name))
     mime_type = mimetypes.guess_type(attachment.name)[0] or "application/octet-stream"
     url = f"data:{mime_type};base64,{base64.b64encode(attachment.data).decode('ascii')}"
     reply = await talk.agent.madang.provider.execute_tool(
         talk.call, "add_content", {"fileUrl": url, "metadata": {"filename": attachment.name}}
     )
-    phrase = say(
-        "[File: {name}, content ID {id}: 'read_content' reads it]",
-        name=attachment.name,
-        id=_checked(reply).data["contentId"],
-    )
-    return phrase.render(talk.translate)
+    id: str = _checked(reply).data["contentId"]
+    text = say("[File: {name}, content ID {id}: 'read_content' reads it]", name=name, id=id)
+    return TextPart(text.render(talk.translate), file=AttachedFile(name, id))
 
 
 def _checked(reply: Reply) -> Reply:

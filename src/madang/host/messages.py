@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from madang.agent import events
 from madang.core.calls import Call
 from madang.core.errors import InvalidArguments, NotFound
-from madang.core.phrases import Phrase, say
+from madang.core.phrases import say
 from madang.host.api import ApiRequest, Operation
 from madang.host.parts import HostParts
 from madang.host.talk import call_answer, calls_of_parts, message_answer, note_answer, part_text
@@ -27,7 +27,7 @@ from madang.host.wire import (
     StopAnswer,
     UntoldAnswer,
 )
-from madang.llm.messages import ImagePart, Part, TextPart
+from madang.llm.messages import AttachedFile, ImagePart, Part, TextPart, parse_parts, written_text
 from madang.rendering.catalogue import translator
 from madang.storage.image_uploads import UploadedImage
 from madang.storage.runs.endings import LastRun, read_session_runs
@@ -74,7 +74,7 @@ class MessageApi:
             messages=[message_answer(message) for message in messages],
             calls=await self._calls(call, messages),
             notes=[note_answer(one) for one in runs.endings],
-            queued=[QueuedAnswer(id=one.id, text=_text(one), created_at=one.created_at) for one in queued],
+            queued=[_queued(one) for one in queued],
             run=RunAnswer(id=runs.last.id, state=runs.last.state) if runs.last else None,
             retry=await self._retry(call, runs.last, session.last_seq),
             untold=[_untold(one) for one in waiting if one.kind == "action"],
@@ -87,14 +87,11 @@ class MessageApi:
         body: MessageBody = request.body
         call, _ = await self._parts.session_of(request.request, request.path("id"))
         images = await self._parts.images.read(call, [one.content_id for one in body.attachments])
-        texts = [body.text] if body.text.strip() else []
-        texts += [_note(one, images).render(translator(call.locale)) for one in body.attachments]
-        if not texts:
+        parts: list[Part] = [TextPart(body.text)] if body.text.strip() else []
+        parts += [_note(one, images, call) for one in body.attachments]
+        if not parts:
             raise InvalidArguments(say("The message is empty."))
-        parts: list[Part] = [
-            TextPart("\n\n".join(texts)),
-            *(ImagePart(one.data, one.mime_type, one.name) for one in images),
-        ]
+        parts += [ImagePart(one.data, one.mime_type, one.name) for one in images]
         if body.model and body.model not in self._parts.models:
             raise NotFound(say("There is no model '{name}'.", name=body.model[:200]))
         posted = await self._parts.runner.send(call, parts, body.model)
@@ -150,12 +147,19 @@ class MessageApi:
         return None
 
 
-def _note(attachment: Attachment, images: Sequence[UploadedImage]) -> Phrase:
-    if any(image.id == attachment.content_id for image in images):
-        return say("[Image: {name}]", name=attachment.name)
-    return say(
-        "[File: {name}, content ID {id}: 'read_content' reads it]", name=attachment.name, id=attachment.content_id
-    )
+def _note(attachment: Attachment, images: Sequence[UploadedImage], call: Call) -> TextPart:
+    """Return what tells the model of a file."""
+    name, id = attachment.name, attachment.content_id
+    translate = translator(call.locale)
+    if any(image.id == id for image in images):
+        return TextPart(say("[Image: {name}]", name=name).render(translate), file=AttachedFile(name))
+    text = say("[File: {name}, content ID {id}: 'read_content' reads it]", name=name, id=id)
+    return TextPart(text.render(translate), file=AttachedFile(name, id))
+
+
+def _queued(message: QueuedMessage) -> QueuedAnswer:
+    text = written_text(parse_parts(list(message.parts)))
+    return QueuedAnswer(id=message.id, text=text, created_at=message.created_at)
 
 
 def _untold(action: QueuedMessage) -> UntoldAnswer:

@@ -91,9 +91,16 @@ class MessageContent(_Event):
     metadata: DeltaMetadata | None = None
 
 
+class MessageFile(Document):
+    name: str
+    content_id: str
+
+
 class MessageEndMetadata(Document):
     images: int
     """How many the message has: they are too large for an event."""
+    files: list[MessageFile] | None = None
+    """In the content store. Those of older messages are in their text."""
 
 
 class MessageEnded(_Event):

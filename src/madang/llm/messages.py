@@ -31,9 +31,20 @@ class Extra:
 
 
 @dataclass(frozen=True, slots=True)
+class AttachedFile:
+    """What the person attached to a message."""
+
+    name: str
+    content_id: str = ""
+    """In the content store; an image is a part of the message instead."""
+
+
+@dataclass(frozen=True, slots=True)
 class TextPart:
     text: str
     extra: Extra | None = None
+    file: AttachedFile | None = None
+    """The text tells the model of this file: the person has not written it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +114,13 @@ def user_message(text: str, *images: ImagePart) -> Message:
     return Message("user", (TextPart(text), *images))
 
 
+def written_text(parts: Sequence[Part]) -> str:
+    """Return what the person wrote; of a message that has only files, their names."""
+    texts = [part for part in parts if isinstance(part, TextPart)]
+    written = "".join(part.text for part in texts if part.file is None)
+    return written or ", ".join(part.file.name for part in texts if part.file is not None)
+
+
 def sendable(text: str) -> str:
     """Return a text that can be UTF-8: half a surrogate pair, from a file's name for example, becomes a ?.
 
@@ -143,8 +161,8 @@ def parse_message(value: Mapping[str, Any]) -> Message:
 
 def _dump(part: Part) -> dict[str, Any]:
     match part:
-        case TextPart(text, extra):
-            return {"type": "text", "text": text, **_dump_extra(extra)}
+        case TextPart(text, extra, file):
+            return {"type": "text", "text": text, **_dump_extra(extra), **_dump_file(file)}
         case ThinkingPart(text, extra, took_ms):
             took = {} if took_ms is None else {"tookMs": took_ms}
             return {"type": "thinking", "text": text, **took, **_dump_extra(extra)}
@@ -169,6 +187,10 @@ def _dump_extra(extra: Extra | None) -> dict[str, Any]:
     return {"extra": {"provider": extra.provider, "model": extra.model, "values": dict(extra.values)}}
 
 
+def _dump_file(file: AttachedFile | None) -> dict[str, Any]:
+    return {} if file is None else {"file": {"name": file.name, "contentId": file.content_id}}
+
+
 def _dump_image(image: ImagePart) -> dict[str, Any]:
     data = base64.b64encode(image.data).decode("ascii")
     return {"data": data, "mimeType": image.mime_type, **({"alt": image.alt} if image.alt else {})}
@@ -178,7 +200,7 @@ def _parse(value: dict[str, Any]) -> Part:
     try:
         match value.get("type"):
             case "text":
-                return TextPart(_text(value, "text"), _parse_extra(value))
+                return TextPart(_text(value, "text"), _parse_extra(value), _parse_file(value))
             case "thinking":
                 took_ms = value.get("tookMs")
                 return ThinkingPart(
@@ -210,6 +232,11 @@ def _parse_extra(value: dict[str, Any]) -> Extra | None:
     if extra is None:
         return None
     return Extra(_text(extra, "provider"), _text(extra, "model"), dict(extra["values"]))
+
+
+def _parse_file(value: dict[str, Any]) -> AttachedFile | None:
+    file = value.get("file")
+    return None if file is None else AttachedFile(_text(file, "name"), _text(file, "contentId"))
 
 
 def _parse_image(value: dict[str, Any]) -> ImagePart:

@@ -31,7 +31,7 @@ export interface FeedListener {
 }
 
 /** Whether a message has images, which are too large for events. */
-const hasImages = (event: RunEvent) => event.type === "TEXT_MESSAGE_END" && event.metadata !== undefined
+const hasImages = (event: RunEvent) => event.type === "TEXT_MESSAGE_END" && (event.metadata?.images ?? 0) > 0
 
 export class TalkFeed {
   readonly store: Store<Feed>

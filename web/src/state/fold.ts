@@ -122,7 +122,7 @@ function foldStored(talk: Talk, event: RunEvent, seq: number): Talk {
       }))
     }
     case "TEXT_MESSAGE_END":
-      return withMessage(talk, event.messageId, (item) => ({ ...item, seq }))
+      return withMessage(talk, event.messageId, (item) => ({ ...item, seq, files: event.metadata?.files ?? [] }))
     case "REASONING_MESSAGE_END": {
       const tookMs = event.metadata?.tookMs
       if (tookMs === undefined) return talk
@@ -265,6 +265,7 @@ function startMessage(talk: Talk, id: string, role: MessageItem["role"], seq: nu
     thinking: "",
     thoughtMs: null,
     images: [],
+    files: [],
     callKeys: [],
     model: "",
     isCut: false,

@@ -9,7 +9,19 @@ import { NEW_CALL } from "./page.ts"
 const OUTCOME: ToolOutcome = { text: "ok", data: {}, isError: false, tookMs: 1, view: null, pauseId: "" }
 
 const answer = (id: string, model: string, at: string, ...callKeys: string[]): MessageItem => ({
-  ...{ kind: "message", id, role: "assistant", seq: 1, at, text: "", thinking: "", images: [], callKeys, model },
+  ...{
+    kind: "message",
+    id,
+    role: "assistant",
+    seq: 1,
+    at,
+    text: "",
+    thinking: "",
+    images: [],
+    files: [],
+    callKeys,
+    model,
+  },
   thoughtMs: null,
   isCut: false,
 })

@@ -38,7 +38,7 @@ function itemOf(message: Message): Item[] {
   if (message.role === "tool") return [] // its results are in `calls`
   const { id, role, seq, createdAt, kind, model } = message
   const texts = (type: "text" | "thinking", between: string) =>
-    message.parts.flatMap((part) => (part.type === type ? [part.text] : [])).join(between)
+    message.parts.flatMap((part) => (part.type === type && !("file" in part) ? [part.text] : [])).join(between)
   if (kind === "action" || kind === "answered_late") {
     return [{ kind: "note", id, note: kind, seq, at: createdAt, text: texts("text", ""), code: "", retryHelps: false }]
   }
@@ -53,6 +53,7 @@ function itemOf(message: Message): Item[] {
       thinking: texts("thinking", "\n\n"),
       thoughtMs: thoughtMsOf(message.parts),
       images: message.parts.flatMap(imageOf),
+      files: message.parts.flatMap(fileOf),
       callKeys: message.parts.flatMap((part) => (part.type === "call" ? [keyOf(id, part.id)] : [])),
       model,
       isCut: kind === "stopped",
@@ -65,6 +66,10 @@ function thoughtMsOf(parts: readonly Part[]): number | null {
     part.type === "thinking" && part.text !== "" && part.tookMs !== undefined ? [part.tookMs] : [],
   )
   return times.length > 0 ? times.reduce((sum, one) => sum + one) : null
+}
+
+function fileOf(part: Part): { name: string; contentId: string }[] {
+  return part.type === "text" && part.file !== undefined && part.file.contentId !== "" ? [part.file] : []
 }
 
 /** Kinds that can hold no script. */

@@ -15,6 +15,7 @@ const message = (id: string, values: Partial<MessageItem> = {}): MessageItem => 
   thinking: "",
   thoughtMs: null,
   images: [],
+  files: [],
   callKeys: [],
   model: "",
   isCut: false,

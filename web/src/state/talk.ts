@@ -15,6 +15,8 @@ export interface MessageItem {
   /** How long it thought, if that is known. */
   thoughtMs: number | null
   images: { src: string; alt: string }[]
+  /** What the person attached, in the content store. */
+  files: { name: string; contentId: string }[]
   /** Keys of `Talk.calls`. */
   callKeys: string[]
   model: string

@@ -3,14 +3,14 @@
 import { Suspense, useMemo, useRef, useState } from "react"
 
 import { app, go, newSession, refreshSoon, report, togglePanel } from "../state/app.ts"
+import { askInBranch, editInBranch, forkAfter } from "../state/branching.ts"
 import { readDraft, readMadeSession, writeDraft, writeFiles, writeMadeSession } from "../state/drafts.ts"
 import type { Feed, TalkFeed } from "../state/feed.ts"
-import type { MessageItem } from "../state/talk.ts"
 import { questionsOf, sortInbox } from "../state/inbox.ts"
 import { settleItem } from "../state/settling.ts"
 import { part } from "../state/parts.ts"
 import { Store, useStore } from "../state/store.ts"
-import { forkSession, sendMessage, stopRun, withdrawMessage } from "../wire/api.ts"
+import { sendMessage, stopRun, withdrawMessage } from "../wire/api.ts"
 import { isTool } from "../texts.ts"
 import type { InboxItem, Session } from "../wire/types.ts"
 import { Composer, type Sent } from "./Composer.tsx"
@@ -176,29 +176,19 @@ export function OpenTalk({ feed, state, session, target }: OpenTalkProps) {
   )
 }
 
-/** Branches are sessions of their own: what was said stays where it is. */
 function actionsOf(feed: TalkFeed, goOn: string): TalkActions {
   const { sessionId } = feed
-  const branch = async (item: MessageItem, before: boolean, draft: string) => {
-    const forked = await forkSession(sessionId, item.id, before)
-    if (draft !== "") writeDraft(forked.id, draft)
-    refreshSoon()
-    go({ screen: "chat", sessionId: forked.id })
-    return forked.id
-  }
   const again = async (itemId: string) => {
     const { items } = feed.store.get().talk
     const index = items.findIndex(({ id }) => id === itemId)
     // A run that did not end well goes on where it is; an answer is asked for anew in a branch.
-    if (items[index]?.kind === "note") return sendMessage(sessionId, { text: goOn })
+    if (items[index]?.kind === "note") return void (await sendMessage(sessionId, { text: goOn }))
     const asked = items.slice(0, index).findLast((item) => item.kind === "message" && item.role === "user")
-    if (asked?.kind !== "message") return
-    const id = await branch(asked, true, "")
-    await sendMessage(id, { text: asked.text })
+    if (asked?.kind === "message") await askInBranch(sessionId, asked)
   }
   return {
-    fork: (item) => void branch(item, false, "").catch(report),
-    edit: (item) => void branch(item, true, item.text).catch(report),
+    fork: (item) => void forkAfter(sessionId, item).catch(report),
+    edit: (item) => void editInBranch(sessionId, item).catch(report),
     again: (itemId) => void again(itemId).catch(report),
   }
 }

@@ -194,7 +194,9 @@ export function Composer(props: Props) {
                   <i style={{ width: `${attachment.progress * 100}%` }} />
                 </span>
               ) : (
-                <span className="soft num">{formatBytes(attachment.content.size, locale)}</span>
+                attachment.content.size > 0 && (
+                  <span className="soft num">{formatBytes(attachment.content.size, locale)}</span>
+                )
               )}
               <button
                 type="button"

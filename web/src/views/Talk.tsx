@@ -234,6 +234,7 @@ const itemOfDraft = (draft: Draft): MessageItem => ({
   thinking: draft.thinking.text,
   thoughtMs: null,
   images: [],
+  files: [],
   callKeys: [],
   model: "",
   isCut: false,

@@ -37,6 +37,16 @@ export const OwnMessage = memo(function OwnMessage({ item, actions }: { item: Me
         {item.images.map((image, index) => (
           <img key={index} src={image.src} alt={image.alt} />
         ))}
+        {item.files.length > 0 && (
+          <ul className="attached">
+            {item.files.map(({ contentId, name }) => (
+              <li key={contentId} className="chip line">
+                <Icon name="page" small />
+                <span className="cut">{name}</span>
+              </li>
+            ))}
+          </ul>
+        )}
       </div>
       <div className="acts end">
         <CopyButton text={item.text} />

@@ -464,6 +464,7 @@ export interface MessageContent {
 
 export interface MessageEndMetadata {
   images: number
+  files?: MessageFile[]
 }
 
 export interface MessageEnded {
@@ -472,6 +473,11 @@ export interface MessageEnded {
   type: "TEXT_MESSAGE_END"
   messageId: string
   metadata?: MessageEndMetadata
+}
+
+export interface MessageFile {
+  name: string
+  contentId: string
 }
 
 export interface MessageStarted {

@@ -75,6 +75,8 @@ export type McpResult = ViewAnswer["toolResult"]
 export interface TextPart {
   type: "text"
   text: string
+  /** It tells the model of a file that the person attached; images have no content. */
+  file?: { name: string; contentId: string }
 }
 export interface ThinkingPart {
   type: "thinking"
