@@ -25,12 +25,14 @@ from madang.host.parts import HostParts
 from madang.host.recent_log import RecentLog
 from madang.host.session_news import SessionNews
 from madang.host.static_files import StaticFiles
+from madang.host.working_runs import WorkingRuns
 from madang.llm.discovery import USUAL_PORTS
 from madang.llm.keys import KeyStore
 from madang.server.mcp import McpServer
 from madang.settings import Settings
 from madang.storage.config_file import ConfigFile
 from madang.storage.image_uploads import ImageUploads
+from madang.storage.runs.deltas import DeltaStore
 from madang.storage.views import ViewStore
 
 Exporter = Callable[[Madang, Path], Awaitable[object]]
@@ -110,6 +112,9 @@ async def open_web_host(
         app = host_app(parts, address, access, codes, readers, mcp.server, agent.madang.downloads, files)
         agent.madang.background.start(readers.watch_inbox(), "inbox")
         agent.madang.background.start(readers.watch_sessions(SessionNews(parts)), "sessions")
+        deltas = DeltaStore(agent.madang.database)
+        working = WorkingRuns(settings.user, agent.stores.runs, deltas, agent.madang.sessions, readers)
+        agent.madang.background.start(working.watch(), "runs")
         parts.recent_log.open()
         try:
             yield WebHost(app, address, agent, readers, codes, files.are_built, ending, parts)

@@ -84,11 +84,15 @@ class ChatServer:
 
     async def run(self, *options: str) -> str:
         """Run another `madang web` on the same data folder to its end, and return what it printed."""
-        process = await self._spawn("--no-open", *options)
+        process = await self._spawn("web", "--no-open", *options)
         async with asyncio.timeout(START_S):
             output, _ = await process.communicate()
         assert process.returncode == 0, output.decode()
         return output.decode()
+
+    async def run_elsewhere(self, session: str, text: str) -> asyncio.subprocess.Process:
+        """Begin a run of a session in another process; the caller waits for its end."""
+        return await self._spawn("run", text, "--session", session)
 
     async def kill(self) -> None:
         """End the process as a power cut does."""
@@ -139,7 +143,7 @@ class ChatServer:
     async def _start(self) -> str:
         assert self._process is None, "it is running"
         self._output = b""
-        self._process = await self._spawn("--no-open", "--port", str(self.port))
+        self._process = await self._spawn("web", "--no-open", "--port", str(self.port))
         self._reading = asyncio.create_task(self._read(self._process))
         async with asyncio.timeout(START_S):
             while not _LAUNCH_URL.search(self.output):
@@ -151,7 +155,7 @@ class ChatServer:
         model = ["--model", f"scripted:{self._script_path}"] if self._has_model else []
         command = [str(_ANOTHER_DAY), str(self.clock_days)] if self.clock_days else ["-m", "madang"]
         return await asyncio.create_subprocess_exec(
-            *(sys.executable, *command, "web", *options, *model, "--locale", self.locale),
+            *(sys.executable, *command, *options, *model, "--locale", self.locale),
             env={**os.environ, "MADANG_DATA_DIR": str(self.data_dir), "PYTHONUNBUFFERED": "1"},
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,

@@ -398,6 +398,30 @@ async def test_a_content_is_added_with_its_progress_and_can_be_cancelled_in_both
     assert listed["data"]["total"] == 1
 
 
+async def test_a_run_of_another_program_is_read_while_it_writes_and_stopped_from_another_session(tab: ChatTab) -> None:
+    session = await tab.start_session(title="Shopping")
+    process = await tab.server.run_elsewhere(session, "Hold on")
+    try:
+        await expect(tab.head.get_by_text("Running in another program")).to_be_visible()
+        await expect(tab.talk.get_by_text("Working on it.")).to_be_visible()
+
+        await tab.start_session()
+        work = await Panel(tab.page).open("Work")
+        job = work.get_by_role("listitem").filter(has_text="Shopping")
+        await expect(job).to_contain_text("in another program")
+        await job.get_by_role("button", name="Stop: Shopping").click()
+        await expect(work.get_by_text("Nothing is running")).to_be_visible()
+        async with asyncio.timeout(30):
+            await process.wait()
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.communicate()
+
+    [written] = texts_of(await tab.server.messages(session), "assistant")
+    assert written.endswith("Working on it.")
+
+
 async def test_a_link_to_a_file_opens_the_files_panel_with_it(tab: ChatTab) -> None:
     session = await tab.start_session()
     await tab.server.call_tool(session, "write_file", path="sub/한글 파일.md", content="# Found")

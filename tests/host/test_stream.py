@@ -234,16 +234,15 @@ async def test_what_changes_in_the_list_of_sessions_is_told_as_its_rows(tmp_path
         session = await tab.new_session(title="First name")
         assert await told_of(events, session) == (await tab.get("/api/sessions"))["sessions"][0]
         assert (await tab.http.patch(f"/api/sessions/{session}", json={"title": "Renamed"})).status_code == 200
-        assert (await told_of(events, session))["title"] == "Renamed"
+        while (await told_of(events, session))["title"] != "Renamed":
+            pass
         await tab.write(session, "Ask me")
-        rows = [await told_of(events, session)]
-        while rows[-1]["openPauses"] == 0 or rows[-1]["run"]["state"] != "waiting":
-            rows.append(await told_of(events, session))
+        # That it ran may be told or not: what changes within a moment is told once.
+        while (row := await told_of(events, session))["openPauses"] == 0 or row["run"]["state"] != "waiting":
+            pass
         assert (await tab.http.delete(f"/api/sessions/{session}")).status_code == 200
         while session not in (await events.until("CUSTOM", "madang/sessions"))["value"]["gone"]:
             pass
-
-    assert {row["run"]["state"] for row in rows if row["run"]} == {"running", "waiting"}
 
 
 async def test_more_changes_than_are_told_have_the_list_read_anew(

@@ -34,6 +34,7 @@ const TEXTS = {
   cancel: ["Cancel", "취소"],
   // States of a session
   running: ["Running", "진행 중"],
+  runningElsewhere: ["Running in another program", "다른 프로그램에서 진행 중"],
   yourTurn: ["Your turn", "내 차례"],
   waiting: ["Waiting", "기다림"],
   failed: ["Failed", "실패함"],

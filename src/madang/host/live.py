@@ -77,6 +77,7 @@ class LiveReaders:
         self._stop_listening = runner.listen(self._hear)
         self._presence = Presence(provider.switch_context)
         self._inbox = b""
+        self._runs = b""
         self._outside: set[ReaderQueue] = set()
         self._first_expiry = ""
         self._next_expiry = asyncio.Event()
@@ -97,8 +98,8 @@ class LiveReaders:
         self.check_room()
         readers = self._readers.setdefault(call.session, {})
         readers[queue] = call
-        if self._inbox:
-            queue.push(self._inbox)
+        for told in filter(None, (self._inbox, self._runs)):
+            queue.push(told)
         try:
             with self._presence.at(ActiveSession(call.assistant_id, call.session)):
                 yield
@@ -129,6 +130,23 @@ class LiveReaders:
             yield
         finally:
             self._outside.discard(queue)
+
+    def tell_runs(self, data: bytes) -> None:
+        """Tell the readers of sessions which runs are at work, and those who come later; once, if it is as before."""
+        if data == self._runs:
+            return
+        self._runs = data
+        for readers in list(self._readers.values()):
+            for queue in list(readers):
+                queue.push(data)
+
+    def has_readers(self, session_id: SessionId) -> bool:
+        """Tell whether somebody has a session open."""
+        return session_id in self._readers
+
+    def hear_text(self, run: Run, message_no: int, at_char: int, text: str) -> None:
+        """Tell what a model has written in another process."""
+        self._hear(run, message_no, at_char, ModelDelta("text", text))
 
     def tell_all(self, data: bytes) -> None:
         for queue in self._all():

@@ -333,6 +333,29 @@ class SessionsChanged(_Custom):
     value: SessionsValue
 
 
+class WorkingRun(Document):
+    """A run that is running, in whatever process."""
+
+    id: str
+    session_id: str
+    title: str
+    """Of its session."""
+    started_at: str
+    is_elsewhere: bool
+    """In another process: `madang chat`, another host."""
+
+
+class RunsValue(Document):
+    runs: list[WorkingRun]
+
+
+class RunsChanged(_Custom):
+    """Which runs of the person are running: at connect, and when it changes."""
+
+    name: Literal["madang/runs"]
+    value: RunsValue
+
+
 class ResyncValue(Document):
     reason: Literal["slow", "stopping", "gap", "beyond"]
     """`gap`, `beyond`: the log is not the one that the reader knows."""
@@ -359,6 +382,7 @@ CustomEvent = Annotated[
     | Compacted
     | InboxChanged
     | SessionsChanged
+    | RunsChanged
     | Resync,
     Field(discriminator="name"),
 ]

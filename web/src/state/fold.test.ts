@@ -503,6 +503,13 @@ test("news of the inbox are counted", () => {
   assert.equal(play([inbox, inbox]).changes, 2)
 })
 
+test("the runs at work are those that were told last", () => {
+  const run = { id: "r", sessionId: "other", title: "Shopping", startedAt: "2026-11-16T09:00:00Z", isElsewhere: true }
+  const begun = play([custom({ name: "madang/runs", value: { runs: [run] } })])
+  assert.deepEqual(begun.runs, [run])
+  assert.deepEqual(fold(begun, custom({ name: "madang/runs", value: { runs: [] } })).runs, [])
+})
+
 test("what the person did is untold until the model was told, and counts once", () => {
   const noted = (id: string, seq: number): RunEvent => ({
     type: "CUSTOM",

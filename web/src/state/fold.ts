@@ -39,9 +39,21 @@ function foldLive(talk: Talk, event: RunEvent): Talk {
     case "STATE_DELTA":
       return { ...talk, services: servicesAfter(talk.services, event) }
     case "CUSTOM":
-      return event.name === "madang/inbox" ? { ...talk, changes: talk.changes + 1 } : talk
+      return foldNews(talk, event)
     default:
       return talk // of a newer build: what matters will come as a stored event
+  }
+}
+
+/** What is told beside the log and concerns more than this session. */
+function foldNews(talk: Talk, event: Extract<RunEvent, { type: "CUSTOM" }>): Talk {
+  switch (event.name) {
+    case "madang/inbox":
+      return { ...talk, changes: talk.changes + 1 }
+    case "madang/runs":
+      return { ...talk, runs: event.value.runs }
+    default:
+      return talk
   }
 }
 
@@ -197,6 +209,7 @@ function foldCustom(talk: Talk, event: RunEvent & { type: "CUSTOM" }, seq: numbe
       }
     case "madang/inbox":
     case "madang/sessions":
+    case "madang/runs":
     case "madang/resync":
     case "madang/results":
       return talk

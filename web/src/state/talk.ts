@@ -1,6 +1,6 @@
 /** What a talk shows, and how it begins: with a page of stored messages, after which events are folded into it. */
 
-import type { CallPause, MessagesPage, ServiceStates, UntoldAction } from "../wire/types.ts"
+import type { CallPause, MessagesPage, ServiceStates, UntoldAction, WorkingRun } from "../wire/types.ts"
 import { callsOf, itemsOf, keysOf } from "./page.ts"
 import type { Draft } from "./writing.ts"
 
@@ -76,6 +76,8 @@ export interface Talk {
   services: Readonly<Partial<ServiceStates>>
   /** What was done beside the run, and its model was not told yet. */
   untold: readonly UntoldAction[]
+  /** Runs that are running, in any session and any program on this data folder. */
+  runs: readonly WorkingRun[]
   /** Tokens of the last request: how full the model's context is. */
   inputTokens: number | null
   /** Counts what changed the inbox or the list of sessions, so that they are read again. */
@@ -95,6 +97,7 @@ export const EMPTY_TALK: Talk = {
   queued: [],
   services: {},
   untold: [],
+  runs: [],
   inputTokens: null,
   changes: 0,
   hasOlder: false,

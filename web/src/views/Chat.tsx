@@ -65,6 +65,7 @@ interface ChatHeadProps {
 function ChatHead({ session, state, onFind }: ChatHeadProps) {
   const say = useSay()
   const run = state?.talk.run.state
+  const isElsewhere = state?.talk.runs.some(({ sessionId, isElsewhere }) => isElsewhere && sessionId === session?.id)
   const isPanelOpen = usePanelOpen()
   return (
     <header className="top">
@@ -80,7 +81,7 @@ function ChatHead({ session, state, onFind }: ChatHeadProps) {
       {run === "running" && (
         <span className="chip on">
           <span className="dot run" />
-          {say("running")}
+          {say(isElsewhere ? "runningElsewhere" : "running")}
         </span>
       )}
       {run === "waiting" && (

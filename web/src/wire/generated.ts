@@ -838,6 +838,19 @@ export interface RunSucceeded {
   type: "success"
 }
 
+/** Which runs of the person are running: at connect, and when it changes. */
+export interface RunsChanged {
+  seq?: number
+  at?: string
+  type: "CUSTOM"
+  name: "madang/runs"
+  value: RunsValue
+}
+
+export interface RunsValue {
+  runs: WorkingRun[]
+}
+
 export interface SavedKeyAnswer {
   key: KeyAnswer
   message: string
@@ -1065,6 +1078,7 @@ export type StreamEvent =
   | Compacted
   | InboxChanged
   | SessionsChanged
+  | RunsChanged
   | Resync
 
 /** How to tell that the goal is reached. */
@@ -1269,6 +1283,15 @@ export interface Withdrawn {
   type: "CUSTOM"
   name: "madang/withdrawn"
   value: MessageValue
+}
+
+/** A run that is running, in whatever process. */
+export interface WorkingRun {
+  id: string
+  sessionId: string
+  title: string
+  startedAt: string
+  isElsewhere: boolean
 }
 
 /** How many files a session has, those that changed last, and its last exports, both newest first. */

@@ -153,5 +153,7 @@ export type Tool = Omit<ToolAnswer, "inputSchema"> & { inputSchema: JsonSchema }
 /** AG-UI 1.0. A stored event has `seq`; a live one is a delta of what will be stored, or a state. */
 export type RunEvent = StreamEvent
 
+export type WorkingRun = CustomValues["madang/runs"]["runs"][number]
+
 type Custom = Extract<StreamEvent, { type: "CUSTOM" }>
 export type CustomValues = { [Event in Custom as Event["name"]]: Event["value"] }

@@ -59,8 +59,13 @@ async def read_written(tx: Transaction, run: Run, message_no: int) -> str:
         message_no,
         run.epoch,
     )
+    return joined_text([(place, text) for place, text in rows])
+
+
+def joined_text(parts: Sequence[tuple[int, str]]) -> str:
+    """Return the text of parts in order, up to the first that is missing."""
     written = ""
-    for at_char, text in rows:
+    for at_char, text in parts:
         if at_char > len(written):
             break
         written = written[:at_char] + text

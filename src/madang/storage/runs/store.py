@@ -371,8 +371,11 @@ class RunStore:
 
     async def is_held(self, run: Run) -> bool:
         """Tell whether another process that is alive works on a run."""
-        is_foreign = run.state == "running" and run.owner not in ("", self._liveness.me)
-        return is_foreign and await self._liveness.is_alive(run.owner)
+        return self.is_elsewhere(run) and await self._liveness.is_alive(run.owner)
+
+    def is_elsewhere(self, run: Run) -> bool:
+        """Tell whether a run that is running belongs to another process, alive or not."""
+        return run.state == "running" and run.owner not in ("", self._liveness.me)
 
     async def list_live(self, user_id: UserId) -> list[Run]:
         """Return the user's runs that are not over, oldest first: at most one for each session."""

@@ -5,8 +5,10 @@ import { useEffect, useState, type ReactNode } from "react"
 import { report } from "../../state/app.ts"
 import type { Talk } from "../../state/talk.ts"
 import { saveBlob } from "../../state/panels.ts"
+import { routeTo } from "../../state/route.ts"
 import { deedOf } from "../../texts.ts"
 import { readExport, stopRun } from "../../wire/api.ts"
+import type { WorkingRun } from "../../wire/types.ts"
 import { Icon } from "../icons.tsx"
 import { formatTime, useLocale } from "../language.tsx"
 import type { PanelProps } from "./Panels.tsx"
@@ -22,27 +24,46 @@ export function WorkPanel({ sessionId, talk, say }: PanelProps) {
   const sent = useUploads(sessionId)
   const calls = runningCalls(talk)
   const isRunning = talk.run.state === "running"
-  const now = useNow(isRunning || sent.length > 0)
+  const own = talk.runs.find((run) => run.sessionId === sessionId)
+  const others = talk.runs.filter((run) => run.sessionId !== sessionId)
+  const isBusy = isRunning || sent.length > 0 || others.length > 0
+  const now = useNow(isBusy)
   const workspace = talk.services.workspace
   const exports = workspace !== undefined && failureOf(workspace) === "" ? workspace.exports : []
-  const stop = () => void stopRun(sessionId).catch(report)
+  const stop = (id = sessionId) => void stopRun(id).catch(report)
   const since = (at: number) => formatDuration((now - at) / 1000, say)
-  if (!isRunning && sent.length === 0 && exports.length === 0)
+  const where = (run: WorkingRun | undefined) => run?.isElsewhere && say("elsewhere")
+  if (!isBusy && exports.length === 0)
     return <EmptyPanel icon="play" title={say("nothingRuns")} hint={say("workHint")} />
   return (
     <>
-      {(isRunning || sent.length > 0) && (
+      {isBusy && (
         <ul className="card list" aria-label={say("work")}>
           {isRunning && calls.length === 0 && (
-            <Job title={say("agentWorks")} meta={since(runStart(talk))} stop={stop} stopLabel={say("stop")} />
+            <Job
+              title={say("agentWorks")}
+              meta={[since(own ? timeOf(own.startedAt) : runStart(talk)), where(own)]}
+              stop={() => stop()}
+              stopLabel={say("stop")}
+            />
           )}
           {calls.map(({ key, tool, argument, at }) => (
             <Job
               key={key}
               title={deedOf(tool, locale)}
               detail={argument}
-              meta={since(at)}
-              stop={stop}
+              meta={[since(at), where(own)]}
+              stop={() => stop()}
+              stopLabel={say("stop")}
+            />
+          ))}
+          {others.map((run) => (
+            <Job
+              key={run.id}
+              title={run.title || say("untitledSession")}
+              href={routeTo({ screen: "chat", sessionId: run.sessionId })}
+              meta={[say("otherSession"), since(timeOf(run.startedAt)), where(run)]}
+              stop={() => stop(run.sessionId)}
               stopLabel={say("stop")}
             />
           ))}
@@ -50,9 +71,7 @@ export function WorkPanel({ sessionId, talk, say }: PanelProps) {
             <Job
               key={upload.id}
               title={upload.name}
-              meta={[progressOf(upload, say), upload.startedAt !== null && since(upload.startedAt)]
-                .filter(Boolean)
-                .join(" · ")}
+              meta={[progressOf(upload, say), upload.startedAt !== null && since(upload.startedAt)]}
               stop={upload.cancel}
               stopLabel={say("stop")}
             >
@@ -100,20 +119,22 @@ export function WorkPanel({ sessionId, talk, say }: PanelProps) {
 interface JobProps {
   title: string
   detail?: string
-  meta: string
+  /** Where the work is, if that is another session. */
+  href?: string
+  meta: readonly (string | false | undefined)[]
   stop: () => void
   stopLabel: string
   children?: ReactNode
 }
 
-function Job({ title, detail = "", meta, stop, stopLabel, children }: JobProps) {
+function Job({ title, detail = "", href, meta, stop, stopLabel, children }: JobProps) {
   return (
     <li className="item">
       <span className="dot run" />
       <div className="grow">
-        <h4 className="cut">{title}</h4>
+        <h4 className="cut">{href === undefined ? title : <a href={href}>{title}</a>}</h4>
         {detail !== "" && <p className="mono xs cut">{detail}</p>}
-        <div className="meta num">{meta}</div>
+        <div className="meta num">{meta.filter(Boolean).join(" · ")}</div>
         {children}
       </div>
       <button type="button" className="btn no" aria-label={`${stopLabel}: ${title}`} onClick={stop}>

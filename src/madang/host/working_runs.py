@@ -1,0 +1,109 @@
+"""Which runs are at work, in whatever process, and the words of those that are at work in another one.
+
+What a model writes in this process is heard as it comes; that of another process is in the rows ten times a second
+until its message is whole. It is read from there only while somebody has its session open.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+
+from madang.core.ids import UserId
+from madang.host.live import COALESCE_S, RETRY_S, LiveReaders
+from madang.host.reader import frame
+from madang.storage.runs.deltas import DeltaStore, joined_text
+from madang.storage.runs.records import Run
+from madang.storage.runs.store import RunStore
+from madang.storage.sessions import SessionStore
+
+MAX_TOLD_RUNS = 50
+"""Of more, the oldest are not told: a list that nobody reads to its end."""
+READ_EVERY_S = 0.25
+
+logger = logging.getLogger(__name__)
+
+
+class WorkingRuns:
+    """Tells the readers of sessions which runs of the user are running, and what is written elsewhere."""
+
+    def __init__(
+        self, user_id: UserId, runs: RunStore, deltas: DeltaStore, sessions: SessionStore, readers: LiveReaders
+    ) -> None:
+        self._user_id = user_id
+        self._runs = runs
+        self._deltas = deltas
+        self._sessions = sessions
+        self._readers = readers
+        self._elsewhere: dict[str, Run] = {}
+        self._has_elsewhere = asyncio.Event()
+        self._written: dict[str, tuple[int, str]] = {}
+        """Of each run elsewhere: the message it was at, and what was told of it."""
+
+    async def watch(self) -> None:
+        """Do both until this is cancelled."""
+        await asyncio.gather(self._watch_runs(), self._read_words())
+
+    async def _watch_runs(self) -> None:
+        while True:
+            try:
+                async for _ in self._runs.changes():
+                    await self._tell_runs()
+                    await asyncio.sleep(COALESCE_S)
+            except Exception:
+                logger.exception("Runs cannot be watched")
+            await asyncio.sleep(RETRY_S)
+
+    async def _tell_runs(self) -> None:
+        live = await self._runs.list_live(self._user_id)
+        running = [run for run in live if run.state == "running"][-MAX_TOLD_RUNS:]
+        self._elsewhere = {run.id: run for run in running if self._runs.is_elsewhere(run)}
+        self._written = {id: written for id, written in self._written.items() if id in self._elsewhere}
+        if self._elsewhere:
+            self._has_elsewhere.set()
+        else:
+            self._has_elsewhere.clear()
+        value = {"runs": await self._documents(running)}
+        self._readers.tell_runs(frame({"type": "CUSTOM", "name": "madang/runs", "value": value}))
+
+    async def _documents(self, runs: Sequence[Run]) -> list[dict[str, object]]:
+        sessions = await self._sessions.find(self._user_id, [run.session_id for run in runs])
+        titles = {session.id: session.title for session in sessions}
+        return [
+            {
+                "id": run.id,
+                "sessionId": run.session_id,
+                "title": titles[run.session_id],
+                "startedAt": run.created_at,
+                "isElsewhere": run.id in self._elsewhere,
+            }
+            for run in runs
+            if run.session_id in titles
+        ]
+
+    async def _read_words(self) -> None:
+        while True:
+            await self._has_elsewhere.wait()
+            for run in list(self._elsewhere.values()):
+                if not self._readers.has_readers(run.session_id):
+                    continue
+                try:
+                    await self._tell_words(run.id)
+                except Exception:  # the next look tells all of it
+                    logger.exception("What a run writes elsewhere cannot be read")
+                    await asyncio.sleep(RETRY_S)
+            await asyncio.sleep(READ_EVERY_S)
+
+    async def _tell_words(self, run_id: str) -> None:
+        run = await self._runs.get(self._user_id, run_id)
+        if run is None or run.state != "running":
+            return
+        message_no = run.turn + 1
+        text = joined_text(await self._deltas.read(run, message_no))
+        known_no, known = self._written.get(run_id, (message_no, ""))
+        if known_no != message_no or not text.startswith(known):
+            known = ""  # another message, or this one is written anew
+        if len(text) > len(known):
+            self._readers.hear_text(run, message_no, len(known), text[len(known) :])
+        self._written[run_id] = message_no, text
