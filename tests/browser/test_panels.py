@@ -368,7 +368,9 @@ async def test_a_file_is_uploaded_shown_renamed_deleted_and_brought_back(tab: Ch
     assert '"가, 나",2' in read["data"]["content"]
 
 
-async def test_a_content_is_added_with_its_progress_and_can_be_cancelled_in_both_panels(tab: ChatTab) -> None:
+async def test_a_content_is_added_with_its_progress_cancelled_in_both_panels_deleted_and_brought_back(
+    tab: ChatTab,
+) -> None:
     session = await tab.start_session()
     note: FilePayload = {"name": "메모.txt", "mimeType": "text/plain", "buffer": "차를 끓인다\n".encode()}
 
@@ -393,9 +395,15 @@ async def test_a_content_is_added_with_its_progress_and_can_be_cancelled_in_both
     await tab.page.unroute("**/uploads?*")
     contents = await add()
     await expect(contents.get_by_role("listitem")).to_contain_text("메모.txt")
-    listed = await tab.server.call_tool(session, "list_content")
+    [added] = (await tab.server.call_tool(session, "list_content"))["data"]["contents"]
 
-    assert listed["data"]["total"] == 1
+    await contents.get_by_role("button", name="More: 메모.txt").click()
+    await tab.page.get_by_role("menuitem", name="Delete").click()
+    await expect(contents.get_by_text("No contents yet")).to_be_visible()
+    await tab.button("Undo").click()
+    await expect(contents.get_by_role("listitem")).to_contain_text("메모.txt")
+
+    assert (await tab.server.call_tool(session, "list_content"))["data"]["contents"] == [added]
 
 
 async def test_a_run_of_another_program_is_read_while_it_writes_and_stopped_from_another_session(tab: ChatTab) -> None:

@@ -11,8 +11,14 @@ LARGE_STORE = {"name": "이" * 200, "description": "설" * 2000}
 
 
 async def prepare(asker: Asker) -> Ids:
+    deleted = await asker.done("add_content", content="A line that was not needed")
+    await asker.done("delete_content", contentId=deleted.data["contentId"])
     added = await asker.done("add_content", content="First line\nSecond line 둘째 줄\n")
-    return {"store": added.data["storeId"], "content": added.data["contentId"]}
+    return {
+        "store": added.data["storeId"],
+        "content": added.data["contentId"],
+        "deleted": deleted.data["contentId"],
+    }
 
 
 async def fill(asker: Asker) -> Ids:
@@ -23,7 +29,10 @@ async def fill(asker: Asker) -> Ids:
             metadata={"filename": f"{number} " + "이" * 250},
         )
         await asker.done("create_store", metadata=LARGE_STORE)
-    return {"store": added.data["storeId"], "content": added.data["contentId"]}
+    last = {"store": added.data["storeId"], "content": added.data["contentId"]}
+    deleted = await asker.done("add_content", content="x", metadata={"filename": "이" * 250})
+    await asker.done("delete_content", contentId=deleted.data["contentId"])
+    return {**last, "deleted": deleted.data["contentId"]}
 
 
 async def bring_in(asker: Asker, text: str) -> list[tuple[str, Arguments]]:
@@ -58,6 +67,10 @@ def by_content(ids: Ids) -> Arguments:
     return {"contentId": ids["content"]}
 
 
+def by_deleted(ids: Ids) -> Arguments:
+    return {"contentId": ids["deleted"]}
+
+
 NO_STORE = {"storeId": "nothing"}
 NO_CONTENT = {"contentId": "nothing"}
 
@@ -88,6 +101,7 @@ PROMISES = ServicePromises(
             largest={"query": "글월" * 1000, "options": {"topN": 50}},
         ),
         "delete_content": Promise("destroy", by_content, refused=NO_CONTENT),
+        "restore_content": Promise("write", by_deleted, refused=NO_CONTENT, audience="panel"),
         "delete_store": Promise("destroy", by_store, refused=NO_STORE),
     },
     prepare,

@@ -295,6 +295,66 @@ async def test_what_is_deleted_can_neither_be_read_nor_found(asker: Asker) -> No
     assert await add(asker, "secret alpha") != deleted
 
 
+async def chunks_found(asker: Asker, query: str) -> list[str]:
+    reply = await asker.done("keyword_similarity_search", query=query, options={"topN": 50})
+    return sorted(result["chunkId"] for result in reply.data["results"])
+
+
+async def test_a_deletion_is_taken_back_to_the_same_content_at_its_old_place(asker: Asker) -> None:
+    first = await asker.done("add_content", content=KOREAN * 40, metadata={"filename": "서울.md"})
+    second = await add(asker, ENGLISH)
+    id = first.data["contentId"]
+    whole = facts(await asker.done("read_content", contentId=id))
+    found = await chunks_found(asker, "올림픽")
+    assert found
+
+    await asker.done("delete_content", contentId=id)
+    assert await search(asker, "올림픽") == []
+    restored = await asker.done("restore_content", contentId=id)
+    again = await asker.done("restore_content", contentId=id)
+
+    assert facts(restored) == facts(again) == {"success": True, "storeId": first.data["storeId"], "contentId": id}
+    assert facts(await asker.done("read_content", contentId=id)) == whole
+    listed = (await asker.done("list_content")).data["contents"]
+    assert [one["contentId"] for one in listed] == [id, second]
+    assert listed[0]["uploadedAt"] == first.data["uploadedAt"]
+    assert await chunks_found(asker, "올림픽") == found
+
+
+async def test_what_was_deleted_and_restored_before_the_index_followed_is_found_once(asker: Asker) -> None:
+    id = await add(asker, "secret alpha")
+    for _ in range(3):
+        await asker.done("delete_content", contentId=id)
+        await asyncio.gather(*(asker.done("restore_content", contentId=id) for _ in range(4)))
+
+    assert await chunks_found(asker, "alpha") == [f"{id}-1"]
+
+
+async def test_what_cannot_be_restored_is_told(asker: Asker, monkeypatch: pytest.MonkeyPatch) -> None:
+    deleted = await add(asker, "secret alpha")
+    await asker.done("delete_content", contentId=deleted)
+    other = asker.with_call(session_id=SessionId("another"))
+    assert (await other.ask("restore_content", contentId=deleted)).error_code == "not_found"
+    model = asker.with_call(actor="model")
+    assert (await model.ask("restore_content", contentId=deleted)).error_code == "denied"
+
+    new = await add(asker, "secret alpha")
+    assert (await asker.ask("restore_content", contentId=deleted)).error_code == "conflict"
+    await asker.done("delete_content", contentId=new)
+    monkeypatch.setattr("madang.services.content.store.deletions.DELETED_DAYS", -1)
+    assert (await asker.ask("restore_content", contentId=deleted)).error_code == "not_found"
+    await asker.done("delete_content", contentId=await add(asker, "other"))
+    kept = await asker.database.find("SELECT id FROM content_deleted", user_id=asker.call.user_id)
+    assert len(kept) == 1  # the last one: those that are too old go with the next deletion
+
+    store = (await asker.done("create_store")).data["storeId"]
+    monkeypatch.undo()
+    gone = (await asker.done("add_content", content="gone", storeId=store)).data["contentId"]
+    await asker.done("delete_content", contentId=gone)
+    await asker.done("delete_store", storeId=store)
+    assert (await asker.ask("restore_content", contentId=gone)).error_code == "not_found"
+
+
 async def test_only_one_of_two_who_delete_the_same_content_at_once_is_told_so(asker: Asker) -> None:
     id = await add(asker, ENGLISH)
 

@@ -128,8 +128,7 @@ export const PANEL_TEXTS = {
   pages: ["{count} pages", "{count}쪽"],
   lineRange: ["lines {from}–{to}", "{from}–{to}줄"],
   score: ["score {score}", "점수 {score}"],
-  deleteContent: ["Delete “{name}” for good?", "“{name}” 자료를 아주 지울까요?"],
-  deleteContentHint: ["The agent cannot search it any more.", "에이전트도 더는 찾을 수 없습니다."],
+  contentDeleted: ["“{name}” is deleted", "“{name}” 자료를 지웠습니다"],
   // Work
   nothingRuns: ["Nothing is running", "하는 일이 없습니다"],
   workHint: [

@@ -99,12 +99,17 @@ class ContentTools:
         matches = await self._search.search(call, store_id, query, options or SearchOptions())
         return views.passages_found(query, matches)
 
-    @tool(effect="destroy")
+    @tool(effect="destroy", restorable=True)
     async def delete_content(
         self, call: Call, content_id: ContentId, store_id: StoreId = ""
     ) -> ToolResult[views.ContentDeleted]:
-        """Delete a content from its store, for good."""
+        """Delete a content from its store."""
         return views.content_deleted(*await self._writer.delete_content(call, store_id, content_id))
+
+    @tool(effect="write", audience="panel", idempotent=True)
+    async def restore_content(self, call: Call, content_id: ContentId) -> ToolResult[views.ContentRestored]:
+        """Take back a delete_content."""
+        return views.content_restored(await self._writer.restore_content(call, content_id))
 
     @tool(effect="destroy")
     async def delete_store(self, call: Call, store_id: ContentId) -> ToolResult[stores.StoreDeleted]:

@@ -5,7 +5,6 @@ import { useEffect, useState } from "react"
 import { notify } from "../../state/app.ts"
 import { act, addContent, useMounted, useRows } from "../../state/panels.ts"
 import type { ContentInState, ContentState } from "../../wire/types.ts"
-import { ConfirmDialog } from "../Dialogs.tsx"
 import { FilePicker } from "../FilePicker.tsx"
 import { Icon } from "../icons.tsx"
 import { useLocale } from "../language.tsx"
@@ -28,7 +27,6 @@ export function ContentsPanel({ sessionId, talk, say }: PanelProps) {
 function Contents({ sessionId, state, say }: { sessionId: string; state: ContentState; say: PanelSay }) {
   const [query, setQuery] = useState("")
   const adding = useUploads(sessionId, "contents")
-  const [removed, setRemoved] = useState<ContentInState | null>(null)
   const { rows, total, loadMore } = useRows<ContentInState>({
     sessionId,
     service: "content",
@@ -43,6 +41,11 @@ function Contents({ sessionId, state, say }: { sessionId: string; state: Content
       void addContent(sessionId, file).then((id) => {
         if (id?.startsWith("image-")) notify(say("imageNotSearched", { name: file.name }))
       })
+  }
+  const remove = async ({ contentId, filename }: ContentInState) => {
+    if ((await act(sessionId, "delete_content", { contentId })) === undefined) return
+    const undo = () => void act(sessionId, "restore_content", { contentId })
+    notify(say("contentDeleted", { name: filename }), { undo })
   }
   if (state.total === 0 && adding.length === 0)
     return (
@@ -70,23 +73,12 @@ function Contents({ sessionId, state, say }: { sessionId: string; state: Content
       <Uploads uploads={adding} say={say} />
       <ul className="card list" aria-label={say("allContents")}>
         {rows.slice(0, mounted).map((content) => (
-          <ContentRow key={content.contentId} content={content} say={say} onRemove={() => setRemoved(content)} />
+          <ContentRow key={content.contentId} content={content} say={say} onRemove={() => void remove(content)} />
         ))}
         {mounted < rows.length && <li ref={end} />}
       </ul>
       {mounted >= rows.length && rows.length < total && (
         <ListEnd left={total - rows.length} say={say} onMore={loadMore} />
-      )}
-      {removed !== null && (
-        <ConfirmDialog
-          title={say("deleteContent", { name: removed.filename })}
-          button={say("remove")}
-          isDanger
-          onConfirm={() => void act(sessionId, "delete_content", { contentId: removed.contentId })}
-          onClose={() => setRemoved(null)}
-        >
-          <p>{say("deleteContentHint")}</p>
-        </ConfirmDialog>
       )}
     </>
   )

@@ -13,7 +13,7 @@ from typing import Annotated, NamedTuple
 from pydantic import Field
 
 from madang.core.documents import Document
-from madang.core.errors import InvalidArguments, LimitExceeded, NotFound
+from madang.core.errors import Conflict, InvalidArguments, LimitExceeded, NotFound
 from madang.core.ids import UserId
 from madang.core.phrases import say
 from madang.storage.clock import Timestamp
@@ -21,6 +21,9 @@ from madang.storage.search.queries import Tokens
 
 MAX_CONTENT_BYTES = 25 * 1024 * 1024
 """Of a text or file that is added, before it is parsed."""
+
+DELETED_DAYS = 30
+"""How long a deleted content can be restored."""
 
 MAX_PREVIEW_CHARS = 150
 MAX_FILENAME_CHARS = 255
@@ -226,6 +229,13 @@ def no_store(id: str) -> NotFound:
     return NotFound(
         say("Store {id} not found.", id=id[:100]),
         hint=say("Call 'list_stores' to see the stores of this session with their ids."),
+    )
+
+
+def added_again(id: str) -> Conflict:
+    return Conflict(
+        say("The store has got the same text as content {id} again.", id=id[:120]),
+        hint=say("Call 'list_content' to see the contents of a store with their ids."),
     )
 
 

@@ -40,6 +40,7 @@ class WritableContents(Protocol):
     async def find_duplicate(self, store: StoreKey, sha256: str) -> Content | None: ...
     async def add(self, call: Call, store_id: str, new: NewContent) -> AddedContent: ...
     async def delete_content(self, call: Call, store_id: str, id: str) -> tuple[StoreKey, Content]: ...
+    async def restore_content(self, call: Call, id: str) -> AddedContent: ...
     async def delete_store(self, call: Call, id: str) -> Store: ...
 
 
@@ -91,7 +92,7 @@ class ContentWriter:
         return await self._contents.add(call, store.id, new)
 
     async def delete_content(self, call: Call, store_id: str, id: str) -> tuple[StoreKey, Content]:
-        """Delete a content with its text, and return where and what it was.
+        """Delete a content with its text, so that it can be restored, and return where and what it was.
 
         Raises:
             NotFound: there is no such store, or no such content in it.
@@ -99,6 +100,16 @@ class ContentWriter:
         store, content = await self._contents.delete_content(call, store_id, id)
         self._ranking.follow(store)
         return store, content
+
+    async def restore_content(self, call: Call, id: str) -> AddedContent:
+        """Take the deletion of a content back, and return it.
+
+        Raises:
+            ToolError: it cannot be restored.
+        """
+        restored = await self._contents.restore_content(call, id)
+        self._ranking.follow(restored.store)
+        return restored
 
     async def delete_store(self, call: Call, id: str) -> Store:
         """Delete a store with everything in it, and return it as it was.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 
 from madang.core.calls import Call
@@ -18,10 +17,13 @@ from madang.services.content.domain.contents import (
     NewContent,
     Store,
     StoreKey,
+    added_again,
     no_content,
     no_store,
 )
 from madang.services.content.domain.search import Passage, RankedChunk
+from madang.services.content.store.deletions import find_deleted, remove_content, restore_content
+from madang.services.content.store.rows import content_values, parse_content, parse_store
 from madang.services.content.store.tables import MIGRATIONS
 from madang.services.content.store.vectors import tsvector_text, word_count
 from madang.storage.clock import timestamp
@@ -88,7 +90,7 @@ class ContentStore:
             *_owner(call),
             user_id=call.user_id,
         )
-        return [_store(call, row) for row in rows]
+        return [parse_store(call, row) for row in rows]
 
     async def find_store(self, call: Call, id: str) -> StoreKey | None:
         """Return a store; None for the session's own before the first content was added.
@@ -111,7 +113,7 @@ class ContentStore:
     async def find_duplicate(self, store: StoreKey, sha256: str) -> Content | None:
         """Return the content of the store with this hash."""
         rows = await self._database.find(_BY_HASH, store.user_id, store.no, sha256, user_id=store.user_id)
-        return _content(rows[0]) if rows else None
+        return parse_content(rows[0]) if rows else None
 
     async def add(self, call: Call, store_id: str, new: NewContent) -> AddedContent:
         """Store a content, unless the store has one with the same hash.
@@ -131,12 +133,8 @@ class ContentStore:
             duplicate = await tx.one(_BY_HASH, call.user_id, key.no, new.sha256)
             if duplicate is not None:
                 return key, duplicate, True
-            if await _count(tx, _COUNT_OF_CONTENTS, *owner) >= self._limits.contents:
-                raise LimitExceeded(
-                    say("The session has {limit} contents, and may have no more.", limit=self._limits.contents),
-                    hint=say("Use 'delete_content' to remove one that is not needed."),
-                )
-            values = id, call.user_id, key.no, *_content_values(new), now
+            await self._check_room(tx, call)
+            values = id, call.user_id, key.no, *content_values(new), now
             # The name of the analysis is a column on a server only: an index beside the database has it as a whole.
             inserted = await (
                 tx.run(_NEW_ANALYZED_CONTENT, *values, new.analysis)
@@ -152,7 +150,7 @@ class ContentStore:
             return key, row, False
 
         key, row, is_duplicate = await self._database.write(work, user_id=call.user_id)
-        return AddedContent(key, _content(row), is_duplicate)
+        return AddedContent(key, parse_content(row), is_duplicate)
 
     async def _add_chunks(self, tx: Transaction, store: StoreKey, content_no: int, new: NewContent) -> None:
         key = store.user_id, store.no, content_no
@@ -182,7 +180,7 @@ class ContentStore:
             return rows, await _count(tx, count, store.user_id, store.no)
 
         rows, total = await self._database.read(work, user_id=store.user_id)
-        return [_content(row) for row in rows], total
+        return [parse_content(row) for row in rows], total
 
     async def newest(self, call: Call, limit: int, offset: int = 0) -> tuple[list[Content], int]:
         """Return a part of the contents of all stores of a session, newest first, and their total number."""
@@ -197,7 +195,7 @@ class ContentStore:
             return rows, await _count(tx, _COUNT_OF_CONTENTS, *_owner(call))
 
         rows, total = await self._database.read(work, user_id=call.user_id)
-        return [_content(row) for row in rows], total
+        return [parse_content(row) for row in rows], total
 
     async def get(self, call: Call, store_id: str, id: str) -> Content:
         """Return a content without its text; an empty store id is any store of the session.
@@ -210,7 +208,7 @@ class ContentStore:
             if store_id:
                 await self.find_store(call, store_id)  # raises NotFound for the store, if that is what is missing
             raise no_content(id)
-        return _content(rows[0][:-2])
+        return parse_content(rows[0][:-2])
 
     async def chunks_of_lines(
         self, call: Call, content: Content, from_line: int, to_line: int, limit: int
@@ -263,7 +261,7 @@ class ContentStore:
         return passages, bool(rows and rows[0][0])
 
     async def delete_content(self, call: Call, store_id: str, id: str) -> tuple[StoreKey, Content]:
-        """Delete a content with its text; an empty store id is any store of the session.
+        """Delete a content with its text, so that it can be restored; an empty store id is any store of the session.
 
         Raises:
             NotFound: there is no such store, or no such content in it.
@@ -276,12 +274,12 @@ class ContentStore:
                     store = await tx.one(_STORE_BY_ID, *_owner(call), store_id)
                     _key(call, store_id, store)  # raises NotFound for the store, if that is what is missing
                 raise no_content(id)
-            key, content = StoreKey(row[-2], row[-1], call.user_id), _content(row[:-2])
+            key, content = StoreKey(row[-2], row[-1], call.user_id), parse_content(row[:-2])
             if self._database.ranks_text:
                 from madang.services.content.store.parts import count_deleted  # not at a start on a file
 
                 await count_deleted(tx, key, content.no)
-            if not await tx.run("DELETE FROM content WHERE user_id = ?1 AND no = ?2", call.user_id, content.no):
+            if not await remove_content(tx, self._database, key, content.no):
                 raise no_content(id)  # another call has just deleted it
             if not self._database.ranks_text:
                 await tx.run(_NEW_CHANGE, call.user_id, key.no, content.no)
@@ -289,6 +287,39 @@ class ContentStore:
             return key, content
 
         return await self._database.write(work, user_id=call.user_id)
+
+    async def restore_content(self, call: Call, id: str) -> AddedContent:
+        """Take a deletion back and return the content; one that is there stays as it is.
+
+        Raises:
+            NotFound: it is not there, was deleted too long ago, or its store was deleted.
+            Conflict: its store has got the same file again.
+            LimitExceeded: the session has as many contents as are allowed.
+        """
+
+        async def work(tx: Transaction) -> AddedContent:
+            deleted = await find_deleted(tx, *_owner(call), id)
+            if deleted is not None:
+                no, store_no, sha256 = deleted
+                if await tx.one(_BY_HASH, call.user_id, store_no, sha256) is not None:
+                    raise added_again(id)
+                await self._check_room(tx, call)
+                if await restore_content(tx, self._database, call.user_id, no) and not self._database.ranks_text:
+                    await tx.run(_NEW_CHANGE, call.user_id, store_no, no)
+                await tx.notify(content_topic(call))
+            row = await tx.one(_BY_ID, *_owner(call), "", id)
+            if row is None:
+                raise no_content(id)
+            return AddedContent(StoreKey(row[-2], row[-1], call.user_id), parse_content(row[:-2]), deleted is None)
+
+        return await self._database.write(work, user_id=call.user_id)
+
+    async def _check_room(self, tx: Transaction, call: Call) -> None:
+        if await _count(tx, _COUNT_OF_CONTENTS, *_owner(call)) >= self._limits.contents:
+            raise LimitExceeded(
+                say("The session has {limit} contents, and may have no more.", limit=self._limits.contents),
+                hint=say("Use 'delete_content' to remove one that is not needed."),
+            )
 
     async def delete_store(self, call: Call, id: str) -> Store:
         """Delete a store with everything in it, and return it as it was.
@@ -303,7 +334,7 @@ class ContentStore:
                 raise no_store(id)
             await tx.run("DELETE FROM content_store WHERE user_id = ?1 AND no = ?2", call.user_id, row[0])
             await tx.notify(content_topic(call))
-            return _store(call, row)
+            return parse_store(call, row)
 
         return await self._database.write(work, user_id=call.user_id)
 
@@ -354,28 +385,3 @@ def _key(call: Call, id: str, row: Row | None) -> StoreKey | None:
 async def _count(tx: Transaction, sql: str, *parameters: object) -> int:
     row = await tx.one(sql, *parameters)
     return int(row[0]) if row else 0
-
-
-def _content_values(new: NewContent) -> tuple[object, ...]:
-    """Return the columns of a new content from `sha256` to `page_lines`."""
-    return (
-        new.sha256,
-        new.filename,
-        new.mime_type,
-        new.size,
-        new.line_count,
-        len(new.chunks),
-        new.preview,
-        json.dumps(list(new.page_lines)),
-    )
-
-
-def _store(call: Call, row: Row) -> Store:
-    no, id, name, description, is_own, contents, created_at = row
-    return Store(StoreKey(no, id, call.user_id), name, description, bool(is_own), contents, created_at)
-
-
-def _content(row: Row) -> Content:
-    no, id, filename, mime_type, size, lines, chunks, preview, uploaded_at, page_lines = row
-    pages = tuple(json.loads(page_lines))
-    return Content(no, id, filename, mime_type, size, lines, chunks, preview, uploaded_at, pages)

@@ -111,6 +111,30 @@ MIGRATIONS = MigrationSet(
         CREATE INDEX content_chunk_by_line ON content_chunk (user_id, content_no, to_line, number);
         CREATE INDEX content_change_by_store ON content_change (user_id, store_no, seq, content_no);
         """,
+        # Deleted contents that can be restored. They are of no interest to an index: it gets them back as new ones.
+        """
+        CREATE TABLE content_deleted (
+          user_id TEXT NOT NULL, id TEXT NOT NULL,
+          deleted_at TEXT NOT NULL,
+          no INTEGER NOT NULL, store_no INTEGER NOT NULL,
+          sha256 TEXT NOT NULL,
+          filename TEXT NOT NULL, mime_type TEXT NOT NULL, size INTEGER NOT NULL,
+          line_count INTEGER NOT NULL, chunk_count INTEGER NOT NULL, preview TEXT NOT NULL,
+          page_lines TEXT NOT NULL, uploaded_at TEXT NOT NULL,
+          PRIMARY KEY (user_id, no), UNIQUE (user_id, id),
+          FOREIGN KEY (user_id, store_no) REFERENCES content_store (user_id, no) ON DELETE CASCADE
+        );
+        CREATE TABLE content_chunk_deleted (
+          user_id TEXT NOT NULL,
+          content_no INTEGER NOT NULL,
+          number INTEGER NOT NULL, from_line INTEGER NOT NULL, to_line INTEGER NOT NULL,
+          text TEXT NOT NULL,
+          PRIMARY KEY (user_id, content_no, number),
+          FOREIGN KEY (user_id, content_no) REFERENCES content_deleted (user_id, no) ON DELETE CASCADE
+        );
+        CREATE INDEX content_deleted_by_time ON content_deleted (user_id, deleted_at);
+        CREATE INDEX content_deleted_by_store ON content_deleted (user_id, store_no);
+        """,
     ),
     postgresql=(
         f"""
@@ -231,6 +255,32 @@ MIGRATIONS = MigrationSet(
             DEFERRABLE INITIALLY DEFERRED
         );
         {private_rows("content_part", "content_word", "content_vocabulary")}
+        """,
+        # As in the other dialect, with the words of each chunk, which took long to find.
+        f"""
+        CREATE TABLE content_deleted (
+          user_id TEXT NOT NULL, id TEXT NOT NULL,
+          deleted_at TEXT COLLATE "C" NOT NULL,
+          no BIGINT NOT NULL, store_no BIGINT NOT NULL,
+          sha256 TEXT NOT NULL,
+          filename TEXT NOT NULL, mime_type TEXT NOT NULL, size BIGINT NOT NULL,
+          line_count BIGINT NOT NULL, chunk_count BIGINT NOT NULL, preview TEXT NOT NULL,
+          page_lines TEXT NOT NULL, uploaded_at TEXT NOT NULL,
+          analysis TEXT NOT NULL, analyzed_to BIGINT,
+          PRIMARY KEY (user_id, no), UNIQUE (user_id, id),
+          FOREIGN KEY (user_id, store_no) REFERENCES content_store (user_id, no) ON DELETE CASCADE
+        );
+        CREATE TABLE content_chunk_deleted (
+          user_id TEXT NOT NULL,
+          content_no BIGINT NOT NULL,
+          number BIGINT NOT NULL, from_line BIGINT NOT NULL, to_line BIGINT NOT NULL,
+          text TEXT NOT NULL, words TSVECTOR NOT NULL, word_count INTEGER,
+          PRIMARY KEY (user_id, content_no, number),
+          FOREIGN KEY (user_id, content_no) REFERENCES content_deleted (user_id, no) ON DELETE CASCADE
+        );
+        CREATE INDEX content_deleted_by_time ON content_deleted (user_id, deleted_at);
+        CREATE INDEX content_deleted_by_store ON content_deleted (user_id, store_no);
+        {private_rows("content_deleted", "content_chunk_deleted")}
         """,
     ),
 )

@@ -13,7 +13,14 @@ from madang.core.errors import InvalidArguments
 from madang.core.phrases import Block, Phrase, Rows, Text, say
 from madang.core.results import ToolResult
 from madang.core.texts import one_line
-from madang.services.content.domain.contents import AddedContent, Content, ContentExcerpt, StoreKey, chunk_id
+from madang.services.content.domain.contents import (
+    DELETED_DAYS,
+    AddedContent,
+    Content,
+    ContentExcerpt,
+    StoreKey,
+    chunk_id,
+)
 from madang.services.content.domain.search import SearchMatches
 
 MAX_QUERY_IN_TEXT_CHARS = 200
@@ -69,6 +76,12 @@ class SearchResults(Document):
 
 
 class ContentDeleted(Document):
+    success: bool
+    store_id: str
+    content_id: str
+
+
+class ContentRestored(Document):
     success: bool
     store_id: str
     content_id: str
@@ -261,8 +274,22 @@ def content_deleted(store: StoreKey, content: Content) -> ToolResult[ContentDele
         say('Deleted "{name}" from store {store}.', name=content.filename, store=store.id),
         say("Content ID: {id}", id=content.id),
     ]
-    note = say("It can no longer be read or found. Use 'list_content' to see what remains.")
+    note = say(
+        "It can no longer be read or found. Use 'list_content' to see what remains. For {days} days the person can "
+        "take it back in Madang's chat.",
+        days=DELETED_DAYS,
+    )
     return ToolResult(text, ContentDeleted(success=True, store_id=store.id, content_id=content.id), next=[note])
+
+
+def content_restored(restored: AddedContent) -> ToolResult[ContentRestored]:
+    store, content = restored.store, restored.content
+    text: Text = [
+        say('"{name}" is in store {store} again.', name=content.filename, store=store.id),
+        say("Content ID: {id}", id=content.id),
+    ]
+    note = say("Note: Use 'read_content' with its contentId to read it.")
+    return ToolResult(text, ContentRestored(success=True, store_id=store.id, content_id=content.id), next=[note])
 
 
 def _summary_fields(content: Content) -> dict[str, Any]:
