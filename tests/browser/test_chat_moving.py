@@ -11,7 +11,7 @@ from playwright.async_api import Browser, expect
 from benchmarks.messages import fill_session
 from madang.core.ids import SessionId
 from madang.llm.messages import TextPart
-from tests.browser.chat import OBEDIENT, ChatTab, open_tab, serve_chat
+from tests.browser.chat import OBEDIENT, ChatTab, ask, open_tab, serve_chat
 from tests.host.hosting import hosting
 
 STATIC = Path(__file__).parents[2] / "src" / "madang" / "host" / "static"
@@ -65,6 +65,43 @@ async def test_an_address_survives_signing_in(browser: Browser, tmp_path: Path) 
         finally:
             await context.close()
         await expect(tab.composer).to_be_visible()
+
+
+async def test_sessions_are_found_by_place_and_come_back_from_a_file(tab: ChatTab, tmp_path: Path) -> None:
+    page = tab.page
+    said = await tab.start_session("Where do quaggas graze?", title="Grass")
+    await tab.expect_said(re.compile("I read"))
+    called = await tab.start_session(ask("add_todo", name="Draw the quagga"), title="Drawing")
+    await tab.expect_state("")
+    await tab.server.new_session(title="Quagga names")
+    await tab.go("sessions")
+    field = page.get_by_role("searchbox")
+    await expect(field).to_be_focused()
+    await page.keyboard.press("Tab")
+    await page.keyboard.press("/")
+    await expect(field).to_be_focused()
+    await page.keyboard.type("quagga")
+    tabs = page.get_by_role("group", name="Sessions")
+    await expect(tabs.get_by_role("button", name=re.compile(r"^Titles\s*1$"))).to_be_visible()
+    links = page.get_by_role("main").locator(".list").get_by_role("link")
+    await tabs.get_by_role("button", name=re.compile("^Tools")).click()
+    await expect(links).to_have_count(1)
+    assert f"/s/{called}/m/" in (await links.get_attribute("href") or "")
+    await expect(links).to_contain_text("1 tool call")
+    await tabs.get_by_role("button", name=re.compile("^Said")).click()
+    await expect(links.filter(has_text="Grass")).to_have_count(1)
+
+    async with page.expect_download() as saving:
+        await page.get_by_role("button", name="More: Grass").click()
+        await page.get_by_role("menuitem", name="Export").click()
+    download = await saving.value
+    assert re.fullmatch(r"Grass-[0-9-]+\.zip", download.suggested_filename)
+    await download.save_as(tmp_path / "grass.zip")
+    async with page.expect_file_chooser() as choosing:
+        await tab.button("Import").click()
+    await (await choosing.value).set_files(tmp_path / "grass.zip")
+    await expect(tab.talk.get_by_text("Where do quaggas graze?", exact=True)).to_be_visible()
+    assert tab.session_id != said
 
 
 async def test_the_palette_finds_sessions_tools_playbooks_and_files_by_keyboard(tab: ChatTab) -> None:

@@ -144,10 +144,36 @@ async def test_sessions_are_found_by_title_and_by_words_of_messages(tmp_path: Pa
         third = await tab.new_session(title="Coffee")
         await tab.write(by_message, "Which tea?")
         await over(tab, by_message)
-        found = await tab.get("/api/sessions?query=sencha")
+        found = await tab.get("/api/sessions?query=sencha&sized=1")
         assert {one["id"] for one in found["sessions"]} == {by_message, other}
         assert third not in {one["id"] for one in found["sessions"]}
-        assert [hit["sessionId"] for hit in found["hits"]] == [by_message]
+        assert [(hit["sessionId"], hit["kind"]) for hit in found["hits"]] == [(by_message, "said")]
+        assert not found["hasMoreHits"]
+        sizes = {one["sessionId"]: (one["messages"], one["calls"]) for one in found["sizes"]}
+        assert sizes == {by_message: (2, 0), other: (0, 0)}
+
+
+async def test_what_tools_returned_is_told_apart_and_calls_are_counted(tmp_path: Path) -> None:
+    turns: list[list[Part]] = [[tool_call("add_todo", name="Buy sencha")], [TextPart("Done.")]]
+    async with hosting(tmp_path, *turns) as tab:
+        session = await tab.new_session()
+        await tab.write(session, "Note it.")
+        await over(tab, session)
+        found = await tab.get("/api/sessions?query=sencha&sized=1")
+        assert {hit["kind"] for hit in found["hits"]} == {"returned"}
+        assert [(one["messages"], one["calls"]) for one in found["sizes"]] == [(3, 1)]
+        assert (await tab.get("/api/sessions"))["sizes"] == []
+
+
+async def test_sessions_of_one_assistant_are_listed_and_found(tmp_path: Path) -> None:
+    async with hosting(tmp_path) as tab:
+        editor = (await tab.post("/api/assistants", {"name": "Editor"}))["id"]
+        theirs = (await tab.post("/api/sessions", {"title": "Tea", "assistantId": editor}))["id"]
+        await tab.new_session(title="Tea of mine")
+        for query in ("", "&query=tea"):
+            found = await tab.get(f"/api/sessions?assistant={editor}{query}")
+            assert [one["id"] for one in found["sessions"]] == [theirs]
+            assert (await tab.get(f"/api/sessions?assistant=nobody{query}"))["sessions"] == []
 
 
 async def test_a_fork_shows_the_messages_up_to_where_it_begins(tmp_path: Path) -> None:
@@ -161,6 +187,10 @@ async def test_a_fork_shows_the_messages_up_to_where_it_begins(tmp_path: Path) -
         fork = await tab.post(path, {"messageId": messages[2]["id"], "before": True})
         assert fork["parentId"] == session
         assert (await tab.messages(fork["id"]))["messages"] == messages[:2]
+        found = await tab.get(f"/api/sessions?query=first&session={fork['id']}")
+        assert [hit["messageId"] for hit in found["hits"]] == [messages[0]["id"]]
+        assert (await tab.get(f"/api/sessions?query=second&session={fork['id']}"))["hits"] == []
+        assert (await tab.get("/api/sessions?query=first&session=nothing"))["sessions"] == []
 
 
 async def test_another_users_sessions_are_as_if_they_were_not_there(tmp_path: Path) -> None:

@@ -45,10 +45,10 @@ const TEXTS = {
   noArchived: ["Nothing is archived", "보관한 세션이 없습니다"],
   moreSessions: ["Show more", "더 보기"],
   archived: ["Archived", "보관함"],
-  active: ["All", "전부"],
   rename: ["Rename", "이름 바꾸기"],
   pin: ["Pin", "고정하기"],
   unpin: ["Unpin", "고정 풀기"],
+  exportSession: ["Export", "내보내기"],
   archive: ["Archive", "보관하기"],
   restore: ["Restore", "되돌리기"],
   delete: ["Delete", "지우기"],
@@ -391,14 +391,18 @@ export type Say = (key: TextKey, values?: Record<string, string | number>) => st
 
 export const speaker = (locale: Locale): Say => speakerOf(TEXTS, locale)
 
-/** The texts of a part that is loaded later, spoken in the same way. */
+/** The texts of a part that is loaded later, spoken in the same way; `{count|one|many}` goes by a number. */
 export function speakerOf<Key extends string>(
   texts: Record<Key, readonly [en: string, ko: string]>,
   locale: Locale,
 ): (key: Key, values?: Record<string, string | number>) => string {
   const column = locale === "ko" ? 1 : 0
   return (key, values = {}) =>
-    texts[key][column].replace(/\{(\w+)\}/g, (whole, name: string) => String(values[name] ?? whole))
+    texts[key][column]
+      .replace(/\{(\w+)\|([^|}]+)\|([^|}]+)\}/g, (_, name: string, one: string, many: string) =>
+        Number(values[name]) === 1 ? one : many,
+      )
+      .replace(/\{(\w+)\}/g, (whole, name: string) => String(values[name] ?? whole))
 }
 
 /** Tool calls told as deeds. A tool that is not here is told by its name. */

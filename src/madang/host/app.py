@@ -10,6 +10,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from madang.host.api import API_HEADERS, Endpoint, Operation
+from madang.host.archives import SessionArchives
 from madang.host.assistants import AssistantApi
 from madang.host.data import DataApi
 from madang.host.files import Files
@@ -109,9 +110,19 @@ def host_app(
     """Return the application: the chat, its API and its streams, pages, and MCP, behind one gate."""
     receiver = Receiver(parts.executor, parts.folders)
     streams, uploads, session_files = EventStreams(parts, readers), Uploads(parts, receiver), Files(parts, receiver)
-    operations = [*host_operations(parts, codes, access.browser_token), *session_files.operations()]
+    archives = SessionArchives(parts)
+    operations = [
+        *host_operations(parts, codes, access.browser_token),
+        *session_files.operations(),
+        *archives.operations(),
+    ]
     # With routes of their own, because their bodies are streams.
-    others = [*streams.endpoints(), uploads.operation, session_files.upload_operation]
+    others = [
+        *streams.endpoints(),
+        uploads.operation,
+        session_files.upload_operation,
+        archives.import_operation,
+    ]
     host = address.host
     stream = replace(EVENT_STREAM, hosts=frozenset({host}), token="browser")
 
@@ -123,6 +134,7 @@ def host_app(
         *(PolicyRoute(one.path, AsgiEndpoint(one.handler), policy=stream) for one in streams.endpoints()),
         uploads.route(host),
         session_files.upload_route(host),
+        archives.import_route(host),
         _openapi_route([*operations, *others], host),
         *(operation.route(parts, host) for operation in operations),
         *files.routes(host, address.content_host, find_rights),

@@ -5,20 +5,18 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
-import tempfile
-from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
-from typing import IO
 
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
 
 from madang import __version__
 from madang.core.errors import Conflict, InvalidArguments, Unavailable
 from madang.core.ids import SessionId
 from madang.core.phrases import say
-from madang.host.api import API_HEADERS, ApiRequest, Operation
+from madang.host.api import ApiRequest, Operation
+from madang.host.archives import archive_response
 from madang.host.parts import HostParts
 from madang.host.wire import Done, NoBody
 from madang.host.wire_settings import (
@@ -34,12 +32,10 @@ from madang.host.wire_settings import (
     RequestsByHost,
 )
 from madang.rendering.catalogue import translator
-from madang.storage.client_calls import MAX_CALLS, ClientCalls, ClientSession
+from madang.storage.client_calls import MAX_CALLS, SEEN_DAYS, ClientCalls, ClientSession
 from madang.storage.clock import format_timestamp, now
 from madang.storage.data_folder import DATABASE, WORKSPACES, back_up_folder
 
-SEEN_DAYS = 30
-CHUNK_BYTES = 256 * 1024
 STOP_DELAY_S = 0.3
 """So that the answer is sent before the host stops."""
 DELETION_WORDS = say("delete everything")
@@ -91,14 +87,14 @@ class DataApi:
         async def write(path: Path) -> None:
             await asyncio.to_thread(back_up_folder, self._folder, path, __version__)
 
-        return await self._archive("madang-backup", write)
+        return await archive_response(self._parts, "madang-backup", write)
 
     async def export(self, request: ApiRequest) -> Response:
         """Return all sessions and playbooks as a ZIP file that people can read."""
         export = self._parts.export_everything
         if export is None:
             raise Unavailable(say("Nothing can be exported here."))
-        return await self._archive("madang-export", export)
+        return await archive_response(self._parts, "madang-export", export)
 
     async def delete(self, request: ApiRequest) -> Done:
         """Stop Madang and delete everything in the data folder, if the person has written the words for it."""
@@ -185,29 +181,6 @@ class DataApi:
                 for one in totals
             ],
         )
-
-    async def _archive(self, name: str, write: Callable[[Path], Awaitable[object]]) -> Response:
-        """Return what is written to a file, which is gone as soon as it is sent."""
-        # In the data folder: it may be larger than a temporary file system, and nobody else can read there.
-        folder = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix=".archive-", dir=self._folder))
-        try:
-            await write(folder / "archive.zip")
-            file = (folder / "archive.zip").open("rb")
-        finally:
-            await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
-        filename = f"{name}-{format_timestamp(now())[:10]}.zip"
-        headers = {
-            **API_HEADERS,
-            "content-length": str(os.fstat(file.fileno()).st_size),
-            "content-disposition": f'attachment; filename="{filename}"',
-        }
-        return StreamingResponse(_chunks(file), headers=headers, media_type="application/zip")
-
-
-async def _chunks(file: IO[bytes]) -> AsyncIterator[bytes]:
-    with file:
-        while chunk := await asyncio.to_thread(file.read, CHUNK_BYTES):
-            yield chunk
 
 
 def _since() -> str:

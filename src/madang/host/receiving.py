@@ -82,20 +82,8 @@ class Receiver:
                 upload.close()
 
     async def _write_body(self, call: Call, request: Request, upload: Upload, limit: UploadLimit) -> None:
-        block, size = bytearray(), 0
-        try:
-            async for part in request.stream():
-                size += len(part)
-                if size > limit.max_bytes:
-                    raise limit.refusal()
-                block += part
-                if len(block) >= BLOCK_BYTES:
-                    await self._write(call, upload, bytes(block))
-                    block.clear()
-        except ClientDisconnect:
-            # The person cancelled it, or the gate has cut it and says why.
-            raise broken_off() from None
-        await self._write(call, upload, bytes(block))
+        async for block in body_blocks(request, limit):
+            await self._write(call, upload, block)
 
     async def _write(self, call: Call, upload: Upload, data: bytes) -> None:
         await self._executor.writes.run_to_end(call, lambda _: upload.write(data))
@@ -116,6 +104,29 @@ class Receiver:
             yield
         finally:
             self._slots.release()
+
+
+async def body_blocks(request: Request, limit: UploadLimit) -> AsyncIterator[bytes]:
+    """Yield a body in blocks that are worth being written.
+
+    Raises:
+        UploadTooLarge: it is larger than `limit` allows.
+        InvalidArguments: the client has left.
+    """
+    block, size = bytearray(), 0
+    try:
+        async for part in request.stream():
+            size += len(part)
+            if size > limit.max_bytes:
+                raise limit.refusal()
+            block += part
+            if len(block) >= BLOCK_BYTES:
+                yield bytes(block)
+                block.clear()
+    except ClientDisconnect:
+        # The person cancelled it, or the gate has cut it and says why.
+        raise broken_off() from None
+    yield bytes(block)
 
 
 async def keep_if_wanted(

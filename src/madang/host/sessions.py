@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import timedelta
 
 from madang import __version__
 from madang.core.calls import LOCALES, Call
@@ -25,9 +26,12 @@ from madang.host.wire import (
     SessionHit,
     SessionPatch,
     SessionsAnswer,
+    SessionSize,
     SessionsQuery,
 )
-from madang.storage.runs.message_search import MAX_HITS
+from madang.storage.client_calls import SEEN_DAYS, ClientCalls
+from madang.storage.clock import format_timestamp, now
+from madang.storage.runs.message_search import MAX_HITS, MessageHit
 from madang.storage.runs.records import Run
 from madang.storage.sessions import SessionRecord
 
@@ -39,6 +43,7 @@ class SessionApi:
 
     def __init__(self, parts: HostParts) -> None:
         self._parts = parts
+        self._clients = ClientCalls(parts.database, parts.audit)
 
     def operations(self) -> list[Operation]:
         one = "/api/sessions/{id}"
@@ -81,12 +86,20 @@ class SessionApi:
         """List sessions, newest first; with a query, those whose title or messages have its words."""
         query: SessionsQuery = request.query
         call = self._parts.call_of(request.request)
+        if query.query.strip() and query.session:
+            return await self._search_one(call, query)
         if query.query.strip():
             return await self._search(call, query)
         page = await self._parts.sessions.list_page(
-            call.user_id, query.after, query.limit, archived=bool(query.archived)
+            call.user_id, query.after, query.limit, archived=bool(query.archived), assistant_id=query.assistant
         )
-        return SessionsAnswer(sessions=await self._answers(call, page.items), next=page.next, hits=[])
+        return SessionsAnswer(
+            sessions=await self._answers(call, page.items),
+            next=page.next,
+            hits=[],
+            has_more_hits=False,
+            sizes=await self._sizes(call, page.items) if query.sized else [],
+        )
 
     async def _search(self, call: Call, query: SessionsQuery) -> SessionsAnswer:
         """Return the sessions that have the words, all on one page: the newest of them if there are too many."""
@@ -94,17 +107,45 @@ class SessionApi:
         by_title = await sessions.find_by_title(call.user_id, words, archived=is_archived, limit=query.limit)
         hits = await self._parts.search.search(call, words, limit=MAX_HITS)
         by_message = await sessions.find(call.user_id, list({hit.session_id for hit in hits}))
-        matches = {one.id: one for one in [*by_title, *by_message] if one.is_archived is is_archived}
+        matches = {
+            one.id: one
+            for one in [*by_title, *by_message]
+            if one.is_archived is is_archived and query.assistant in (None, one.assistant_id)
+        }
         newest = sorted(matches.values(), key=lambda one: (one.last_at, one.id), reverse=True)[: query.limit]
         return SessionsAnswer(
             sessions=await self._answers(call, newest),
             next="",
-            hits=[
-                SessionHit(session_id=hit.session_id, message_id=hit.message.id, excerpt=hit.excerpt)
-                for hit in hits
-                if hit.session_id in matches
-            ],
+            hits=[_hit(hit) for hit in hits if hit.session_id in matches],
+            has_more_hits=len(hits) == MAX_HITS,
+            sizes=await self._sizes(call, newest) if query.sized else [],
         )
+
+    async def _search_one(self, call: Call, query: SessionsQuery) -> SessionsAnswer:
+        """Return what a session shows that has the words, with messages of its parents."""
+        session = await self._parts.sessions.get(replace(call, session_id=SessionId(query.session)))
+        found = [session] if session is not None else []
+        id = SessionId(query.session)
+        hits = await self._parts.search.search(call, query.query, session_id=id, limit=MAX_HITS) if found else []
+        return SessionsAnswer(
+            sessions=await self._answers(call, found),
+            next="",
+            hits=[_hit(hit) for hit in hits],
+            has_more_hits=len(hits) == MAX_HITS,
+            sizes=[],
+        )
+
+    async def _sizes(self, call: Call, sessions: list[SessionRecord]) -> list[SessionSize]:
+        sizes = await self._parts.stores.messages.count(call.user_id, [one.id for one in sessions])
+        foreign: Counter[str] = Counter()
+        if any(one.client for one in sessions):
+            since = format_timestamp(now() - timedelta(days=SEEN_DAYS))
+            for used in await self._clients.list_sessions(call.user_id, since):
+                foreign[used.session_id] += used.calls
+        return [
+            SessionSize(session_id=id, messages=size.messages, calls=size.calls + foreign[id])
+            for id, size in sizes.items()
+        ]
 
     async def create(self, request: ApiRequest) -> SessionAnswer:
         """Begin a session."""
@@ -170,6 +211,15 @@ async def session_answers(parts: HostParts, user_id: UserId, sessions: Sequence[
     pauses = await parts.inbox.list_open(user_id, MAX_COUNTED_PAUSES)
     counts = Counter(pause.session_id for pause in pauses if not pause.is_turn)
     return [_session(one, runs.get(one.id), counts[one.id]) for one in sessions]
+
+
+def _hit(hit: MessageHit) -> SessionHit:
+    return SessionHit(
+        session_id=hit.session_id,
+        message_id=hit.message.id,
+        kind="returned" if hit.message.role == "tool" else "said",
+        excerpt=hit.excerpt,
+    )
 
 
 def _session(session: SessionRecord, run: Run | None, open_pauses: int) -> SessionAnswer:

@@ -116,6 +116,12 @@ class SessionAnswer(Document):
 class SessionsQuery(Document):
     query: str = Field(default="", max_length=MAX_QUERY_CHARS)
     archived: int = Field(default=0, ge=0, le=1)
+    assistant: str | None = Field(default=None, max_length=MAX_NAME_CHARS)
+    """Only its sessions."""
+    session: str = Field(default="", max_length=MAX_NAME_CHARS)
+    """Only messages of this one, archived or not; with a query."""
+    sized: int = Field(default=0, ge=0, le=1)
+    """Whether to count what is in each."""
     after: str = Field(default="", max_length=MAX_QUERY_CHARS)
     limit: int = Field(default=200, ge=1, le=200)
 
@@ -125,7 +131,17 @@ class SessionHit(Document):
 
     session_id: str
     message_id: str
+    kind: Literal["said", "returned"]
+    """By the person or the model, or by a tool."""
     excerpt: str
+
+
+class SessionSize(Document):
+    session_id: str
+    messages: int
+    """Of the person and the model."""
+    calls: int
+    """Of tools, by the model or by another program."""
 
 
 class SessionsAnswer(Document):
@@ -133,6 +149,17 @@ class SessionsAnswer(Document):
     next: str
     """Where the next page begins; empty after the last one."""
     hits: list[SessionHit]
+    has_more_hits: bool
+    """There are older messages that have the words, which are not told."""
+    sizes: list[SessionSize]
+    """Of these sessions, where they were asked for."""
+
+
+class ImportAnswer(Document):
+    """The session that an archive has become."""
+
+    session_id: str
+    title: str
 
 
 class NewSessionBody(Document):

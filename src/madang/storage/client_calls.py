@@ -9,6 +9,8 @@ from madang.core.texts import visible_name
 from madang.storage.audit import AuditLog
 from madang.storage.database import Database
 
+SEEN_DAYS = 30
+"""For how long a client is told that came."""
 MAX_CLIENT_SESSIONS = 1000
 MAX_CALLS = 200
 

@@ -161,11 +161,18 @@ class SessionStore:
         return _record(rows[0]) if rows else None
 
     async def list_page(
-        self, user_id: UserId, after: str = "", limit: int = 50, *, archived: bool | None = False
+        self,
+        user_id: UserId,
+        after: str = "",
+        limit: int = 50,
+        *,
+        archived: bool | None = False,
+        assistant_id: str | None = None,
     ) -> SessionPage:
         """Return up to `limit` sessions of a user, newest first, beginning `after` an earlier page's `next`.
 
         One that is being filled is not there yet. `archived` are those alone; None is both.
+        `assistant_id` leaves only sessions of this assistant.
 
         Raises:
             InvalidCursor: `after` is none.
@@ -174,12 +181,15 @@ class SessionStore:
         limit = max(1, min(limit, MAX_SESSIONS_LISTED))
         rows = await self._database.find(
             f"SELECT {_COLUMNS} FROM session WHERE user_id = ?1 AND (last_at, id) < (?2, ?3) "
-            "AND state <> 'filling' AND (?5 < 0 OR archived = ?5) ORDER BY last_at DESC, id DESC LIMIT ?4",
+            "AND state <> 'filling' AND (?5 < 0 OR archived = ?5) AND (?6 < 1 OR assistant_id = ?7) "
+            "ORDER BY last_at DESC, id DESC LIMIT ?4",
             user_id,
             last_at,
             id,
             limit + 1,
             -1 if archived is None else int(archived),
+            int(assistant_id is not None),
+            assistant_id or "",
             user_id=user_id,
         )
         items = [_record(row) for row in rows[:limit]]

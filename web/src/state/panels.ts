@@ -117,13 +117,3 @@ async function reported<T>(work: Promise<T>): Promise<T | undefined> {
     return undefined
   }
 }
-
-/** Save bytes that were fetched with the tab's token, which no address may carry. */
-export function saveBlob(blob: Blob, name: string): void {
-  const url = URL.createObjectURL(blob)
-  const link = document.createElement("a")
-  link.href = url
-  link.download = name
-  link.click()
-  setTimeout(() => URL.revokeObjectURL(url), 60_000)
-}

@@ -1,5 +1,6 @@
 /** The words of assistants and settings, in both languages. They are loaded with these screens. */
 
+import { speakerOf } from "../texts.ts"
 import type { Locale } from "../wire/types.ts"
 
 const WORDS = {
@@ -295,12 +296,4 @@ export function serviceHint(service: string, description: string, locale: Locale
 export type WordKey = keyof typeof WORDS
 export type Words = (key: WordKey, values?: Record<string, string | number>) => string
 
-export function settingsSpeaker(locale: Locale): Words {
-  const column = locale === "ko" ? 1 : 0
-  return (key, values = {}) =>
-    WORDS[key][column]
-      .replace(/\{(\w+)\|(\w+)\|(\w+)\}/g, (_, name: string, one: string, many: string) =>
-        Number(values[name]) === 1 ? one : many,
-      )
-      .replace(/\{(\w+)\}/g, (whole, name: string) => String(values[name] ?? whole))
-}
+export const settingsSpeaker = (locale: Locale): Words => speakerOf(WORDS, locale)

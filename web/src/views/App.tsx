@@ -263,7 +263,10 @@ function onKey(event: KeyboardEvent): void {
     else stopWhatRuns()
   } else if (!isTyping && !isCommand && event.key === "/") {
     event.preventDefault()
-    app.update({ isPaletteOpen: true })
+    // A screen that lists something has a field of its own.
+    const field = document.querySelector<HTMLElement>('main [aria-keyshortcuts="/"]')
+    if (field?.checkVisibility()) field.focus()
+    else app.update({ isPaletteOpen: true })
   } else if (!isTyping && !isCommand && event.key === "g") {
     isAfterG = true
   } else if (!isTyping && wasAfterG && event.key === "i") {

@@ -25,8 +25,8 @@ export default function FindBar({ feed, onClose }: { feed: TalkFeed; onClose: ()
     if (query.trim() === "") return
     let isOld = false
     const timer = setTimeout(() => {
-      findSessions(query, false).then(({ hits }) => {
-        if (!isOld) setStored(hits.flatMap((hit) => (hit.sessionId === feed.sessionId ? [hit.messageId] : [])))
+      findSessions({ query, session: feed.sessionId }).then(({ hits }) => {
+        if (!isOld) setStored(hits.map(({ messageId }) => messageId).reverse()) // the newest comes first
       }, report)
     }, TYPING_MS)
     return () => {

@@ -7,6 +7,7 @@ import { hostContext } from "../frame/context.ts"
 import { mountFrame } from "../frame/mount.ts"
 import { app, askForPage, askLink, notify, refreshSoon, report } from "../state/app.ts"
 import { endOf } from "../state/pauses.ts"
+import { saveBlob } from "../state/save.ts"
 import { isSettledHere, settleHere } from "../state/settling.ts"
 import { useStore } from "../state/store.ts"
 import { pageTitleOf } from "../texts.ts"
@@ -101,7 +102,7 @@ export default function PageView({ viewId, tool, isWaiting, expiresAt, fallbackT
           openLink: askLink,
           saveFile: async (name, type, bytes) => {
             await asks("file", name)
-            saveFile(name, type, bytes)
+            saveBlob(new Blob([bytes as BlobPart], { type }), name)
           },
           notify: (text) => notify(view.server === "" ? text : `${view.server}: ${text}`),
           resize: (pixels) => setHeight(Math.min(Math.ceil(pixels), MAX_HEIGHT_PX)),
@@ -230,13 +231,4 @@ export default function PageView({ viewId, tool, isWaiting, expiresAt, fallbackT
       )}
     </section>
   )
-}
-
-function saveFile(name: string, type: string, bytes: Uint8Array): void {
-  const url = URL.createObjectURL(new Blob([bytes as BlobPart], { type }))
-  const link = document.createElement("a")
-  link.href = url
-  link.download = name
-  link.click()
-  setTimeout(() => URL.revokeObjectURL(url), 60_000)
 }

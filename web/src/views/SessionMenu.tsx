@@ -1,4 +1,4 @@
-/** What can be done with a session: rename, pin, language, archive, delete. */
+/** What can be done with a session: rename, pin, language, export, archive, delete. */
 
 import { Suspense, useState } from "react"
 
@@ -26,6 +26,8 @@ export function SessionMenu({ session }: { session: Session }) {
         return void changeSession(session.id, { isPinned: !session.isPinned }).catch(report)
       case "language":
         return void changeSession(session.id, { locale: locale === "ko" ? "en" : "ko" }).catch(report)
+      case "export":
+        return void import("../wire/archives.ts").then(({ saveSession }) => saveSession(session.id)).catch(report)
       case "archive":
         if (session.isArchived) return void changeSession(session.id, { isArchived: false }).catch(report)
         return void archiveSession(session, say("sessionArchived", { title })).catch(report)
@@ -41,6 +43,7 @@ export function SessionMenu({ session }: { session: Session }) {
           { id: "rename", label: say("rename") },
           { id: "pin", label: say(session.isPinned ? "unpin" : "pin") },
           { id: "language", label: locale === "ko" ? "English" : "한국어" },
+          { id: "export", label: say("exportSession") },
           { id: "archive", label: say(session.isArchived ? "restore" : "archive") },
           { id: "delete", label: say("delete"), isDanger: true },
         ]}

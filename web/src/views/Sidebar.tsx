@@ -43,7 +43,7 @@ export function Sidebar() {
           count={place.text === "inbox" ? questionsOf(inbox).length : 0}
         />
       ))}
-      {groupsOf(sessions).map(([text, group]) => (
+      {groupsOf(sessions.slice(0, MAX_SESSIONS)).map(([text, group]) => (
         <section key={text}>
           <h2>{say(text)}</h2>
           {group.map((session) => (
@@ -139,7 +139,7 @@ export function groupsOf(sessions: readonly Session[], now = Date.now()): [TextK
     ["lastWeek", ({ lastAt }) => Date.parse(lastAt) >= today - 7 * DAY_MS],
     ["earlier", () => true],
   ]
-  let rest = sessions.slice(0, MAX_SESSIONS)
+  let rest = [...sessions]
   return groups.flatMap(([text, belongs]) => {
     const group = rest.filter(belongs)
     rest = rest.filter((session) => !belongs(session))
@@ -152,7 +152,7 @@ export async function stepSession(step: 1 | -1): Promise<void> {
   const { route } = app.get()
   const here = route.screen === "chat" ? route.sessionId : ""
   if (here !== "" && !app.get().sessions.some(({ id }) => id === here)) await refresh()
-  const order = groupsOf(app.get().sessions).flatMap(([, group]) => group)
+  const order = groupsOf(app.get().sessions.slice(0, MAX_SESSIONS)).flatMap(([, group]) => group)
   const index = order.findIndex(({ id }) => id === here)
   const next = order[index < 0 ? 0 : index + step]
   if (next) go({ screen: "chat", sessionId: next.id })

@@ -12,6 +12,7 @@ import type {
   Session,
   ServiceInfo,
   SessionsPage,
+  SessionsQuery,
   Settlement,
   Tool,
   ToolOutcome,
@@ -188,9 +189,11 @@ export function segmentOf(id: string): string {
 
 export const getMe = () => get<Me>("/api/me")
 
-export const findSessions = (query: string, isArchived: boolean, after = "") =>
-  get<SessionsPage>(`/api/sessions?query=${at(query)}&archived=${isArchived ? 1 : 0}&after=${at(after)}`)
-export const listSessions = async () => (await findSessions("", false)).sessions
+export const findSessions = (query: SessionsQuery = {}) =>
+  get<SessionsPage>(
+    `/api/sessions?${new URLSearchParams(Object.entries(query).map(([name, value]) => [name, `${value}`]))}`,
+  )
+export const listSessions = async () => (await findSessions()).sessions
 export const getSession = (id: string) => get<Session>(session(id))
 export const createSession = (values: { assistantId?: string; locale?: Locale; title?: string } = {}) =>
   post<Session>("/api/sessions", values)

@@ -326,6 +326,12 @@ export interface HelloQuery {
   nonce: string
 }
 
+/** The session that an archive has become. */
+export interface ImportAnswer {
+  sessionId: string
+  title: string
+}
+
 export interface InboxAnswer {
   items: InboxItemAnswer[]
   settled: SettledItemAnswer[]
@@ -917,6 +923,7 @@ export interface SessionAnswer {
 export interface SessionHit {
   sessionId: string
   messageId: string
+  kind: "said" | "returned"
   excerpt: string
 }
 
@@ -928,10 +935,18 @@ export interface SessionPatch {
   locale?: "en" | "ko"
 }
 
+export interface SessionSize {
+  sessionId: string
+  messages: number
+  calls: number
+}
+
 export interface SessionsAnswer {
   sessions: SessionAnswer[]
   next: string
   hits: SessionHit[]
+  hasMoreHits: boolean
+  sizes: SessionSize[]
 }
 
 export interface SessionsChanged {
@@ -945,6 +960,9 @@ export interface SessionsChanged {
 export interface SessionsQuery {
   query?: string
   archived?: number
+  assistant?: string
+  session?: string
+  sized?: number
   after?: string
   limit?: number
 }

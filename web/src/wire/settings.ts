@@ -1,6 +1,6 @@
 /** The part of the API that assistants and settings use. A key is sent, and never asked for. */
 
-import { json, request } from "./api.ts"
+import { json, segmentOf } from "./api.ts"
 import type {
   AssistantDetails,
   AssistantPatch,
@@ -49,18 +49,5 @@ export const getData = () => json<DataAnswer>("GET", "/api/data")
 export const deleteData = (words: string) => json<unknown>("POST", "/api/data/delete", { words })
 export const listClients = () => json<ClientsAnswer>("GET", "/api/clients")
 export const listClientCalls = (sessionId: string, before = 0) =>
-  json<ClientCallsAnswer>("GET", `/api/clients/sessions/${at(sessionId)}?before=${before}`)
+  json<ClientCallsAnswer>("GET", `/api/clients/sessions/${segmentOf(sessionId)}?before=${before}`)
 export const listRequests = () => json<RequestsAnswer>("GET", "/api/requests")
-
-/** Fetch an archive, which may take minutes, and have the browser save it. */
-export async function saveArchive(kind: "backup" | "export"): Promise<void> {
-  const headers = { "Content-Type": "application/json" }
-  const response = await request("POST", `/api/data/${kind}`, { body: "{}", headers })
-  const name = /filename="([^"]+)"/.exec(response.headers.get("content-disposition") ?? "")?.[1] ?? `madang-${kind}.zip`
-  const url = URL.createObjectURL(await response.blob())
-  const link = document.createElement("a")
-  link.href = url
-  link.download = name
-  link.click()
-  setTimeout(() => URL.revokeObjectURL(url), 60_000)
-}

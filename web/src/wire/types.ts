@@ -38,6 +38,8 @@ export type {
   Selection,
   ServiceStates,
   SessionHit,
+  SessionSize,
+  SessionsQuery,
   SessionsValue,
   Step,
   Todo,

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from madang.core.calls import Call
 from madang.core.errors import LimitExceeded
-from madang.core.ids import new_id
+from madang.core.ids import UserId, new_id
 from madang.core.phrases import say
 from madang.storage.database import Database, Row, Transaction
 from madang.storage.events import NewEvent, append_events
@@ -37,12 +38,37 @@ JOIN run_call c ON c.user_id = m.user_id AND c.run_no = m.run_no AND c.turn = m.
 WHERE m.user_id = ?1 AND m.session_no = ?2 AND m.seq > ?3 AND m.seq <= ?4 AND m.role = 'assistant'
 """
 
+_SIZES = """
+SELECT s.id, (
+  SELECT count(*) FROM message m
+  WHERE m.user_id = s.user_id AND m.session_no = s.no AND m.role IN ('user', 'assistant')
+) AS messages, (
+  SELECT coalesce(sum(r.calls), 0) FROM run r WHERE r.user_id = s.user_id AND r.session_no = s.no
+) AS calls FROM session s WHERE s.user_id = ?1 AND s.id IN ({marks})
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class TalkSize:
+    """How much was said and called in a session, without what a fork shows of its parent."""
+
+    messages: int
+    calls: int
+
 
 class MessageStore:
     """Messages in the database. The tables are those of `RunStore`."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
+
+    async def count(self, user_id: UserId, session_ids: Sequence[str]) -> dict[str, TalkSize]:
+        """Return how much there is in these sessions: what the person and the model said, and the model's calls."""
+        if not session_ids:
+            return {}
+        marks = ", ".join(f"?{number}" for number in range(2, len(session_ids) + 2))
+        rows = await self._database.find(_SIZES.format(marks=marks), user_id, *session_ids, user_id=user_id)
+        return {id: TalkSize(messages, calls) for id, messages, calls in rows}
 
     async def read_window(self, call: Call, is_full: Callable[[Sequence[Message]], bool]) -> list[Message]:
         """Return the newest messages of the call's session, oldest first, forks and their parents as one.

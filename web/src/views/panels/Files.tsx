@@ -3,7 +3,8 @@
 import { useEffect, useMemo, useState, type DragEvent } from "react"
 
 import { app, notify, report } from "../../state/app.ts"
-import { act, putFile, saveBlob, useMounted, useRows } from "../../state/panels.ts"
+import { act, putFile, useMounted, useRows } from "../../state/panels.ts"
+import { saveBlob } from "../../state/save.ts"
 import { routeTo } from "../../state/route.ts"
 import { useStore } from "../../state/store.ts"
 import { foldersAbove, foldersOf, freeName, nameOf, parentOf, type TreeFolders } from "../../state/tree.ts"

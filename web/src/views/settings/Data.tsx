@@ -3,7 +3,8 @@
 import { useState, type ReactNode } from "react"
 
 import { notify, report } from "../../state/app.ts"
-import { deleteData, getData, saveArchive } from "../../wire/settings.ts"
+import { saveAll } from "../../wire/archives.ts"
+import { deleteData, getData } from "../../wire/settings.ts"
 import { formatBytes, useLocale } from "../language.tsx"
 import { Ask } from "./Ask.tsx"
 import { useLoaded } from "./loaded.ts"
@@ -24,7 +25,7 @@ export default function Data() {
   const save = async (kind: "backup" | "export") => {
     setPreparing(kind)
     try {
-      await saveArchive(kind)
+      await saveAll(kind)
     } finally {
       setPreparing("")
     }

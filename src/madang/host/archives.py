@@ -1,0 +1,103 @@
+"""Archives over the API: a session to a ZIP file and back, and how any archive is sent."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import tempfile
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import IO
+
+from starlette.responses import Response, StreamingResponse
+
+from madang.core.errors import LimitExceeded
+from madang.core.phrases import say
+from madang.core.texts import one_line
+from madang.host.api import API_HEADERS, ApiRequest, Operation
+from madang.host.parts import HostParts
+from madang.host.receiving import BYTES, UploadLimit, body_blocks, upload_route
+from madang.host.wire import ImportAnswer, NoBody
+from madang.server.downloads import content_disposition
+from madang.server.gate import PolicyRoute
+from madang.storage.clock import format_timestamp, now
+
+CHUNK_BYTES = 256 * 1024
+MAX_ARCHIVE_BYTES = 256 * 1024**2
+MAX_NAME_CHARS = 60
+_LIMIT = UploadLimit(MAX_ARCHIVE_BYTES, say("'madang sessions import FILE --trust' reads a larger one."))
+
+
+class SessionArchives:
+    """POST /api/sessions/{id}/export, and POST /api/imports with the archive as the body."""
+
+    def __init__(self, parts: HostParts) -> None:
+        self._parts = parts
+        self._is_importing = False
+
+    def operations(self) -> list[Operation]:
+        path = "/api/sessions/{id}/export"
+        return [Operation("POST", path, self.export, None, NoBody, media_type="application/zip")]
+
+    @property
+    def import_operation(self) -> Operation:
+        """The route of imports as an operation, for the OpenAPI document."""
+        return Operation("POST", "/api/imports", self.import_, ImportAnswer, status=201, body_media_type=BYTES)
+
+    def import_route(self, host: str) -> PolicyRoute:
+        return upload_route(self._parts, host, self.import_operation)
+
+    async def export(self, request: ApiRequest) -> Response:
+        """Return a session as a ZIP file, for another Madang or for this one."""
+        call, session = await self._parts.session_of(request.request, request.path("id"))
+        name = one_line(session.title)[:MAX_NAME_CHARS].strip() or "madang-session"
+        return await archive_response(self._parts, name, lambda path: self._parts.operations.export(call, path))
+
+    async def import_(self, request: ApiRequest) -> ImportAnswer:
+        """Make a new session of an archive."""
+        if self._is_importing:
+            raise LimitExceeded(say("Another archive is being read."), hint=say("Wait until it is done."))
+        self._is_importing = True
+        try:
+            async with new_folder(self._parts) as folder:
+                path = folder / "archive.zip"
+                with path.open("xb") as file:
+                    async for block in body_blocks(request.request, _LIMIT):
+                        await asyncio.to_thread(file.write, block)
+                call = self._parts.call_of(request.request)
+                session = await self._parts.operations.import_(call, path)
+                return ImportAnswer(session_id=session.id, title=session.title)
+        finally:
+            self._is_importing = False
+
+
+async def archive_response(parts: HostParts, name: str, write: Callable[[Path], Awaitable[object]]) -> Response:
+    """Return what is written to a file, which is gone as soon as it is sent."""
+    async with new_folder(parts) as folder:
+        await write(folder / "archive.zip")
+        file = (folder / "archive.zip").open("rb")
+    headers = {
+        **API_HEADERS,
+        "content-length": str(os.fstat(file.fileno()).st_size),
+        "content-disposition": content_disposition(f"{name}-{format_timestamp(now())[:10]}.zip"),
+    }
+    return StreamingResponse(_chunks(file), headers=headers, media_type="application/zip")
+
+
+@asynccontextmanager
+async def new_folder(parts: HostParts) -> AsyncIterator[Path]:
+    """Make a folder for an archive, and remove it with what is in it."""
+    # In the data folder: it may be larger than a temporary file system, and nobody else can read there.
+    folder = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix=".archive-", dir=parts.data_dir))
+    try:
+        yield folder
+    finally:
+        await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+
+
+async def _chunks(file: IO[bytes]) -> AsyncIterator[bytes]:
+    with file:
+        while chunk := await asyncio.to_thread(file.read, CHUNK_BYTES):
+            yield chunk
