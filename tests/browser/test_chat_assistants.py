@@ -49,6 +49,16 @@ async def test_an_assistant_is_made_and_set_up_by_keyboard_alone(tab: ChatTab) -
     await expect(page.get_by_label("Instructions")).to_have_value("Correct spelling only.")
 
 
+async def test_a_new_session_is_of_the_assistant_that_is_chosen_for_it(tab: ChatTab) -> None:
+    made = await make(tab.server, "Gardener")
+    await tab.reload()
+    await tab.page.get_by_role("combobox", name="Assistant of the new session").select_option("Gardener")
+    await tab.write("Hello")
+    await expect(tab.talk.get_by_text("Gardener")).to_be_visible()
+    session = await tab.server.request("GET", f"/api/sessions/{tab.session_id}")
+    assert session["assistantId"] == made["id"]
+
+
 async def test_an_assistant_is_tried_at_once_in_a_chat_beside(tab: ChatTab) -> None:
     await make(tab.server, "Asker", services={"planning": "ask"})
     page = await open_editor(tab, "Asker")

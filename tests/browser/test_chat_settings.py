@@ -132,9 +132,9 @@ async def test_calls_of_a_foreign_client_show_as_a_session_of_its(tab: ChatTab, 
     await tab.go("settings/clients")
     card = tab.page.get_by_role("region", name="Claude Desktop")
     await expect(card).to_contain_text("stdio")
-    await card.get_by_role("button", name="Show the calls: theirs").click()
+    await card.get_by_role("button", name="Show the calls: From Claude Desktop").click()
     await expect(card.get_by_text("Added a to-do")).to_be_visible()
-    await card.get_by_role("link", name="Open: theirs").click()
+    await card.get_by_role("link", name="Open: From Claude Desktop").click()
     await expect(tab.page.get_by_role("heading", name="From Claude Desktop", level=1)).to_be_visible()
     await expect(tab.talk.get_by_text("Added a to-do")).to_be_visible()
 

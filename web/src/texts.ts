@@ -31,6 +31,7 @@ const TEXTS = {
   panel: ["Panel", "패널"],
   more: ["More", "더 보기"],
   close: ["Close", "닫기"],
+  details: ["Details", "자세히"],
   cancel: ["Cancel", "취소"],
   // States of a session
   running: ["Running", "진행 중"],
@@ -72,7 +73,8 @@ const TEXTS = {
   ],
   connectModel: ["Connect a model", "모델 연결"],
   connectModelHint: ["One on this computer, or one of a provider", "이 컴퓨터의 모델이나 밖의 모델을 씁니다"],
-  manualModeHint: ["Find a tool and call it by its form", "도구를 찾아 양식으로 부릅니다"],
+  manualModeHint: ["Find any of {count} tools and call it by its form", "도구 {count}개를 찾아 양식으로 부릅니다"],
+  nextAssistant: ["Assistant of the new session", "새 세션의 어시스턴트"],
   // The tour of the first run
   tour: ["A tour of one minute", "1분 둘러보기"],
   tourHint: [

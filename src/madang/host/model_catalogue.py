@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import MutableMapping
+from pathlib import PurePath
 from typing import Any
 
 from pydantic import SecretStr
@@ -41,7 +42,7 @@ class ModelCatalogue:
         """The models that can be chosen, with how they are called."""
         names = {name: config.model or name for name, config in self.configs.items()}
         for name in filter(None, (self.fixed, self.default)):
-            names.setdefault(name, name)
+            names.setdefault(name, _label(name))
         return names
 
     def has_prices(self, name: str) -> bool:
@@ -140,3 +141,9 @@ def _checked_provider(provider: str) -> str:
             hint=say("Install it with: pip install 'madang[{extra}]'", extra=VENDORS[provider].extra),
         )
     return provider
+
+
+def _label(name: str) -> str:
+    """Return how a model is called that has no name of its own: a script by its file, without the folders."""
+    provider, _, path = name.partition(":")
+    return f"{provider}:{PurePath(path).name}" if provider == "scripted" else name

@@ -100,9 +100,9 @@ class ModelApi:
     async def try_model(self, request: ApiRequest) -> TryModelAnswer:
         """Ask a model for one word. It may be one that was found on this computer."""
         body: TryModelBody = request.body
-        if body.name not in self._catalogue.names and not is_local_model(body.name, None):
-            raise NotFound(say("There is no model '{name}'.", name=body.name[:200]))
-        if body.name.startswith("scripted:") and body.name not in self._catalogue.names:
+        # A script is local too, but names a file: only one that the person has chosen is opened.
+        is_found = is_local_model(body.name, None) and not body.name.startswith("scripted:")
+        if body.name not in self._catalogue.names and not is_found:
             raise NotFound(say("There is no model '{name}'.", name=body.name[:200]))
         translate = translator(self._parts.call_of(request.request).locale)
         started_s = time.perf_counter()

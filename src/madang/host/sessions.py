@@ -74,6 +74,7 @@ class SessionApi:
             assistants=listed,
             data_dir=parts.data_dir,
             content_origin=parts.content_origin,
+            tool_count=len(await parts.provider.available_tools(parts.call)),
         )
 
     async def _model(self, name: str, label: str) -> ModelChoice:

@@ -87,6 +87,8 @@ class MeAnswer(Document):
     assistants: list[AssistantAnswer]
     data_dir: str
     content_origin: str
+    tool_count: int
+    """Tools that the default assistant may use."""
 
 
 class RunAnswer(Document):

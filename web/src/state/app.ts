@@ -65,6 +65,8 @@ export interface AppState {
   isOutdated: boolean
   locale: Locale
   theme: Theme
+  /** Whose the next session is; empty is the default one. */
+  nextAssistantId: string
   notices: readonly Notice[]
   isPaletteOpen: boolean
   /** The panels as a column beside the talk. */
@@ -88,6 +90,7 @@ export const app = new Store<AppState>({
   isOutdated: false,
   locale: readLocale() ?? (isKorean(navigator.language) ? "ko" : "en"),
   theme: readTheme(),
+  nextAssistantId: "",
   notices: [],
   isPaletteOpen: false,
   isPanelOpen: localStorage.getItem(PANEL_KEY) !== "closed",
@@ -273,7 +276,9 @@ export function loseToken(): void {
 /* Sessions */
 
 export async function newSession(): Promise<Session> {
-  const session = await createSession({ locale: app.get().locale })
+  const { locale, nextAssistantId, me } = app.get()
+  const isThere = me?.assistants.some(({ id }) => id === nextAssistantId) // it may have been deleted since
+  const session = await createSession({ locale, ...(isThere && { assistantId: nextAssistantId }) })
   app.update({ sessions: [session, ...app.get().sessions] })
   return session
 }

@@ -45,6 +45,32 @@ test("calls without a word between them share a row; a page or a text begins a n
   )
 })
 
+test("a note says whose it is where nothing of an answer stands before it", () => {
+  const note = (id: string): Item => ({
+    kind: "note",
+    id,
+    note: "failed",
+    seq: 1,
+    at: "",
+    text: "busy",
+    code: "overloaded",
+    retryHelps: true,
+  })
+  const items: Item[] = [
+    message("q", { role: "user", text: "go" }),
+    note("m"),
+    message("a", { text: "I look" }),
+    note("n"),
+  ]
+  assert.deepEqual(
+    rowsOf(items, {}).flatMap((row) => (row.kind === "note" ? [[row.id, row.isFirst]] : [])),
+    [
+      ["m", true],
+      ["n", false],
+    ],
+  )
+})
+
 test("three calls of one tool are told as one, unless one of them failed or shows something", () => {
   const sizes = (calls: CallState[]) => groupCalls(calls).map((group) => group.length)
   const todo = call("add_todo")

@@ -5,14 +5,14 @@ import type { CallState, Item, MessageItem, NoteItem } from "./talk.ts"
 /** What stands by itself: the person's words, a note, or an answer with the calls that follow without a word between. */
 export type Row =
   | { kind: "own"; id: string; item: MessageItem }
-  | { kind: "note"; id: string; note: NoteItem }
+  | { kind: "note"; id: string; note: NoteItem; isFirst: boolean }
   | { kind: "answer"; id: string; items: MessageItem[]; isFirst: boolean }
 
 export function rowsOf(items: readonly Item[], calls: Readonly<Record<string, CallState>>): Row[] {
   const rows: Row[] = []
   for (const item of items) {
     const last = rows.at(-1)
-    if (item.kind === "note") rows.push({ kind: "note", id: item.id, note: item })
+    if (item.kind === "note") rows.push({ kind: "note", id: item.id, note: item, isFirst: last?.kind !== "answer" })
     else if (item.role === "user") rows.push({ kind: "own", id: item.id, item })
     else if (last?.kind === "answer" && continues(last.items, item, calls)) last.items.push(item)
     else rows.push({ kind: "answer", id: item.id, items: [item], isFirst: last?.kind !== "answer" })

@@ -252,8 +252,8 @@ const WORDS = {
   deleteAllAsk: ["Delete everything in {folder}?", "{folder}에 있는 것을 모두 지울까요?"],
   deleteAllWords: ["To confirm, write: {words}", "확인하려면 이렇게 적으세요: {words}"],
   deleteAllDone: [
-    "Madang stops and deletes everything. You can close this tab.",
-    "마당이 멈추고 모두 지웁니다. 이 탭은 닫아도 됩니다.",
+    "Madang stops and deletes everything. You can close this tab. If another program uses the folder at this moment, nothing is deleted, and the terminal says so.",
+    "마당이 멈추고 모두 지웁니다. 이 탭은 닫아도 됩니다. 다른 프로그램이 지금 이 폴더를 쓰고 있으면 아무것도 지우지 않고 터미널에 알립니다.",
   ],
   foreignHint: [
     "This program used the session over MCP. What it called, the latest first.",

@@ -10,6 +10,7 @@ import type { InboxItem, Model, Upload } from "../wire/types.ts"
 import { FilePicker } from "./FilePicker.tsx"
 import { Icon } from "./icons.tsx"
 import { formatBytes, useLocale, useSay } from "./language.tsx"
+import { Select } from "./Select.tsx"
 
 const MAX_HEIGHT_PX = 240
 
@@ -261,21 +262,18 @@ export function Composer(props: Props) {
           </span>
         ) : (
           models.length > 0 && (
-            <span className="pick-frame">
-              <select
-                className="btn quiet pick"
-                aria-label={say("model")}
-                value={chosen}
-                onChange={(event) => setChosen(event.target.value)}
-              >
-                {models.map(({ name, label }) => (
-                  <option key={name} value={name}>
-                    {label}
-                  </option>
-                ))}
-              </select>
-              <Icon name="down" small />
-            </span>
+            <Select
+              className="btn quiet"
+              aria-label={say("model")}
+              value={chosen}
+              onChange={(event) => setChosen(event.target.value)}
+            >
+              {models.map(({ name, label }) => (
+                <option key={name} value={name}>
+                  {label}
+                </option>
+              ))}
+            </Select>
           )
         )}
         {isRunning && !canSend ? (

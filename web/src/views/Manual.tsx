@@ -214,8 +214,13 @@ function ToolList({ tools, chosen }: { tools: Tool[]; chosen: string }) {
     `${name} ${title} ${deedOf(name, locale)}`.toLowerCase().includes(query.toLowerCase().trim()),
   )
   const services = [...new Set(found.map(({ service }) => service))]
+  const list = useRef<HTMLElement>(null)
+  const isListed = tools.length > 0
+  useEffect(() => {
+    list.current?.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest" })
+  }, [chosen, isListed])
   return (
-    <section aria-label={say("findTool")}>
+    <section ref={list} aria-label={say("findTool")}>
       <div className="pad search">
         <Icon name="search" />
         <input

@@ -14,6 +14,7 @@ import { importSession } from "../wire/archives.ts"
 import type { Session, SessionHit, SessionsPage, SessionSize } from "../wire/types.ts"
 import { Icon } from "./icons.tsx"
 import { formatAgo, titleOf, useLocale, useSay } from "./language.tsx"
+import { Select } from "./Select.tsx"
 import { SessionMenu } from "./SessionMenu.tsx"
 import { groupsOf } from "./Sidebar.tsx"
 
@@ -177,22 +178,19 @@ function AssistantFilter({ value, onChange }: { value: string | null; onChange: 
   if (assistants.length < 2) return null
   const index = assistants.findIndex(({ id }) => id === value)
   return (
-    <span className="pick-frame">
-      <select
-        className="btn quiet pick"
-        aria-label={own("assistant")}
-        value={index}
-        onChange={(event) => onChange(assistants[Number(event.target.value)]?.id ?? null)}
-      >
-        <option value={-1}>{own("everyAssistant")}</option>
-        {assistants.map(({ id, name }, number) => (
-          <option key={id} value={number}>
-            {name || own("defaultAssistant")}
-          </option>
-        ))}
-      </select>
-      <Icon name="down" small />
-    </span>
+    <Select
+      className="btn quiet"
+      aria-label={own("assistant")}
+      value={index}
+      onChange={(event) => onChange(assistants[Number(event.target.value)]?.id ?? null)}
+    >
+      <option value={-1}>{own("everyAssistant")}</option>
+      {assistants.map(({ id, name }, number) => (
+        <option key={id} value={number}>
+          {name || own("defaultAssistant")}
+        </option>
+      ))}
+    </Select>
   )
 }
 

@@ -271,7 +271,7 @@ function RowView({ row, isLive, isEnd, talk, questions, assistant, actions }: Ro
     case "own":
       return <OwnMessage item={row.item} actions={actions} />
     case "note":
-      return <Note note={row.note} actions={actions} />
+      return <Note note={row.note} isFirst={row.isFirst} assistant={assistant} actions={actions} />
     case "answer": {
       const keys = row.items.flatMap(({ callKeys }) => callKeys)
       const calls = keys.flatMap((key) => talk.calls[key] ?? [])

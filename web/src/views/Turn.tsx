@@ -222,12 +222,21 @@ function Thinking({ item }: { item: MessageItem }) {
   )
 }
 
-export function Note({ note, actions }: { note: NoteItem; actions: TalkActions }) {
+interface NoteProps {
+  note: NoteItem
+  /** Nothing of the answer stands before it. */
+  isFirst: boolean
+  assistant: string
+  actions: TalkActions
+}
+
+export function Note({ note, isFirst, assistant, actions }: NoteProps) {
   const say = useSay()
   switch (note.note) {
     case "failed":
       return (
-        <div className="turn" data-row={note.id}>
+        <div className={isFirst ? "turn" : "turn more"} data-row={note.id}>
+          {isFirst && <By name={assistant} at={note.at || new Date().toISOString()} />}
           <div className="note bad" role="alert">
             <Icon name="warning" small />
             <span className="grow">
@@ -244,8 +253,18 @@ export function Note({ note, actions }: { note: NoteItem; actions: TalkActions }
             <a className="btn" href="#/settings">
               {say("otherModel")}
             </a>
-            {note.code !== "" && <code className="xs soft">{note.code}</code>}
           </div>
+          {note.code !== "" && (
+            <details className="think">
+              <summary>
+                <Icon name="chevron" small className="chev" />
+                {say("details")}
+              </summary>
+              <p>
+                <code>{note.code}</code> · <a href="#/settings/look">{say("makeReport")}</a>
+              </p>
+            </details>
+          )}
         </div>
       )
     case "cancelled":

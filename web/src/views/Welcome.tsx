@@ -8,6 +8,7 @@ import { useStore } from "../state/store.ts"
 import { isTourOver } from "../state/tour.ts"
 import { Icon, Mark } from "./icons.tsx"
 import { useLocale, useSay } from "./language.tsx"
+import { Select } from "./Select.tsx"
 
 const Tour = part(() => import("./Tour.tsx"))
 
@@ -15,13 +16,28 @@ const Tour = part(() => import("./Tour.tsx"))
 export function WelcomeHead() {
   const say = useSay()
   const locale = useLocale()
-  const { me } = useStore(app)
+  const { me, nextAssistantId } = useStore(app)
+  const assistants = me?.assistants ?? []
   const other = locale === "ko" ? "en" : "ko"
   return (
     <header className="top">
       <span className="only-phone brand-mark">
         <Mark />
       </span>
+      {assistants.length > 1 && (
+        <Select
+          className="btn quiet"
+          aria-label={say("nextAssistant")}
+          value={assistants.some(({ id }) => id === nextAssistantId) ? nextAssistantId : assistants[0]!.id}
+          onChange={(event) => app.update({ nextAssistantId: event.target.value })}
+        >
+          {assistants.map(({ id, name }) => (
+            <option key={id} value={id}>
+              {name || say("madang")}
+            </option>
+          ))}
+        </Select>
+      )}
       <span className="grow" />
       <button type="button" className="btn quiet" lang={other} onClick={() => setLocale(other)}>
         {other === "ko" ? "한국어" : "English"}
@@ -62,7 +78,7 @@ export function Welcome() {
             <Icon name="tools" />
             <div className="grow">
               <h2>{say("manualMode")}</h2>
-              <p>{say("manualModeHint")}</p>
+              <p>{say("manualModeHint", { count: me?.toolCount ?? 0 })}</p>
             </div>
             <Icon name="chevron" small />
           </a>

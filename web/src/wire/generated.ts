@@ -440,6 +440,7 @@ export interface MeAnswer {
   assistants: AssistantAnswer[]
   dataDir: string
   contentOrigin: string
+  toolCount: number
 }
 
 export interface MessageAnswer {

@@ -36,7 +36,7 @@ function AssistantList() {
                 <Icon name="person" />
                 <div className="grow">
                   <h2 className="item-title">{one.name || (one.isDefault ? words("defaultName") : one.id)}</h2>
-                  <div className="meta">
+                  <div className="meta dots">
                     <span>{one.model || words("usualModel")}</span>
                     <span className="num">{words("sessionsOf", { count: one.sessionCount })}</span>
                   </div>

@@ -3,6 +3,7 @@
 import { useState } from "react"
 
 import type { AssistantDetails, ModelsAnswer, OwnOptions } from "../../wire/generated.ts"
+import { Select } from "../Select.tsx"
 import { useWords } from "../settings/words.ts"
 import type { Change } from "./Editor.tsx"
 import { NumberField } from "./NumberField.tsx"
@@ -33,7 +34,7 @@ export function ModelFields({ details, models, onChange }: Props) {
     <>
       <div className="field">
         <label htmlFor="assistant-model">{words("model")}</label>
-        <select
+        <Select
           id="assistant-model"
           className="input"
           value={model}
@@ -47,7 +48,7 @@ export function ModelFields({ details, models, onChange }: Props) {
           {names.map((name) => (
             <option key={name}>{name}</option>
           ))}
-        </select>
+        </Select>
         {models !== null && models.fixed !== "" && (
           <p className="hint">{words("fixedModel", { name: models.fixed })}</p>
         )}
@@ -72,7 +73,7 @@ export function ModelFields({ details, models, onChange }: Props) {
         />
         <div className="field">
           <label htmlFor="assistant-thinking">{words("thinking")}</label>
-          <select
+          <Select
             id="assistant-thinking"
             className="input"
             value={options.thinking ?? ""}
@@ -84,7 +85,7 @@ export function ModelFields({ details, models, onChange }: Props) {
                 {words(one)}
               </option>
             ))}
-          </select>
+          </Select>
         </div>
       </fieldset>
     </>

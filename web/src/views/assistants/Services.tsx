@@ -5,6 +5,7 @@ import { useRef, useState } from "react"
 import { serviceHint } from "../../texts/settings.ts"
 import type { AssistantDetails, ModelsAnswer, ServiceAnswer } from "../../wire/generated.ts"
 import { useLocale } from "../language.tsx"
+import { Select } from "../Select.tsx"
 import { useWords } from "../settings/words.ts"
 import type { Change } from "./Editor.tsx"
 
@@ -47,7 +48,7 @@ export function Services({ details, models, onChange }: Props) {
             <li key={service.name} className="item middle">
               <div className="grow">
                 <h3>{service.title}</h3>
-                <div className="meta">
+                <div className="meta dots">
                   <span title={service.description}>{serviceHint(service.name, service.description, locale)}</span>
                   <span className="num">{words("toolCount", { count: service.toolCount })}</span>
                   {service.runsCode && <span className="chip line">{words("runsCode")}</span>}
@@ -56,7 +57,7 @@ export function Services({ details, models, onChange }: Props) {
                 </div>
               </div>
               {isOn ? (
-                <select
+                <Select
                   className="pick-mode"
                   aria-label={words("modeOf", { name: service.title })}
                   value={mode}
@@ -64,7 +65,7 @@ export function Services({ details, models, onChange }: Props) {
                 >
                   <option value="on">{words("allow")}</option>
                   <option value="ask">{words("askFirst")}</option>
-                </select>
+                </Select>
               ) : (
                 <span className="soft small pick-mode">{words("off")}</span>
               )}

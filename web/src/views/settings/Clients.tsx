@@ -8,17 +8,18 @@ import { deedOf } from "../../texts.ts"
 import type { ClientAnswer, ClientCallAnswer, ClientSessionAnswer } from "../../wire/generated.ts"
 import { listClientCalls, listClients } from "../../wire/settings.ts"
 import { Icon } from "../icons.tsx"
-import { formatTime, useLocale } from "../language.tsx"
+import { formatTime, titleOf, useLocale, useSay } from "../language.tsx"
 import { useLoaded } from "./loaded.ts"
+import { Loading } from "./Loading.tsx"
 import { useWords } from "./words.ts"
 
 export default function Clients() {
   const words = useWords()
   const { value } = useLoaded(listClients)
-  if (value === null) return <div aria-busy="true" />
+  if (value === null) return <Loading />
   return (
     <>
-      <div>
+      <div className="stack-head">
         <h2>{words("clients")}</h2>
         <p className="hint">{words("clientsHint", { days: value.days })}</p>
       </div>
@@ -53,24 +54,26 @@ function Client({ client }: { client: ClientAnswer }) {
       </div>
       <ul className="list">
         {client.sessions.map((session) => (
-          <ClientSession key={session.id || "deleted"} session={session} />
+          <ClientSession key={session.id || "deleted"} session={session} client={client.name} />
         ))}
       </ul>
     </section>
   )
 }
 
-function ClientSession({ session }: { session: ClientSessionAnswer }) {
+function ClientSession({ session, client }: { session: ClientSessionAnswer; client: string }) {
   const words = useWords()
+  const say = useSay()
   const locale = useLocale()
   const [isOpen, setOpen] = useState(false)
-  const title = session.id === "" ? words("deletedSession") : session.title || session.id
+  const title = session.id === "" ? words("deletedSession") : titleOf({ title: session.title, client }, say)
   return (
     <li>
       <div className="item middle">
         <div className="grow">
           <h4 className="item-title">{title}</h4>
-          <div className="meta num">
+          <div className="meta num dots">
+            {session.title === "" && session.id !== "" && <span className="mono cut">{session.id}</span>}
             <span>{words("callCount", { count: session.calls })}</span>
             <span>{formatTime(session.lastAt, locale)}</span>
           </div>
@@ -121,7 +124,7 @@ export function ForeignCalls({ sessionId, client }: { sessionId: string; client:
 function Calls({ sessionId }: { sessionId: string }) {
   const words = useWords()
   const { value, set } = useLoaded(useCallback(() => listClientCalls(sessionId), [sessionId]))
-  if (value === null) return <div aria-busy="true" />
+  if (value === null) return <Loading />
   const more = async () => {
     const page = await listClientCalls(sessionId, value.calls.at(-1)?.seq ?? 0)
     set({ calls: [...value.calls, ...page.calls], hasMore: page.hasMore })

@@ -8,6 +8,7 @@ import { deleteData, getData } from "../../wire/settings.ts"
 import { formatBytes, useLocale } from "../language.tsx"
 import { Ask } from "./Ask.tsx"
 import { useLoaded } from "./loaded.ts"
+import { Loading } from "./Loading.tsx"
 import { Requests } from "./Requests.tsx"
 import { useWords } from "./words.ts"
 
@@ -19,7 +20,7 @@ export default function Data() {
   const [typed, setTyped] = useState("")
   const [preparing, setPreparing] = useState<"" | "backup" | "export">("")
   const [isDone, setDone] = useState(false)
-  if (value === null) return <div aria-busy="true" />
+  if (value === null) return <Loading />
   const total = value.databaseBytes + value.fileBytes + value.otherBytes
   const isRight = typed.trim().replace(/\s+/g, " ").toLowerCase() === value.deletionWords.toLowerCase()
   const save = async (kind: "backup" | "export") => {

@@ -22,7 +22,7 @@ export function Decisions({ decisions, onForget }: { decisions: DecisionAnswer[]
             <h3>
               <code>{one.tool}</code>
             </h3>
-            <div className="meta">
+            <div className="meta dots">
               <span>{deedOf(one.tool, locale)}</span>
               <span>
                 {one.scope === "session"

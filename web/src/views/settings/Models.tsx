@@ -10,6 +10,7 @@ import { useLocale } from "../language.tsx"
 import { Ask } from "./Ask.tsx"
 import { KeyField } from "./KeyField.tsx"
 import { useLoaded } from "./loaded.ts"
+import { Loading } from "./Loading.tsx"
 import { LocalServers } from "./LocalServers.tsx"
 import { NewModel } from "./NewModel.tsx"
 import { Requests } from "./Requests.tsx"
@@ -20,7 +21,7 @@ const MANY = 6
 
 export default function Models() {
   const { value, set, reload } = useLoaded(listModels)
-  if (value === null) return <div aria-busy="true" />
+  if (value === null) return <Loading />
   const update = async (now?: ModelsAnswer) => {
     if (now) set(now)
     else await reload()

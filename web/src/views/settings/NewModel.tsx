@@ -1,10 +1,11 @@
 /** A model of a server's address or of a vendor, with its key. */
 
-import { useState } from "react"
+import { useState, type ComponentProps } from "react"
 
 import { report } from "../../state/app.ts"
 import type { ModelsAnswer } from "../../wire/generated.ts"
 import { addModel } from "../../wire/settings.ts"
+import { Select } from "../Select.tsx"
 import { useWords } from "./words.ts"
 
 interface Props {
@@ -41,48 +42,36 @@ export function NewModel({ models, onAdded }: Props) {
       <div className="two">
         <div className="field">
           <label htmlFor="new-from">{words("where")}</label>
-          <select id="new-from" className="input" value={fields.provider} onChange={set("provider")}>
+          <Select id="new-from" className="input" value={fields.provider} onChange={set("provider")}>
             <option value="">{words("byAddress")}</option>
             {models.vendors
               .filter(({ isInstalled }) => isInstalled)
               .map(({ name }) => (
                 <option key={name}>{name}</option>
               ))}
-          </select>
+          </Select>
         </div>
-        <div className="field">
-          <label htmlFor="new-name">{words("ownName")}</label>
-          <input id="new-name" className="input" value={fields.name} maxLength={200} onChange={set("name")} />
-        </div>
+        <Field id="name" label={words("ownName")} value={fields.name} maxLength={200} onChange={set("name")} />
         {fields.provider === "" && (
-          <div className="field">
-            <label htmlFor="new-url">{words("address")}</label>
-            <input
-              id="new-url"
-              className="input mono"
-              inputMode="url"
-              placeholder="http://127.0.0.1:11434/v1"
-              value={fields.url}
-              onChange={set("url")}
-            />
-          </div>
+          <Field
+            id="url"
+            label={words("address")}
+            inputMode="url"
+            placeholder="http://127.0.0.1:11434/v1"
+            value={fields.url}
+            onChange={set("url")}
+          />
         )}
-        <div className="field">
-          <label htmlFor="new-model">{words("modelName")}</label>
-          <input id="new-model" className="input mono" value={fields.model} onChange={set("model")} />
-        </div>
+        <Field id="model" label={words("modelName")} value={fields.model} onChange={set("model")} />
         {fields.provider === "" && (
-          <div className="field">
-            <label htmlFor="new-key">{words("keyOptional")}</label>
-            <input
-              id="new-key"
-              className="input mono"
-              type="password"
-              autoComplete="off"
-              value={fields.key}
-              onChange={set("key")}
-            />
-          </div>
+          <Field
+            id="key"
+            label={words("keyOptional")}
+            type="password"
+            autoComplete="off"
+            value={fields.key}
+            onChange={set("key")}
+          />
         )}
       </div>
       <div className="row ends">
@@ -91,5 +80,14 @@ export function NewModel({ models, onAdded }: Props) {
         </button>
       </div>
     </form>
+  )
+}
+
+function Field({ id, label, ...input }: ComponentProps<"input"> & { id: string; label: string }) {
+  return (
+    <div className="field">
+      <label htmlFor={`new-${id}`}>{label}</label>
+      <input id={`new-${id}`} className="input mono" {...input} />
+    </div>
   )
 }

@@ -28,7 +28,7 @@ export function Requests() {
             <li key={`${one.host} ${one.purpose}`} className="item middle">
               <div className="grow">
                 <h3 className="mono">{one.host}</h3>
-                <div className="meta">
+                <div className="meta dots">
                   <span>{words("forModel")}</span>
                   <span className="num">{words("lastTime", { time: formatTime(one.lastAt, locale) })}</span>
                 </div>

@@ -1,6 +1,6 @@
 /** Settings in five tabs, each with an address. */
 
-import { Suspense } from "react"
+import { Suspense, useEffect, useRef } from "react"
 
 import { part } from "../../state/parts.ts"
 import { routeTo } from "../../state/route.ts"
@@ -24,13 +24,18 @@ const TABS = [
 export default function Settings({ tab }: { tab: string }) {
   const words = useWords()
   const current = TABS.find(({ id }) => id === tab) ?? TABS[0]
+  const tabs = useRef<HTMLElement>(null)
+  // On a phone there are more of them than fit.
+  useEffect(() => {
+    tabs.current?.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" })
+  }, [current])
   return (
     <div className="scroll">
       <div className="wide narrow">
         <div className="page-head">
           <h1>{words("settings")}</h1>
         </div>
-        <nav className="tabs" aria-label={words("settings")}>
+        <nav ref={tabs} className="tabs" aria-label={words("settings")}>
           {TABS.map(({ id, word }) => (
             <a
               key={id}
