@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from playwright.async_api import Browser, expect
+from playwright.async_api import Browser, Route, expect
 
 from tests.browser.chat import (
     OBEDIENT,
@@ -140,6 +140,24 @@ async def test_a_message_that_is_written_while_the_server_is_away_stays_in_its_f
     await tab.composer.press("Enter")
 
     await tab.expect_said(re.compile("I read: Are you there"))
+    assert texts_of(await tab.server.messages(session), "user") == ["Good morning", "Are you there?"]
+
+
+async def test_a_message_whose_receipt_is_lost_is_not_sent_twice(tab: ChatTab) -> None:
+    """The server has it, and is gone before it can say so: the field must not offer it again."""
+    session = await tab.start_session("Good morning")
+    await tab.expect_said(re.compile("I read: Good morning"))
+
+    async def lose_receipt(route: Route) -> None:
+        await route.fetch()
+        await route.abort()
+
+    await tab.page.route("**/messages", lose_receipt)
+    await tab.composer.fill("Are you there?")
+    await tab.composer.press("Enter")
+    await tab.expect_said(re.compile("I read: Are you there"))
+    await expect(tab.page.get_by_role("status").filter(has_text="Madang cannot be reached")).to_be_visible()
+    await expect(tab.composer).to_have_value("")
     assert texts_of(await tab.server.messages(session), "user") == ["Good morning", "Are you there?"]
 
 

@@ -296,6 +296,17 @@ async def test_a_reload_with_a_draft(tab: ChatTab) -> None:
     assert len(texts_of(await tab.server.messages(session), "user")) == 1
 
 
+async def test_each_tab_has_a_draft_of_its_own(tab: ChatTab) -> None:
+    await tab.start_session("Good morning")
+    await tab.composer.fill("The first")
+    other = await tab.another()
+    await other.composer.fill("The second")
+    await tab.write("The first")
+    await other.expect_said(re.compile("I read: The first"))
+    await other.reload()
+    await expect(other.composer).to_have_value("The second")
+
+
 async def test_a_reload_of_a_draft_before_the_first_message(tab: ChatTab) -> None:
     await tab.composer.fill("Not sent yet")
     await tab.reload()

@@ -146,6 +146,12 @@ export function addImages(talk: Talk, page: MessagesPage): Talk {
   return { ...talk, items }
 }
 
+/** Whether the person's words are there, said after a number or waiting for their turn. */
+export function hasMessage(talk: Talk, text: string, after: number): boolean {
+  const isIt = (item: Item) => item.kind === "message" && item.role === "user" && item.seq > after && item.text === text
+  return talk.items.some(isIt) || talk.queued.some((one) => one.text === text)
+}
+
 export function oldestSeq(talk: Talk): number | undefined {
   return talk.items.find(({ kind }) => kind === "message")?.seq
 }

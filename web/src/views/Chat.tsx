@@ -10,6 +10,7 @@ import { questionsOf, sortInbox } from "../state/inbox.ts"
 import { settleItem } from "../state/settling.ts"
 import { part } from "../state/parts.ts"
 import { Store, useStore } from "../state/store.ts"
+import { hasMessage } from "../state/talk.ts"
 import { sendMessage, stopRun, withdrawMessage } from "../wire/api.ts"
 import { isTool } from "../texts.ts"
 import type { InboxItem, Session } from "../wire/types.ts"
@@ -282,6 +283,8 @@ export function Dock({ sessionId, state }: { sessionId: string; state: Feed | nu
           isRunning={isRunning}
           question={textQuestion}
           onSend={onSend}
+          hasTaken={(text, after) => talk !== undefined && hasMessage(talk, text, after)}
+          lastSeq={talk?.lastSeq ?? 0}
           onAnswer={onAnswer}
           onStop={() => void stopRun(sessionId).catch(report)}
           onUseTool={() => app.update({ isPaletteOpen: true })}

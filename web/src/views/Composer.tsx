@@ -5,7 +5,7 @@ import { useEffect, useLayoutEffect, useRef, useState } from "react"
 import { report } from "../state/app.ts"
 import { readDraft, readFiles, writeDraft, writeFiles } from "../state/drafts.ts"
 import { contextText } from "../state/meter.ts"
-import { upload } from "../wire/api.ts"
+import { Unreachable, upload } from "../wire/api.ts"
 import type { InboxItem, Model, Upload } from "../wire/types.ts"
 import { FilePicker } from "./FilePicker.tsx"
 import { Icon } from "./icons.tsx"
@@ -30,6 +30,9 @@ interface Props {
   /** A text question that what is written could answer. */
   question: InboxItem | undefined
   onSend: (sent: Sent) => Promise<void>
+  /** Whether the talk has a message of these words after a number: the answer to sending it may have been lost. */
+  hasTaken: (text: string, after: number) => boolean
+  lastSeq: number
   onAnswer: (text: string) => Promise<void>
   onStop: () => void
   onUseTool: () => void
@@ -65,6 +68,8 @@ export function Composer(props: Props) {
     isRunning,
     question,
     onSend,
+    hasTaken,
+    lastSeq,
     onAnswer,
     onStop,
     onUseTool,
@@ -98,6 +103,18 @@ export function Composer(props: Props) {
     element.style.height = `${Math.min(element.scrollHeight, MAX_HEIGHT_PX)}px`
   }, [text])
 
+  /** What was sent when the server was lost, and may be there: it would be sent twice. */
+  const unsure = useRef<{ text: string; after: number } | null>(null)
+  useEffect(() => {
+    const sent = unsure.current
+    if (sent === null || !hasTaken(sent.text, sent.after)) return
+    unsure.current = null
+    setText((now) =>
+      now === sent.text ? "" : now.startsWith(`${sent.text}\n`) ? now.slice(sent.text.length + 1) : now,
+    )
+    setAttachments([])
+  })
+
   const isUploading = attachments.some(({ content }) => content === null)
   const canSend = !isSending && !isUploading && (text.trim() !== "" || attachments.length > 0)
 
@@ -108,6 +125,7 @@ export function Composer(props: Props) {
       await how(text)
       setAttachments([])
     } catch (error) {
+      if (error instanceof Unreachable) unsure.current = { text, after: lastSeq }
       setText((since) => (since === "" ? text : `${text}\n${since}`))
       report(error)
     } finally {
