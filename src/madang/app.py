@@ -28,6 +28,7 @@ from madang.storage.audit import AuditLog
 from madang.storage.database import Database
 from madang.storage.downloads import Downloads
 from madang.storage.folders import Folders
+from madang.storage.pauses import PauseStore
 from madang.storage.postgresql.address import parse_database_url
 from madang.storage.sessions import SessionStore
 from madang.storage.sqlite import SqliteDatabase
@@ -66,6 +67,11 @@ class Madang:
     """Owns what runs beside the calls, and ends it before anything is closed."""
     downloads: Downloads | None = None
     """Where files can be fetched over HTTP, if that is served."""
+
+    @cached_property
+    def pauses(self) -> PauseStore:
+        """What waits for the person, to be read."""
+        return PauseStore(self.database)
 
     @cached_property
     def session_operations(self) -> SessionOperations:

@@ -105,6 +105,7 @@ async def open_web_host(
             agent.madang.call("mcp-http"),
             settings.page_override,
             always_elicit=settings.ask == "elicit",
+            pauses=agent.stores.pauses,
         )
         codes = LaunchCodes()
         files = files or StaticFiles(address.origin, address.content_origin)

@@ -348,8 +348,8 @@ const TEXTS = {
   now: ["Now", "지금"],
   nothingLost: ["What you see and what you typed stays.", "보던 것과 적던 글은 그대로 있습니다."],
   serverGone: [
-    "Madang seems to have ended. Run “madang web” again in the terminal: this tab goes on by itself.",
-    "마당이 꺼진 것 같습니다. 터미널에서 “madang web”을 다시 실행하면 이 탭이 스스로 이어집니다.",
+    "Madang seems to have ended. Run “madang web” again in the terminal: this tab goes on by itself. If the address is another one now, open that.",
+    "마당이 꺼진 것 같습니다. 터미널에서 “madang web”을 다시 실행하면 이 탭이 스스로 이어집니다. 주소가 바뀌었으면 그 주소를 열어 주세요.",
   ],
   outdated: [
     "Madang was updated. Reload this page to go on.",

@@ -96,6 +96,7 @@ async def _serve_stdio(settings: Settings, clock: ShutdownClock) -> int:
                 madang.call("mcp-stdio"),
                 settings.page_override,
                 always_elicit=settings.ask == "elicit",
+                pauses=madang.pauses,
             )
             await server.serve_stdio(clock.start)
     except asyncio.CancelledError:
@@ -122,7 +123,11 @@ async def _serve_http(settings: Settings, host: str, port: int, clock: ShutdownC
         async with open_madang(settings, base_url(host, port)) as madang:
             await madang.use_workspace(madang.call("mcp-http"))
             server = McpServer(
-                madang.provider, madang.call("mcp-http"), settings.page_override, always_elicit=settings.ask == "elicit"
+                madang.provider,
+                madang.call("mcp-http"),
+                settings.page_override,
+                always_elicit=settings.ask == "elicit",
+                pauses=madang.pauses,
             )
             app = http_app(
                 server.server, local_policy(token, host, port), madang.downloads, [WelcomeRoute(settings.locale)]

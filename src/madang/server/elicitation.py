@@ -3,24 +3,31 @@
 The question is a row before the client is asked, and its answer goes through the same tool as one from our page. The
 state that travels through the client is only the question's id: it is valid for its own user and session alone, ends
 with the question, and survives a restart.
+
+The person may answer elsewhere meanwhile, in the inbox for example: then the form is taken back where that can be done,
+and what was answered is the outcome of the call, whatever the form still says.
 """
 
 from __future__ import annotations
 
 import time
 from collections import OrderedDict
+from contextlib import suppress
 from typing import Any
 
+import anyio
 import mcp_types as types
 from mcp.shared.exceptions import MCPError, NoBackChannelError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from madang.core.calls import Call
+from madang.core.pauses import PauseRecord
 from madang.core.results import ElicitationForm, Reply
 from madang.core.tools import Tool
 from madang.provider.provider import Provider
 from madang.server import mapping
 from madang.server.sdk import RequestContext
+from madang.storage.pauses import PauseStore
 
 ANSWER = "answer"
 
@@ -36,8 +43,9 @@ class Elicitation:
     stays open, and the model gets the text that it gets where there are no forms.
     """
 
-    def __init__(self, provider: Provider) -> None:
+    def __init__(self, provider: Provider, pauses: PauseStore | None = None) -> None:
         self._provider = provider
+        self._pauses = pauses
         self._asked: OrderedDict[tuple[Call, str], tuple[Reply, float]] = OrderedDict()
 
     async def ask(
@@ -49,11 +57,33 @@ class Elicitation:
             self._asked.popitem(last=False)
         if context.protocol_version in MODERN_PROTOCOL_VERSIONS:
             return _input_required(form)
-        try:
-            result = await context.session.elicit_form(form.message, _schema(form), context.request_id)
-        except (NoBackChannelError, MCPError, TimeoutError):
-            return reply  # the question stays open, and its text says how to answer it
-        return await self._submit(call, form.reply_tool, form.message_id, result, asked_by=reply.tool)
+        result = await self._ask_form(context, call, form)
+        if isinstance(result, types.ElicitResult):
+            return await self._submit(call, form.reply_tool, form.message_id, result, asked_by=reply.tool)
+        self._asked.pop((call, form.message_id), None)
+        # Unless it is settled the question stays open, and its text says how to answer it.
+        return reply if result is None else await self._provider.outcome(call, result)
+
+    async def _ask_form(
+        self, context: RequestContext, call: Call, form: ElicitationForm
+    ) -> types.ElicitResult | PauseRecord | None:
+        """Return what the client's form says, or the question once it is settled elsewhere; None without a form."""
+        results: list[types.ElicitResult | PauseRecord | None] = []
+        async with anyio.create_task_group() as group:
+
+            async def end_with_form() -> None:
+                with suppress(NoBackChannelError, MCPError, TimeoutError):
+                    results.append(await context.session.elicit_form(form.message, _schema(form), context.request_id))
+                group.cancel_scope.cancel()
+
+            async def end_with_settlement(pauses: PauseStore) -> None:
+                results.append(await pauses.wait_settled(call, form.message_id))
+                group.cancel_scope.cancel()  # the SDK tells the client that the form is not wanted any more
+
+            if self._pauses is not None:
+                group.start_soon(end_with_settlement, self._pauses)
+            group.start_soon(end_with_form)
+        return results[0] if results else None
 
     async def resume(self, call: Call, tool: Tool, params: types.CallToolRequestParams) -> Reply:
         """Take the answer that the client brings back, as the outcome of the call that asked."""
@@ -72,6 +102,9 @@ class Elicitation:
         if result.action == "accept":
             arguments[ANSWER] = (result.content or {}).get(ANSWER)
         reply = await self._provider.execute_tool(call, reply_tool, arguments)
+        pause = await self._pauses.get(call, message_id) if reply.is_error and self._pauses is not None else None
+        if pause is not None and pause.status in ("answered", "cancelled"):
+            return await self._provider.outcome(call, pause)
         return mapping.renamed(reply, asked_by)
 
 

@@ -32,6 +32,7 @@ from madang.server.elicitation import Elicitation
 from madang.server.progress import ProgressReporter
 from madang.server.sdk import RequestContext, SdkServer
 from madang.server.stdio import stdio_streams
+from madang.storage.pauses import PauseStore
 
 ASSISTANT_KEY = "madang/assistantId"
 SESSION_KEY = "madang/sessionId"
@@ -51,18 +52,25 @@ class McpServer:
     """Serves one provider. Requests that name no assistant or session get those of `call`; `ui` overrides what clients
     declare of pages.
 
-    With `always_elicit`, questions go through the forms of every client that declares elicitation.
+    With `always_elicit`, questions go through the forms of every client that declares elicitation. `pauses` tell
+    whether one was answered elsewhere meanwhile.
     """
 
     def __init__(
-        self, provider: Provider, call: Call, ui: PageMode | None = None, *, always_elicit: bool = False
+        self,
+        provider: Provider,
+        call: Call,
+        ui: PageMode | None = None,
+        *,
+        always_elicit: bool = False,
+        pauses: PauseStore | None = None,
     ) -> None:
         self._provider = provider
         # Whoever opened the server: behind this door is a model or a person, and we cannot know which.
         self._call = replace(call, actor="foreign")
         self._ui = ui
         self._always_elicit = always_elicit
-        self._elicitation = Elicitation(provider)
+        self._elicitation = Elicitation(provider, pauses)
         self._changes = ChangeStreams(provider)
         self._listed_tools: dict[tuple[Delivery, tuple[str, ...]], tuple[list[Tool], list[dict[str, Any]]]] = {}
         self._has_one_connection = False

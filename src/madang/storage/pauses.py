@@ -262,6 +262,14 @@ class PauseStore:
         rows = await self._database.find(sql, call.user_id, id, user_id=call.user_id)
         return parse_pause(rows[0], timestamp()) if rows else None
 
+    async def wait_settled(self, call: Call, id: str) -> PauseRecord | None:
+        """Wait until somebody settles a pause, in whatever process, and return it; None if there is none."""
+        async for _ in self.changes(call.user_id):
+            pause = await self.get(call, id)
+            if pause is None or pause.status != "open":
+                return pause
+        return None
+
     async def list_open(self, user_id: UserId, limit: int, after: str = "") -> list[PauseRecord]:
         """Return what waits for the user in all sessions, newest first: up to `limit`, older than the id `after`."""
         now = timestamp()
