@@ -269,6 +269,27 @@ async def test_later_leaves_an_approval_in_the_inbox(tab: ChatTab) -> None:
     assert "Postponed" in await kept_goals(tab, session)
 
 
+PRESS_AT_ONCE = """
+    new MutationObserver((_, observer) => {
+        const buttons = document.querySelectorAll("[role=alertdialog] button[data-allows]")
+        if (buttons.length === 0) return
+        observer.disconnect()
+        for (const button of buttons) button.click()
+        setTimeout(() => { for (const button of buttons) button.click(); window.hasPressed = true }, 50)
+    }).observe(document.body, { childList: true, subtree: true })
+"""
+
+
+async def test_a_press_that_was_meant_for_what_stood_there_before_does_not_allow(tab: ChatTab) -> None:
+    await tab.page.evaluate(PRESS_AT_ONCE)
+    session = await start_approval(tab, "By haste")
+    await tab.page.wait_for_function("window.hasPressed")
+    await expect(tab.gate.get_by_role("button", name="Allow once")).to_be_enabled()
+    assert "By haste" not in await kept_goals(tab, session)
+    await tab.gate.get_by_role("button", name="Decline").click()
+    await tab.expect_state("")
+
+
 async def test_enter_never_allows(tab: ChatTab) -> None:
     session = await start_approval(tab, "By accident")
     await expect(tab.gate.get_by_role("button", name="Allow once")).to_be_enabled()
