@@ -186,7 +186,7 @@ def test_state_is_read_by_key_with_a_generated_type_and_an_unknown_field_fails_t
         outcomes[field] = subprocess.run(command, capture_output=True, text=True, check=False)
 
     assert outcomes["planning.todos"].returncode == 0, outcomes["planning.todos"].stdout
-    assert "Property 'tasks' does not exist on type 'PlanState'" in outcomes["planning.tasks"].stdout
+    assert "Property 'tasks' does not exist on type 'PlanInState'" in outcomes["planning.tasks"].stdout
     assert "Property 'nothing' does not exist on type 'ServiceStates'" in outcomes["nothing"].stdout
 
 
@@ -441,6 +441,7 @@ async def test_a_link_to_a_file_opens_the_files_panel_with_it(tab: ChatTab) -> N
 
 
 async def test_todos_are_added_renamed_moved_and_deleted_by_the_keyboard(tab: ChatTab) -> None:
+    """Whatever is done, the focus stays where the person is: a form gives it back, a moved todo takes it along."""
     session = await tab.start_session()
     await tab.server.call_tool(session, "add_todo", name="First")
     plan = await Panel(tab.page).open("Plan")
@@ -452,21 +453,62 @@ async def test_todos_are_added_renamed_moved_and_deleted_by_the_keyboard(tab: Ch
     second = plan.get_by_role("checkbox", name="Second")
     await expect(second).to_be_visible()
     await keyboard.press("Escape")
+    await expect(plan.get_by_role("button", name="Add a todo")).to_be_focused()
 
     await second.focus()
     await keyboard.press("Alt+ArrowUp")
     await expect(plan.get_by_role("checkbox").nth(0)).to_have_accessible_name("Second")
-    await second.focus()
+    await expect(second).to_be_focused()
     await keyboard.press("Space")
     await expect(second).to_be_checked()
-    await plan.get_by_role("button", name="More: Second").focus()
+    await keyboard.press("Tab")
+    await expect(plan.get_by_role("button", name="More: Second")).to_be_focused()
     await keyboard.press("Enter")
     await expect(tab.page.get_by_role("menuitem", name="Rename")).to_be_focused()
     await keyboard.press("Enter")
     await expect(plan.get_by_role("textbox", name="Rename")).to_be_focused()
     await keyboard.type("Renamed")
     await keyboard.press("Enter")
-    await expect(plan.get_by_role("checkbox", name="Renamed")).to_be_checked()
+    renamed = plan.get_by_role("checkbox", name="Renamed")
+    await expect(renamed).to_be_checked()
+    await expect(renamed).to_be_focused()
+
+    await keyboard.press("Tab")
+    await keyboard.press("Enter")
+    await expect(tab.page.get_by_role("menuitem", name="Rename")).to_be_focused()
+    await keyboard.press("End")
+    await keyboard.press("Enter")
+    await expect(renamed).to_have_count(0)
+    await expect(plan).to_be_focused()
+    await plan.get_by_role("button", name="Add a note").focus()
+    await keyboard.press("Enter")
+    await keyboard.type("It rains")
+    await keyboard.press("Enter")
+    noted = plan.get_by_role("listitem").filter(has_text="It rains")
+    await expect(noted.get_by_role("time")).to_have_text(re.compile(r"^\d\d:\d\d$"))
+    await expect(plan.get_by_role("button", name="Add a note")).to_be_focused()
+
+
+async def test_the_last_of_five_hundred_todos_is_reached_ticked_and_moved(tab: ChatTab) -> None:
+    session = await tab.start_session()
+    async with mcp_client(tab.server, session) as client:
+        for number in range(1, 501):
+            await client.call_tool("add_todo", {"name": f"Todo {number}"})
+    plan = await Panel(tab.page).open("Plan")
+    await expect(plan.get_by_role("progressbar", name="0 of 500 done")).to_be_visible()
+    assert await plan.get_by_role("checkbox").count() < 100, "a screenful, not all of them"
+
+    more = plan.get_by_role("button", name=re.compile("^Show more"))
+    async with asyncio.timeout(60):
+        while await more.count():
+            await more.dispatch_event("click")
+    last = plan.get_by_role("checkbox", name="Todo 500", exact=True)
+    await last.focus()
+    await tab.page.keyboard.press("Space")
+    await expect(last).to_be_checked()
+    await tab.page.keyboard.press("Alt+ArrowUp")
+    await expect(plan.get_by_role("checkbox").nth(498)).to_have_accessible_name("Todo 500")
+    await expect(last).to_be_focused()
 
 
 async def test_a_playbook_is_written_found_run_and_deleted_with_undo(browser: Browser, tmp_path: Path) -> None:
@@ -492,6 +534,35 @@ async def test_a_playbook_is_written_found_run_and_deleted_with_undo(browser: Br
         await expect(row).to_be_visible()
         await playbooks.get_by_role("button", name="Run: Brew tea").click()
         await tab.expect_said(re.compile("^Run the playbook “Brew tea”"))
+
+
+async def test_a_playbook_shows_how_far_its_steps_are_by_the_todos_made_of_them(
+    browser: Browser, tmp_path: Path
+) -> None:
+    steps = [{"description": step} for step in ("Boil water", "Warm the pot", "Pour")]
+    async with serve_chat(tmp_path, SCRIPT) as server, open_tab(browser, server) as tab:
+        session = await tab.start_session()
+        made = await server.call_tool(session, "create_playbook", goal="Brew tea", workflow=steps)
+        for _ in range(7):
+            await server.call_tool(session, "select_playbook", id=made["data"]["playbook"]["id"])
+        playbooks = await Panel(tab.page).open("Playbooks")
+        chosen = playbooks.locator(".selected-playbook")
+        await expect(chosen.get_by_text(re.compile(r"^Chosen \d\d:\d\d · no todo of the plan"))).to_be_visible()
+        await expect(chosen.get_by_role("img")).to_have_count(0)
+
+        for step in steps:
+            await server.call_tool(session, "add_todo", name=step["description"])
+        await server.call_tool(session, "mark_todo", id=1)
+        await expect(chosen.get_by_role("listitem").nth(0).get_by_role("img", name="Done")).to_be_visible()
+        await expect(chosen.locator("[aria-current=step]")).to_contain_text("Warm the pot")
+        await tab.write("Hold on")
+        await expect(chosen.get_by_text("Running", exact=True)).to_be_visible()
+        await expect(chosen.get_by_role("img", name="Being done")).to_be_visible()
+
+        await chosen.get_by_role("button", name="History 7").click()
+        times = playbooks.get_by_role("list").get_by_role("time")
+        await expect(times).to_have_count(7)
+        await expect(times.first).to_have_text(re.compile(r"^\d\d:\d\d$"))
 
 
 @pytest.mark.parametrize("width", [375, 1440])

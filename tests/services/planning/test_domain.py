@@ -19,7 +19,7 @@ def test_a_change_leaves_the_plan_before_it_alone() -> None:
     before = plan_with("One")
 
     before.with_goal("Goal").with_todo("Two").with_todo_marked(1, "completed", "done").without_todos([])
-    before.with_observation("Seen")
+    before.with_observation("Seen", "2026-11-16T08:00:00.000Z")
 
     assert before == plan_with("One")
 
@@ -62,10 +62,19 @@ def test_a_plan_has_room_for_only_so_many_todos() -> None:
 def test_only_the_latest_observations_are_kept() -> None:
     plan, dropped = Plan(), ""
     for number in range(MAX_OBSERVATIONS + 2):
-        plan, dropped = plan.with_observation(f"Seen {number}")
+        plan, dropped = plan.with_observation(f"Seen {number}", f"at {number}")
 
     assert dropped == "Seen 1"
     assert plan.state.observations == [f"Seen {number}" for number in range(2, MAX_OBSERVATIONS + 2)]
+    assert plan.observation_times == [f"at {number}" for number in range(2, MAX_OBSERVATIONS + 2)]
+
+
+def test_observations_of_a_plan_from_before_times_have_none() -> None:
+    plan = Plan.model_validate({"state": {"observations": ["Old", "Older"]}})
+
+    assert plan.observation_times == ["", ""]
+    assert plan.with_observation("New", "now")[0].observation_times == ["", "", "now"]
+    assert Plan().observation_times == []
 
 
 @pytest.mark.parametrize(

@@ -79,22 +79,27 @@ const FIRST_MOUNTED = 30
 const MORE_MOUNTED = 20
 
 /** How many rows are mounted: a screenful first, more as its end comes into view. Put `end` behind the last one. */
-export function useMounted(count: number): { mounted: number; end: (element: Element | null) => void } {
+export function useMounted(count: number): {
+  mounted: number
+  end: (element: Element | null) => void
+  mountMore: () => void
+} {
   const [limit, setLimit] = useState(FIRST_MOUNTED)
   const observer = useRef<IntersectionObserver | null>(null)
+  const mountMore = useCallback(() => setLimit((value) => value + MORE_MOUNTED), [])
   const end = useCallback((element: Element | null) => {
     observer.current?.disconnect()
     if (element === null) return
     observer.current = new IntersectionObserver(
       (entries) => {
-        if (entries.some(({ isIntersecting }) => isIntersecting)) setLimit((value) => value + MORE_MOUNTED)
+        if (entries.some(({ isIntersecting }) => isIntersecting)) mountMore()
       },
       { rootMargin: "200px" },
     )
     observer.current.observe(element)
   }, [])
   useEffect(() => () => observer.current?.disconnect(), [])
-  return { mounted: Math.min(limit, count), end }
+  return { mounted: Math.min(limit, count), end, mountMore }
 }
 
 /** Put a file into the workspace; false if it was cancelled, or refused in words. */

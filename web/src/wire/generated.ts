@@ -616,12 +616,13 @@ export interface Paused {
   value: PauseValue
 }
 
-/** A plan as tools and panels show it. */
-export interface PlanState {
+/** A plan as panels show it: with the time of each observation. */
+export interface PlanInState {
   goal: string
   lastClearedGoal: string
   todos: Todo[]
   observations: string[]
+  observedAt: string[]
 }
 
 /** A stored playbook. */
@@ -654,6 +655,7 @@ export interface PlaybookState {
   playbooks: PlaybookInState[]
   lastRun: Selection | null
   selected: Playbook | null
+  selectedRuns: number
   runs: Selection[]
 }
 
@@ -1328,7 +1330,7 @@ export interface WorkspaceState {
 /** What each service tells of its state, by its name. */
 export interface ServiceStates {
   playbook: PlaybookState
-  planning: PlanState
+  planning: PlanInState
   ui: UiState
   chart: NoState
   content: ContentState

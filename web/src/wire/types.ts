@@ -30,7 +30,7 @@ export type {
   DeltaMetadata,
   EntryRow,
   Interrupt,
-  PlanState,
+  PlanInState,
   Playbook,
   PlaybookInState,
   PlaybookState,

@@ -5,10 +5,17 @@ from __future__ import annotations
 from madang.core.calls import Call
 from madang.core.phrases import Line, Phrase, Rows, layout, say
 from madang.core.service import ServiceContext
-from madang.services.planning.domain import Plan
+from madang.services.planning.domain import Plan, PlanState
 from madang.services.planning.store import PlanStore
 
 MAX_OBSERVATIONS_IN_CONTEXT = 2
+
+
+class PlanInState(PlanState):
+    """A plan as panels show it: with the time of each observation."""
+
+    observed_at: list[str]
+    """In the order of the observations; empty where it is not known."""
 
 
 async def planning_context(store: PlanStore, call: Call) -> ServiceContext:
@@ -26,7 +33,7 @@ async def planning_context(store: PlanStore, call: Call) -> ServiceContext:
         say("Noted: {observation}", observation=observation)
         for observation in state.observations[-MAX_OBSERVATIONS_IN_CONTEXT:]
     ]
-    return ServiceContext(text, state)
+    return ServiceContext(text, PlanInState.model_construct(**dict(state), observed_at=plan.observation_times))
 
 
 def _todos_line(plan: Plan) -> Phrase:

@@ -47,13 +47,15 @@ class PlanState(Document):
 
 
 class Plan(Document):
-    """A plan as it is stored: the state, and the id of the next to-do.
+    """A plan as it is stored: the state, the id of the next to-do, and when each observation was made.
 
     Ids are not reused until the session is cleared.
     """
 
     state: PlanState = PlanState()
     next_id: int = 1
+    observed_at: list[str] = Field(default_factory=list)
+    """Of the last observations, in their order; older plans have none of them."""
 
     @property
     def pending(self) -> list[Todo]:
@@ -125,11 +127,18 @@ class Plan(Document):
         self._check_ids(ids)
         return self._changed(todos=[todo for todo in self.state.todos if ids and todo.id not in ids])
 
-    def with_observation(self, observation: str) -> tuple[Plan, str]:
+    @property
+    def observation_times(self) -> list[str]:
+        """When each observation was made; empty where that is not known."""
+        count = len(self.state.observations)
+        return [*[""] * (count - len(self.observed_at)), *self.observed_at][-count:] if count else []
+
+    def with_observation(self, observation: str, at: str) -> tuple[Plan, str]:
         """Add an observation; return the plan and the oldest one if it was dropped."""
         observations = [*self.state.observations, observation]
         dropped = observations.pop(0) if len(observations) > MAX_OBSERVATIONS else ""
-        return self._changed(observations=observations), dropped
+        times = [*self.observation_times, at][-len(observations) :]
+        return self._changed(observations=observations).model_copy(update={"observed_at": times}), dropped
 
     def todo(self, id: int) -> Todo:
         return next(todo for todo in self.state.todos if todo.id == id)

@@ -12,8 +12,8 @@ from madang.core.ids import SessionId
 from madang.core.phrases import say
 from madang.core.service import Service, ServiceContext, ServiceMetadata
 from madang.core.tools import tools_of
-from madang.services.planning.context import planning_context
-from madang.services.planning.domain import Plan, PlanState
+from madang.services.planning.context import PlanInState, planning_context
+from madang.services.planning.domain import Plan
 from madang.services.planning.store import PlanStore
 from madang.services.planning.tools import PlanningTools
 from madang.storage.database import Database
@@ -34,7 +34,7 @@ class PlanningService(Service):
             "you come back to work."
         ),
     )
-    state_type = PlanState
+    state_type = PlanInState
 
     def __init__(self, database: Database, executor: Executor | None = None) -> None:
         self._executor = executor or Executor()

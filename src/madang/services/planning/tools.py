@@ -22,6 +22,7 @@ from madang.services.planning.domain import (
     TodoSummary,
 )
 from madang.services.planning.store import PlanStore
+from madang.storage.clock import timestamp
 
 
 class PlanningTools:
@@ -83,7 +84,9 @@ class PlanningTools:
     @tool(effect="write")
     async def add_observation(self, call: Call, observation: Observation) -> ToolResult[views.ObservationAdded]:
         """Note something learned. The last ten are kept."""
-        return views.observation_added(*await self._store.change(call, lambda plan: plan.with_observation(observation)))
+        return views.observation_added(
+            *await self._store.change(call, lambda plan: plan.with_observation(observation, timestamp()))
+        )
 
     @tool(effect="destroy", idempotent=True)
     async def clear_session(self, call: Call) -> ToolResult[views.PlanOutcome]:

@@ -40,6 +40,8 @@ class PlaybookState(Document):
     last_run: Selection | None = None
     selected: Playbook | None = None
     """The one that this session selected last, with its steps, if it can still be read."""
+    selected_runs: int = 0
+    """How often that one was selected."""
     runs: list[Selection]
     """The last selections, newest first."""
 
@@ -67,6 +69,7 @@ async def playbook_context(store: PlaybookStore, call: Call) -> ServiceContext:
         playbooks=(await _rows(store, call, 1, MAX_STATE_PLAYBOOKS))[0],
         last_run=last,
         selected=selected,
+        selected_runs=(await store.selections(call, 1, 1, selected.id)).total_items if selected else 0,
         runs=selections.items,
     )
     return ServiceContext(text, state, _summary(selected))

@@ -1,6 +1,6 @@
 /** The state of the services beside the talk, as the stream tells it. Nothing here asks for state again and again. */
 
-import { useEffect, useId, useRef, useState, type KeyboardEvent } from "react"
+import { useEffect, useId, useRef, useState, type KeyboardEvent, type RefObject } from "react"
 
 import { app } from "../../state/app.ts"
 import type { TalkFeed } from "../../state/feed.ts"
@@ -57,6 +57,8 @@ export default function Panels({ feed, onClose }: PanelsProps) {
     setChosen(id)
   }
   const key = useId()
+  const body = useRef<HTMLDivElement>(null)
+  useFocusKept(body)
   const props: PanelProps = { sessionId: feed.sessionId, talk, say }
   const service = services.find(({ name }) => `service-${name}` === selected)
   return (
@@ -68,6 +70,7 @@ export default function Panels({ feed, onClose }: PanelsProps) {
         </button>
       </header>
       <div
+        ref={body}
         className="body"
         role="tabpanel"
         tabIndex={0}
@@ -76,10 +79,32 @@ export default function Panels({ feed, onClose }: PanelsProps) {
         key={`${feed.sessionId} ${selected}`}
       >
         {service ? <PlainPanel {...props} service={service} /> : <OwnPanel {...props} tab={selected as OwnTab} />}
-        <Untold talk={talk} say={say} />
+        {selected !== "plan" && <Untold talk={talk} say={say} />}
       </div>
     </>
   )
+}
+
+/** When what has the focus is taken away (a form that was sent, a row that was deleted), the panel has it, not the page. */
+function useFocusKept(place: RefObject<HTMLElement | null>): void {
+  useEffect(() => {
+    let last: Element | null = null
+    const onFocus = (event: FocusEvent) => {
+      last = event.target instanceof Element && place.current?.contains(event.target) ? event.target : null
+    }
+    const observer = new MutationObserver(() => {
+      if (last === null || last.isConnected || document.activeElement !== document.body) return
+      last = null
+      place.current?.focus({ preventScroll: true })
+    })
+    document.addEventListener("focusin", onFocus)
+    const frame = place.current?.parentElement
+    if (frame) observer.observe(frame, { childList: true, subtree: true })
+    return () => {
+      document.removeEventListener("focusin", onFocus)
+      observer.disconnect()
+    }
+  }, [place])
 }
 
 /** The panel that shows what an address names. */
@@ -91,7 +116,7 @@ function wantedTab(route: Route): OwnTab | null {
 function OwnPanel({ tab, ...props }: PanelProps & { tab: OwnTab }) {
   switch (tab) {
     case "plan":
-      return <PlanPanel {...props} />
+      return <PlanPanel {...props} untold={<Untold talk={props.talk} say={props.say} />} />
     case "playbooks":
       return <PlaybooksPanel {...props} />
     case "files":

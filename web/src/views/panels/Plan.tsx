@@ -1,22 +1,25 @@
 /** The plan: goal, todos and log, as the model has them; ticked, renamed, moved and added to by the person. */
 
-import { useState, type DragEvent, type KeyboardEvent } from "react"
+import { useLayoutEffect, useRef, useState, type DragEvent, type KeyboardEvent, type ReactNode } from "react"
 
 import { notify } from "../../state/app.ts"
 import { act, useMounted } from "../../state/panels.ts"
-import type { PlanState, Todo } from "../../wire/types.ts"
+import type { PlanInState, Todo } from "../../wire/types.ts"
 import { Icon } from "../icons.tsx"
+import { useLocale } from "../language.tsx"
 import type { PanelProps } from "./Panels.tsx"
 import { EmptyPanel, failureOf, LineForm, ListEnd, NoState, RowMenu } from "./parts.tsx"
-import type { PanelSay } from "./words.ts"
+import { formatMoment, type PanelSay } from "./words.ts"
 
 const MAX_GOAL_CHARS = 2_000
 const MAX_TODO_CHARS = 1_000
 
-export function PlanPanel({ sessionId, talk, say }: PanelProps) {
+export function PlanPanel({ sessionId, talk, say, untold }: PanelProps & { untold: ReactNode }) {
   const plan = talk.services.planning
   if (plan === undefined || failureOf(plan) !== "") return <NoState state={plan} say={say} />
-  return <Plan sessionId={sessionId} plan={plan} mine={changedByMe(talk.untold)} say={say} />
+  const isWaiting = talk.run.state === "waiting"
+  const mine = changedByMe(talk.untold)
+  return <Plan sessionId={sessionId} plan={plan} mine={mine} isWaiting={isWaiting} untold={untold} say={say} />
 }
 
 type Mine = ReadonlyMap<number, "addedByMe" | "changedByMe">
@@ -33,12 +36,22 @@ function changedByMe(untold: PanelProps["talk"]["untold"]): Mine {
   return mine
 }
 
-function Plan({ sessionId, plan, mine, say }: { sessionId: string; plan: PlanState; mine: Mine; say: PanelSay }) {
+interface PlanProps {
+  sessionId: string
+  plan: PlanInState
+  mine: Mine
+  /** The agent waits for the person: what it is at, it cannot go on with. */
+  isWaiting: boolean
+  untold: ReactNode
+  say: PanelSay
+}
+
+function Plan({ sessionId, plan, mine, isWaiting, untold, say }: PlanProps) {
   const [isAdding, setAdding] = useState(false)
   const [isNoting, setNoting] = useState(false)
   const { todos, observations } = plan
   const isEmpty = plan.goal === "" && todos.length === 0 && observations.length === 0
-  const add = (name: string) => void act(sessionId, "add_todo", { name })
+  const add = async (name: string) => (await act(sessionId, "add_todo", { name })) !== undefined
   return (
     <>
       <Goal sessionId={sessionId} plan={plan} isEmpty={isEmpty} say={say} />
@@ -48,10 +61,9 @@ function Plan({ sessionId, plan, mine, say }: { sessionId: string; plan: PlanSta
           <Icon name="plus" />
         </button>
       </h2>
-      <Todos sessionId={sessionId} todos={todos} mine={mine} say={say} />
+      <Todos sessionId={sessionId} todos={todos} mine={mine} isWaiting={isWaiting} say={say} />
       {isAdding && (
         <LineForm
-          key={todos.length}
           label={say("newTodo")}
           button={say("add")}
           cancel={say("cancel")}
@@ -60,6 +72,7 @@ function Plan({ sessionId, plan, mine, say }: { sessionId: string; plan: PlanSta
           onCancel={() => setAdding(false)}
         />
       )}
+      {untold}
       <h2 className="sec">
         {say("log")}
         <button type="button" className="ib end" aria-label={say("addNote")} onClick={() => setNoting(true)}>
@@ -69,7 +82,10 @@ function Plan({ sessionId, plan, mine, say }: { sessionId: string; plan: PlanSta
       {observations.length > 0 && (
         <ol className="log">
           {observations.map((observation, index) => (
-            <li key={index}>{observation}</li>
+            <li key={index}>
+              <Moment at={plan.observedAt[index] ?? ""} />
+              {observation}
+            </li>
           ))}
         </ol>
       )}
@@ -90,6 +106,13 @@ function Plan({ sessionId, plan, mine, say }: { sessionId: string; plan: PlanSta
   )
 }
 
+/** When something was noted; nothing where that is not known. */
+function Moment({ at }: { at: string }) {
+  const locale = useLocale()
+  if (at === "") return null
+  return <time dateTime={at}>{formatMoment(at, locale)}</time>
+}
+
 function Goal({
   sessionId,
   plan,
@@ -97,7 +120,7 @@ function Goal({
   say,
 }: {
   sessionId: string
-  plan: PlanState
+  plan: PlanInState
   isEmpty: boolean
   say: PanelSay
 }) {
@@ -183,11 +206,20 @@ interface TodosProps {
   sessionId: string
   todos: readonly Todo[]
   mine: Mine
+  isWaiting: boolean
   say: PanelSay
 }
 
-function Todos({ sessionId, todos, mine, say }: TodosProps) {
-  const { mounted, end } = useMounted(todos.length)
+function Todos({ sessionId, todos, mine, isWaiting, say }: TodosProps) {
+  const { mounted, end, mountMore } = useMounted(todos.length)
+  const list = useRef<HTMLUListElement>(null)
+  /** The one that is being moved by keys: whatever the list does with its rows, the focus goes with it. */
+  const moved = useRef<number | null>(null)
+  useLayoutEffect(() => {
+    if (moved.current === null) return
+    list.current?.querySelector<HTMLElement>(`[data-todo="${moved.current}"] .box`)?.focus()
+    moved.current = null
+  }, [todos])
   const [dragged, setDragged] = useState<number | null>(null)
   const current = todos.find(({ status }) => status === "pending")?.id
   const move = async (todo: Todo, position: number) => {
@@ -203,7 +235,7 @@ function Todos({ sessionId, todos, mine, say }: TodosProps) {
   }
   if (todos.length === 0) return null
   return (
-    <ul className="todos" aria-label={say("todos")}>
+    <ul className="todos" aria-label={say("todos")} ref={list}>
       {todos.slice(0, mounted).map((todo, index) => (
         <TodoRow
           key={todo.id}
@@ -212,16 +244,20 @@ function Todos({ sessionId, todos, mine, say }: TodosProps) {
           place={index + 1}
           count={todos.length}
           isCurrent={todo.id === current}
+          isWaiting={isWaiting && todo.id === current}
           mark={mine.get(todo.id)}
           say={say}
-          onMove={(position) => void move(todo, position)}
+          onMove={(position) => {
+            moved.current = todo.id
+            void move(todo, position)
+          }}
           onDragStart={() => setDragged(todo.id)}
           onDrop={(event) => onDrop(event, index + 1)}
         />
       ))}
       {mounted < todos.length && (
         <li ref={end}>
-          <ListEnd left={todos.length - mounted} say={say} onMore={() => {}} />
+          <ListEnd left={todos.length - mounted} say={say} onMore={mountMore} />
         </li>
       )}
     </ul>
@@ -234,6 +270,7 @@ interface TodoRowProps {
   place: number
   count: number
   isCurrent: boolean
+  isWaiting: boolean
   mark: "addedByMe" | "changedByMe" | undefined
   say: PanelSay
   onMove: (position: number) => void
@@ -241,8 +278,14 @@ interface TodoRowProps {
   onDrop: (event: DragEvent) => void
 }
 
-function TodoRow({ sessionId, todo, place, count, isCurrent, mark, say, onMove, onDragStart, onDrop }: TodoRowProps) {
+function TodoRow(props: TodoRowProps) {
+  const { sessionId, todo, place, count, isCurrent, isWaiting, mark, say, onMove, onDragStart, onDrop } = props
   const [isRenaming, setRenaming] = useState(false)
+  const [wasRenamed, setRenamed] = useState(false)
+  const endRenaming = () => {
+    setRenaming(false)
+    setRenamed(true)
+  }
   const isDone = todo.status === "completed"
   const onKeyDown = (event: KeyboardEvent) => {
     if (!event.altKey || (event.key !== "ArrowUp" && event.key !== "ArrowDown")) return
@@ -261,15 +304,16 @@ function TodoRow({ sessionId, todo, place, count, isCurrent, mark, say, onMove, 
           cancel={say("cancel")}
           maxLength={MAX_TODO_CHARS}
           onSave={(name) => {
-            setRenaming(false)
+            endRenaming()
             if (name !== todo.name) void act(sessionId, "update_todo", { id: todo.id, name })
           }}
-          onCancel={() => setRenaming(false)}
+          onCancel={endRenaming}
         />
       </li>
     )
   return (
     <li
+      data-todo={todo.id}
       className={`todo ${isDone ? "done" : ""} ${isCurrent ? "now" : ""}`}
       draggable
       onDragStart={onDragStart}
@@ -283,6 +327,7 @@ function TodoRow({ sessionId, todo, place, count, isCurrent, mark, say, onMove, 
         role="checkbox"
         aria-checked={isDone}
         aria-label={todo.name}
+        autoFocus={wasRenamed}
         onClick={() => void act(sessionId, "mark_todo", { id: todo.id, completed: !isDone })}
       >
         {isDone && <Icon name="tick" />}
@@ -290,7 +335,9 @@ function TodoRow({ sessionId, todo, place, count, isCurrent, mark, say, onMove, 
       <span className="grow">
         <span className="name">{todo.name}</span>
         {todo.summary !== "" && <span className="sum">{todo.summary}</span>}
+        {isWaiting && todo.summary === "" && <span className="sum">{say("waitsForAnswer")}</span>}
       </span>
+      {isWaiting && <span className="dot wait" />}
       {mark && <span className="chip on">{say(mark)}</span>}
       <RowMenu
         label={say("moreOf", { name: todo.name })}

@@ -4,7 +4,9 @@ import { useEffect, useState } from "react"
 
 import { app, notify, refreshSoon, report } from "../../state/app.ts"
 import { act, useMounted, useRows } from "../../state/panels.ts"
+import { stepStates, type StepState } from "../../state/steps.ts"
 import { useStore } from "../../state/store.ts"
+import type { Talk } from "../../state/talk.ts"
 import { listStateRows, sendMessage } from "../../wire/api.ts"
 import type { Playbook, PlaybookInState, PlaybookState, Selection } from "../../wire/types.ts"
 import { Icon } from "../icons.tsx"
@@ -12,7 +14,7 @@ import { formatTime, useLocale } from "../language.tsx"
 import type { PanelProps } from "./Panels.tsx"
 import { EmptyPanel, failureOf, ListEnd, NoState, RowMenu, Search } from "./parts.tsx"
 import { PlaybookForm } from "./PlaybookForm.tsx"
-import type { PanelSay } from "./words.ts"
+import { formatMoment, type PanelSay } from "./words.ts"
 
 const PAGE_SIZE = 50
 const HISTORY_ROWS = 50
@@ -39,18 +41,19 @@ export function PlaybooksPanel({ sessionId, talk, say }: PanelProps) {
         <History sessionId={sessionId} id={screen.id} goal={screen.goal} state={state} say={say} onClose={toList} />
       )
     case "list":
-      return <PlaybookList sessionId={sessionId} state={state} say={say} onScreen={setScreen} />
+      return <PlaybookList sessionId={sessionId} talk={talk} state={state} say={say} onScreen={setScreen} />
   }
 }
 
 interface ListProps {
   sessionId: string
+  talk: Talk
   state: PlaybookState
   say: PanelSay
   onScreen: (screen: Screen) => void
 }
 
-function PlaybookList({ sessionId, state, say, onScreen }: ListProps) {
+function PlaybookList({ sessionId, talk, state, say, onScreen }: ListProps) {
   const [query, setQuery] = useState("")
   const [found, setFound] = useState<readonly PlaybookInState[] | null>(null)
   const { rows, total, loadMore } = useRows<PlaybookInState>({
@@ -97,7 +100,7 @@ function PlaybookList({ sessionId, state, say, onScreen }: ListProps) {
         </button>
       </div>
       {state.selected !== null && query === "" && (
-        <Selected playbook={state.selected} runs={state.runs} say={say} onScreen={onScreen} />
+        <Selected playbook={state.selected} state={state} talk={talk} say={say} onScreen={onScreen} />
       )}
       {shown.length === 0 ? (
         <p className="hint">{say("nothingFound", { query })}</p>
@@ -116,37 +119,52 @@ function PlaybookList({ sessionId, state, say, onScreen }: ListProps) {
   )
 }
 
-function Selected({
-  playbook,
-  runs,
-  say,
-  onScreen,
-}: {
+interface SelectedProps {
   playbook: Playbook
-  runs: readonly Selection[]
+  state: PlaybookState
+  talk: Talk
   say: PanelSay
   onScreen: (screen: Screen) => void
-}) {
+}
+
+/** What this session selected last, as far as the plan tells how far it is. */
+function Selected({ playbook, state, talk, say, onScreen }: SelectedProps) {
+  const locale = useLocale()
   const { description, requiredArtifacts } = playbook.successCriteria
   const criteria = [description, ...requiredArtifacts].filter(Boolean).join(" · ")
   const { id, goal } = playbook
+  const selectedAt = state.lastRun?.selectedAt ?? ""
+  const steps = stepStates(
+    playbook.workflow.map((step) => step.description),
+    talk.services.planning?.todos ?? [],
+  )
   return (
     <div className="card selected-playbook">
       <div className="row">
         <h3 className="grow">{goal}</h3>
-        <span className="chip on">{say("selectedPlaybook")}</span>
+        <SelectedChip steps={steps} run={talk.run.state} say={say} />
       </div>
       {playbook.initialCommand !== "" && <p className="small soft">{playbook.initialCommand}</p>}
       <ol className="small steps">
         {playbook.workflow.map((step, index) => (
-          <li key={step.stepId} className="row">
-            <span className="num soft">{index + 1}</span>
-            <span className="grow">{step.description}</span>
-            {step.outputVariable !== "" && <code className="xs soft">{step.outputVariable}</code>}
-          </li>
+          <StepRow
+            key={step.stepId}
+            number={index + 1}
+            text={step.description}
+            output={step.outputVariable}
+            state={steps?.[index] ?? "open"}
+            isRunning={talk.run.state === "running"}
+            say={say}
+          />
         ))}
       </ol>
       {criteria !== "" && <p className="hint">{say("whenDone", { criteria })}</p>}
+      {selectedAt !== "" && (
+        <p className="hint num">
+          {say("chosenAt", { time: formatMoment(selectedAt, locale) })}
+          {steps === null && playbook.workflow.length > 0 && ` · ${say("progressUnknown")}`}
+        </p>
+      )}
       <div className="row">
         <button type="button" className="btn" onClick={() => onScreen({ name: "edit", id, goal })}>
           <Icon name="edit" small />
@@ -154,10 +172,45 @@ function Selected({
         </button>
         <button type="button" className="btn quiet" onClick={() => onScreen({ name: "history", id, goal })}>
           <Icon name="history" small />
-          {say("historyOf", { count: runs.filter(({ playbookId }) => playbookId === id).length })}
+          {say("historyOf", { count: state.selectedRuns })}
         </button>
       </div>
     </div>
+  )
+}
+
+function SelectedChip({ steps, run, say }: { steps: StepState[] | null; run: Talk["run"]["state"]; say: PanelSay }) {
+  if (steps?.every((state) => state === "done")) return <span className="chip ok">{say("playbookFinished")}</span>
+  if (run === "running") return <span className="chip on">{say("playbookRuns")}</span>
+  if (run === "waiting") return <span className="chip wait">{say("yourTurn")}</span>
+  return <span className="chip on">{say("selectedPlaybook")}</span>
+}
+
+interface StepProps {
+  number: number
+  text: string
+  output: string
+  state: StepState
+  isRunning: boolean
+  say: PanelSay
+}
+
+function StepRow({ number, text, output, state, isRunning, say }: StepProps) {
+  const isNow = state === "now"
+  return (
+    <li className={`row ${state === "open" ? "soft" : ""}`} {...(isNow && { "aria-current": "step" })}>
+      {state === "done" ? (
+        <span className="tick" role="img" aria-label={say("stepDone")}>
+          <Icon name="tick" small />
+        </span>
+      ) : isNow && isRunning ? (
+        <span className="spin" role="img" aria-label={say("stepNow")} />
+      ) : (
+        <span className="num soft">{number}</span>
+      )}
+      {isNow ? <b className="grow">{text}</b> : <span className="grow">{text}</span>}
+      {output !== "" && <code className="xs soft">{output}</code>}
+    </li>
   )
 }
 
@@ -272,7 +325,7 @@ function History({ sessionId, id, goal, state, say, onClose }: HistoryProps) {
       <ol className="log">
         {rows.map((run) => (
           <li key={run.id}>
-            <time dateTime={run.selectedAt}>{formatTime(run.selectedAt, locale)}</time>
+            <time dateTime={run.selectedAt}>{formatMoment(run.selectedAt, locale)}</time>
             {say("version", { version: run.version })}
             {run.sessionId === sessionId && <span className="soft"> · {say("thisSession")}</span>}
           </li>

@@ -1,6 +1,6 @@
 /** Small parts that several panels have: search, forms of one line, menus of a row, what is empty, what fails. */
 
-import { useEffect, useRef, useState, type FormEvent, type ReactNode } from "react"
+import { useEffect, useLayoutEffect, useRef, useState, type FormEvent, type ReactNode } from "react"
 import { Menu, MenuItem, Popover } from "react-aria-components"
 
 import { Icon, type IconName } from "../icons.tsx"
@@ -123,7 +123,8 @@ interface LineFormProps {
   button: string
   cancel: string
   maxLength: number
-  onSave: (text: string) => void
+  /** False, or a promise of it: it was not saved, and can be sent again. */
+  onSave: (text: string) => void | Promise<boolean>
   onCancel: () => void
 }
 
@@ -131,10 +132,24 @@ interface LineFormProps {
 export function LineForm({ label, value = "", button, cancel, maxLength, onSave, onCancel }: LineFormProps) {
   const [text, setText] = useState(value)
   const input = useRef<HTMLInputElement>(null)
+  const opener = useRef(document.activeElement)
   useEffect(() => input.current?.select(), [])
+  // What opened it has the focus again, if it is still there.
+  useLayoutEffect(() => {
+    const form = input.current?.form
+    return () => {
+      const before = opener.current
+      if (form?.contains(document.activeElement) && before instanceof HTMLElement && before.isConnected) before.focus()
+    }
+  }, [])
   const onSubmit = (event: FormEvent) => {
     event.preventDefault()
-    if (text.trim() !== "") onSave(text.trim())
+    const sent = text.trim()
+    if (sent === "") return
+    setText("") // where the form stays, the next one is written at once
+    void Promise.resolve(onSave(sent)).then((isSaved) => {
+      if (isSaved === false) setText((now) => now || sent)
+    })
   }
   return (
     <form className="line-form" onSubmit={onSubmit}>

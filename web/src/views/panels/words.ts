@@ -32,3 +32,12 @@ export function formatDuration(seconds: number, say: PanelSay): string {
   if (whole < 60) return say("seconds", { seconds: whole })
   return say("minutes", { minutes: Math.floor(whole / 60), seconds: whole % 60 })
 }
+
+/** The time of day, with the day unless that is today. */
+export function formatMoment(iso: string, locale: Locale): string {
+  const date = new Date(iso)
+  if (Number.isNaN(date.getTime())) return ""
+  const isToday = date.toDateString() === new Date().toDateString()
+  const day: Intl.DateTimeFormatOptions = isToday ? {} : { month: "short", day: "numeric" }
+  return new Intl.DateTimeFormat(locale, { ...day, hour: "2-digit", minute: "2-digit", hourCycle: "h23" }).format(date)
+}
