@@ -153,6 +153,10 @@ export const PANEL_TEXTS = {
   uploading: ["Uploading · {percent} %", "올리는 중 · {percent} %"],
   uploadWaits: ["Waiting for others", "차례를 기다리는 중"],
   reading: ["Reading the file", "파일을 읽는 중"],
+  indexing: ["Making it searchable", "찾을 수 있게 만드는 중"],
+  searchIndex: ["Search index", "검색 색인"],
+  jobQueued: ["Waits to be read", "읽을 차례를 기다리는 중"],
+  jobFailed: ["Failed: {reason}", "실패: {reason}"],
   exportMade: ["Exported {time}", "{time}에 내보냄"],
   earlierExports: ["Exports", "내보낸 것"],
   // Plain panels

@@ -194,11 +194,12 @@ export interface ContentInState {
   uploadedAt: string
 }
 
-/** The stores of a session, its newest contents, and how many there are in all. */
+/** The stores of a session, its newest contents, how many there are in all, and what is being done for them. */
 export interface ContentState {
   stores: StoreInState[]
   contents: ContentInState[]
   total: number
+  jobs: JobInState[]
 }
 
 export interface DataAnswer {
@@ -383,6 +384,17 @@ export interface Interrupt {
   message: string
   toolCallId: string
   expiresAt?: string
+}
+
+/** A file that is being read, or a search index that is brought up to what was added, and takes a while. */
+export interface JobInState {
+  jobId: string
+  kind: "reading" | "indexing"
+  name: string
+  state: "queued" | "running" | "failed"
+  startedAt: string
+  error: string
+  canStop: boolean
 }
 
 /** A key by its name, and where it is. Never the key. */

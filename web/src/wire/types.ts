@@ -27,6 +27,7 @@ export type {
   CallPause,
   ContentInState,
   ContentState,
+  JobInState as ContentJob,
   DeltaMetadata,
   EntryRow,
   Interrupt,

@@ -7,7 +7,10 @@ from madang.core.documents import Document
 from madang.core.phrases import Line, Rows, layout, say
 from madang.core.service import RowQuery, ServiceContext, StateRows
 from madang.core.texts import one_line
+from madang.rendering.catalogue import translator
 from madang.services.content.domain.contents import Content
+from madang.services.content.domain.jobs import Job, JobKind, JobPlace, JobState
+from madang.services.content.engine.jobs import Jobs
 from madang.services.content.store import ContentStore
 from madang.services.content.views.stores import store_name
 
@@ -39,19 +42,37 @@ class ContentInState(Document):
     uploaded_at: str
 
 
+class JobInState(Document):
+    """A file that is being read, or a search index that is brought up to what was added, and takes a while."""
+
+    job_id: str
+    kind: JobKind
+    name: str
+    """Of the file; empty for an index."""
+    state: JobState
+    started_at: str
+    error: str
+    """Why it failed."""
+    can_stop: bool
+    """Whether `stop_adding` ends it, or puts it out of sight after it failed."""
+
+
 class ContentState(Document):
-    """The stores of a session, its newest contents, and how many there are in all."""
+    """The stores of a session, its newest contents, how many there are in all, and what is being done for them."""
 
     stores: list[StoreInState]
     contents: list[ContentInState]
     total: int
+    jobs: list[JobInState]
 
 
-async def content_context(contents: ContentStore, call: Call) -> ServiceContext:
+async def content_context(contents: ContentStore, jobs: Jobs, call: Call) -> ServiceContext:
     """Return the stores of the session and its newest contents."""
     stores = await contents.list_stores(call)
+    places = {JobPlace.of_session(call), *(JobPlace.of_store(store.key) for store in stores)}
+    shown = [_job_row(job, call) for job in jobs.shown(places)]
     if not stores:
-        return ServiceContext("", ContentState(stores=[], contents=[], total=0))
+        return ServiceContext("", ContentState(stores=[], contents=[], total=0, jobs=shown))
     listed, total = await contents.newest(call, MAX_STATE_CONTENTS)
     newest = listed[:MAX_NAMED_CONTENTS]
     text: list[Line | Rows] = [
@@ -81,6 +102,7 @@ async def content_context(contents: ContentStore, call: Call) -> ServiceContext:
         stores=[StoreInState(store_id=store.key.id, name=store.name, contents=store.contents) for store in stores],
         contents=[_content_row(content) for content in listed],
         total=total,
+        jobs=shown,
     )
     summary = say("Contents: {total} ('list_content').", total=total) if total else None
     return ServiceContext(text, state, summary)
@@ -92,6 +114,18 @@ async def content_rows(contents: ContentStore, call: Call, query: RowQuery) -> S
         return None
     listed, total = await contents.newest(call, query.page_size, query.offset)
     return StateRows([_content_row(content) for content in listed], total)
+
+
+def _job_row(job: Job, call: Call) -> JobInState:
+    return JobInState(
+        job_id=job.id,
+        kind=job.kind,
+        name=job.name,
+        state=job.state,
+        started_at=job.started_at,
+        error=job.error.render(translator(call.locale)) if job.error is not None else "",
+        can_stop=job.can_stop,
+    )
 
 
 def _content_row(content: Content) -> ContentInState:

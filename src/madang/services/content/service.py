@@ -16,6 +16,7 @@ from madang.core.tools import tools_of
 from madang.services.content.context import ContentState, content_context, content_rows
 from madang.services.content.domain.contents import Limits
 from madang.services.content.domain.search import Ranking
+from madang.services.content.engine.jobs import Jobs
 from madang.services.content.engine.parsing import Parser
 from madang.services.content.engine.ranking import IndexRanking
 from madang.services.content.engine.reading import ContentReader
@@ -60,17 +61,20 @@ class ContentService(Service):
         self._analysis = analysis = Analysis(executor)
         self._database = database
         self._contents = ContentStore(database, limits)
+        rows = SessionRows(database, limits)
+        self._jobs = Jobs(rows.tell)
         self._parser = Parser(executor)
         self._ranking = self._new_ranking(index_dir, analysis, executor)
         sources = SourceReader(folders, limits.file_bytes, executor)
-        writer = ContentWriter(self._contents, self._ranking, sources, self._parser, analysis, executor)
-        self._sessions = SessionContents(SessionRows(database, limits), writer, self._ranking, executor)
+        writer = ContentWriter(self._contents, self._ranking, sources, self._parser, analysis, executor, self._jobs)
+        self._sessions = SessionContents(rows, writer, self._ranking, executor)
         self.tools = tools_of(
             ContentTools(
                 self._contents,
                 writer,
                 ContentReader(self._contents),
                 PassageSearch(self._contents, self._ranking, analysis),
+                self._jobs,
             )
         )
 
@@ -80,7 +84,7 @@ class ContentService(Service):
             from madang.services.content.store.ranking import ServerRanking
 
             return ServerRanking(self._database, analysis)
-        return IndexRanking(index_dir, IndexQueue(self._database), analysis, executor)
+        return IndexRanking(index_dir, IndexQueue(self._database), analysis, executor, self._jobs)
 
     async def load(self) -> None:
         await self._contents.open()
@@ -91,11 +95,12 @@ class ContentService(Service):
         try:
             await self._ranking.close()
         finally:  # also when it took too long: these have processes
+            await self._jobs.close()
             await self._parser.close()
             await self._analysis.close()
 
     async def get_service_context(self, call: Call) -> ServiceContext:
-        return await content_context(self._contents, call)
+        return await content_context(self._contents, self._jobs, call)
 
     async def get_state_rows(self, call: Call, query: RowQuery) -> StateRows | None:
         return await content_rows(self._contents, call, query)

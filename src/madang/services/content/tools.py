@@ -10,6 +10,7 @@ from madang.services.content.domain.arguments import (
     ContentMetadata,
     ContentText,
     FileUrl,
+    JobId,
     LineRange,
     Pagination,
     SearchOptions,
@@ -18,6 +19,8 @@ from madang.services.content.domain.arguments import (
     StoreMetadata,
 )
 from madang.services.content.domain.contents import UNTITLED_STORE, normalized_name
+from madang.services.content.domain.jobs import JobPlace
+from madang.services.content.engine.jobs import Jobs
 from madang.services.content.engine.reading import ContentReader
 from madang.services.content.engine.searching import PassageSearch
 from madang.services.content.engine.writing import ContentWriter
@@ -34,12 +37,13 @@ class ContentTools:
     """The tools of the content service."""
 
     def __init__(
-        self, contents: ContentStore, writer: ContentWriter, reader: ContentReader, search: PassageSearch
+        self, contents: ContentStore, writer: ContentWriter, reader: ContentReader, search: PassageSearch, jobs: Jobs
     ) -> None:
         self._contents = contents
         self._writer = writer
         self._reader = reader
         self._search = search
+        self._jobs = jobs
 
     @tool(effect="write")
     async def create_store(self, call: Call, metadata: StoreMetadata | None = None) -> ToolResult[stores.StoreDetails]:
@@ -110,6 +114,11 @@ class ContentTools:
     async def restore_content(self, call: Call, content_id: ContentId) -> ToolResult[views.ContentRestored]:
         """Take back a delete_content."""
         return views.content_restored(await self._writer.restore_content(call, content_id))
+
+    @tool(effect="write", audience="panel", idempotent=True)
+    async def stop_adding(self, call: Call, job_id: JobId) -> ToolResult[views.AddingStopped]:
+        """Stop the reading of a file that is being added, or put one that failed out of sight."""
+        return views.adding_stopped(self._jobs.stop(JobPlace.of_session(call), job_id))
 
     @tool(effect="destroy")
     async def delete_store(self, call: Call, store_id: ContentId) -> ToolResult[stores.StoreDeleted]:

@@ -4,17 +4,19 @@ import { useEffect, useState, type ReactNode } from "react"
 
 import { report } from "../../state/app.ts"
 import type { Talk } from "../../state/talk.ts"
+import { act } from "../../state/panels.ts"
 import { routeTo } from "../../state/route.ts"
 import { saveBlob } from "../../state/save.ts"
+import type { Upload } from "../../state/uploads.ts"
 import { deedOf } from "../../texts.ts"
 import { readExport, stopRun } from "../../wire/api.ts"
-import type { WorkingRun } from "../../wire/types.ts"
+import type { ContentJob, ContentState, WorkingRun } from "../../wire/types.ts"
 import { Icon } from "../icons.tsx"
 import { formatTime, useLocale } from "../language.tsx"
 import type { PanelProps } from "./Panels.tsx"
 import { EmptyPanel, failureOf } from "./parts.tsx"
 import { progressOf, UploadBar, useUploads } from "./Uploads.tsx"
-import { formatDuration, formatSize } from "./words.ts"
+import { formatDuration, formatSize, type PanelSay } from "./words.ts"
 
 const TICK_MS = 1_000
 const MAX_ARGUMENT_CHARS = 200
@@ -26,7 +28,8 @@ export function WorkPanel({ sessionId, talk, say }: PanelProps) {
   const isRunning = talk.run.state === "running"
   const own = talk.runs.find((run) => run.sessionId === sessionId)
   const others = talk.runs.filter((run) => run.sessionId !== sessionId)
-  const isBusy = isRunning || sent.length > 0 || others.length > 0
+  const jobs = jobsBeside(talk.services.content, sent)
+  const isBusy = isRunning || sent.length > 0 || others.length > 0 || jobs.length > 0
   const now = useNow(isBusy)
   const workspace = talk.services.workspace
   const exports = workspace !== undefined && failureOf(workspace) === "" ? workspace.exports : []
@@ -65,6 +68,18 @@ export function WorkPanel({ sessionId, talk, say }: PanelProps) {
               meta={[say("otherSession"), since(timeOf(run.startedAt)), where(run)]}
               stop={() => stop(run.sessionId)}
               stopLabel={say("stop")}
+            />
+          ))}
+          {jobs.map((job) => (
+            <Job
+              key={job.jobId}
+              title={job.name || say("searchIndex")}
+              meta={[wordOf(job, say), job.state !== "failed" && since(timeOf(job.startedAt))]}
+              isBad={job.state === "failed"}
+              {...(job.canStop && {
+                stop: () => void act(sessionId, "stop_adding", { jobId: job.jobId }),
+                stopLabel: say(job.state === "failed" ? "close" : "stop"),
+              })}
             />
           ))}
           {sent.map((upload) => (
@@ -122,26 +137,52 @@ interface JobProps {
   /** Where the work is, if that is another session. */
   href?: string
   meta: readonly (string | false | undefined)[]
-  stop: () => void
-  stopLabel: string
+  isBad?: boolean
+  /** Missing where it cannot be stopped. */
+  stop?: () => void
+  stopLabel?: string
   children?: ReactNode
 }
 
-function Job({ title, detail = "", href, meta, stop, stopLabel, children }: JobProps) {
+function Job({ title, detail = "", href, meta, isBad = false, stop, stopLabel = "", children }: JobProps) {
   return (
     <li className="item">
-      <span className="dot run" />
+      <span className={isBad ? "dot bad" : "dot run"} />
       <div className="grow">
         <h4 className="cut">{href === undefined ? title : <a href={href}>{title}</a>}</h4>
         {detail !== "" && <p className="mono xs cut">{detail}</p>}
         <div className="meta num">{meta.filter(Boolean).join(" · ")}</div>
         {children}
       </div>
-      <button type="button" className="btn no" aria-label={`${stopLabel}: ${title}`} onClick={stop}>
-        {stopLabel}
-      </button>
+      {stop !== undefined && (
+        <button
+          type="button"
+          className={isBad ? "btn quiet" : "btn no"}
+          aria-label={`${stopLabel}: ${title}`}
+          onClick={stop}
+        >
+          {stopLabel}
+        </button>
+      )}
     </li>
   )
+}
+
+/** What the content service does; but not what this tab sends itself, which shows as an upload. */
+function jobsBeside(state: ContentState | undefined, sent: readonly Upload[]): readonly ContentJob[] {
+  if (state === undefined || failureOf(state) !== "") return []
+  return state.jobs.filter(({ kind, name }) => kind === "indexing" || !sent.some((upload) => upload.name === name))
+}
+
+function wordOf({ kind, state, error }: ContentJob, say: PanelSay): string {
+  switch (state) {
+    case "queued":
+      return say("jobQueued")
+    case "failed":
+      return say("jobFailed", { reason: error })
+    case "running":
+      return say(kind === "reading" ? "reading" : "indexing")
+  }
 }
 
 /** The time, moving once a second while something runs. It asks nobody. */

@@ -21,6 +21,7 @@ StoreId = Annotated[str, Field(max_length=100)]
 """A store; empty, or left out, it is the session's own."""
 
 ContentId = Annotated[str, Field(min_length=1, max_length=120)]
+JobId = Annotated[str, Field(min_length=1, max_length=100)]
 ContentText = Annotated[str, Field(min_length=1, max_length=MAX_CONTENT_BYTES), NOT_BLANK]
 FileUrl = Annotated[
     str,

@@ -19,8 +19,10 @@ from madang.core.errors import ToolError, Unavailable
 from madang.core.executor import Executor, Lane, WorkOwner, WorkStopped
 from madang.core.phrases import say
 from madang.services.content.domain.contents import StoreKey
+from madang.services.content.domain.jobs import Job, JobPlace
 from madang.services.content.domain.search import IndexChange, IndexedRows
 from madang.services.content.engine.index import IndexBusy, IndexUnusable, StoreIndex
+from madang.services.content.engine.jobs import Jobs
 from madang.services.content.engine.writer_lock import WriterLock
 from madang.storage.database import LOCK_WAIT_S
 from madang.storage.memory import release_memory
@@ -62,6 +64,7 @@ class IndexFollower:
         analysis: Analysis,
         executor: Executor,
         background: Background,
+        jobs: Jobs,
     ) -> None:
         self.index = StoreIndex(folder, analysis.name)
         self.older = self.index.older()
@@ -71,6 +74,7 @@ class IndexFollower:
         self._analysis = analysis
         self._executor = executor
         self._background = background
+        self._jobs = jobs
         self._lock = WriterLock(folder, self._close_writer, background)
         # Not the owner of the store's searches: they would wait behind what is done here.
         self._owner = WorkOwner(store.user_id, f"index of {store.id}")
@@ -177,22 +181,28 @@ class IndexFollower:
     async def _run(self) -> None:
         """Follow until nothing is left to do; a failure is told to those who wait, and the next request tries again."""
         try:
-            while not self._is_dropped:
-                await self._pause()
-                number = self._requested
-                try:
-                    self._has_backlog = await self._step()
-                except Exception as error:
-                    self._fail(error)
-                    return
-                self._completed = number
-                self._advance()
-                is_left_over = self._is_closing.is_set() and (self._has_backlog or self._is_late())
-                if is_left_over or (self._requested == number and not self._has_backlog):
-                    return
+            with self._jobs.doing(Job("indexing", JobPlace.of_store(self._store), state="running")) as job:
+                await self._follow_rows(job)
         finally:
             self._task = None
             self._advance()
+
+    async def _follow_rows(self, job: Job) -> None:
+        while not self._is_dropped:
+            await self._pause()
+            number = self._requested
+            try:
+                self._has_backlog = await self._step()
+            except Exception as error:
+                self._fail(error)
+                if self._failure is not None:
+                    job.fail(self._failure)
+                return
+            self._completed = number
+            self._advance()
+            is_left_over = self._is_closing.is_set() and (self._has_backlog or self._is_late())
+            if is_left_over or (self._requested == number and not self._has_backlog):
+                return
 
     async def _pause(self) -> None:
         if not self._has_backlog and not self._is_closing.is_set():

@@ -21,6 +21,7 @@ from madang.services.content.domain.contents import StoreKey
 from madang.services.content.domain.search import MAX_UPDATE_S, IndexedRows, Ranked, RankedChunk
 from madang.services.content.engine.following import IndexFollower, index_unavailable
 from madang.services.content.engine.index import IndexBusy, IndexUnusable
+from madang.services.content.engine.jobs import Jobs
 from madang.storage.search.analysis import Analysis
 from madang.storage.search.queries import Query
 
@@ -38,12 +39,18 @@ class IndexRanking:
     needs_stored_tokens: ClassVar[bool] = False
 
     def __init__(
-        self, folder: Path | None, rows: IndexedRows, analysis: Analysis, executor: Executor | None = None
+        self,
+        folder: Path | None,
+        rows: IndexedRows,
+        analysis: Analysis,
+        executor: Executor | None = None,
+        jobs: Jobs | None = None,
     ) -> None:
         self._folder = folder
         self._rows = rows
         self._analysis = analysis
         self._executor = executor or Executor()
+        self._jobs = jobs or Jobs()
         self._background = Background()
         self._followers: dict[StoreKey, IndexFollower] = {}
         self._drops: set[asyncio.Task[None]] = set()
@@ -141,7 +148,9 @@ class IndexRanking:
         follower = self._followers.pop(store, None)
         if follower is None:
             folder = self._folder / store.id if self._folder else None
-            follower = IndexFollower(store, folder, self._rows, self._analysis, self._executor, self._background)
+            follower = IndexFollower(
+                store, folder, self._rows, self._analysis, self._executor, self._background, self._jobs
+            )
             self._evict()
             if follower.older is not None and follower.older.exists:
                 follower.follow()  # a killed process left it

@@ -23,8 +23,10 @@ from madang.services.content.domain.contents import (
     preview,
     searched_text,
 )
+from madang.services.content.domain.jobs import Job, JobPlace
 from madang.services.content.domain.search import Ranking
 from madang.services.content.engine import chunks
+from madang.services.content.engine.jobs import Jobs
 from madang.services.content.engine.parsing import Parsed, Parser
 from madang.services.content.engine.sources import Source, SourceReader
 from madang.storage.search.analysis import Analysis
@@ -56,6 +58,7 @@ class ContentWriter:
         parser: Parser,
         analysis: Analysis,
         executor: Executor,
+        jobs: Jobs,
     ) -> None:
         self._contents = contents
         self._ranking = ranking
@@ -63,6 +66,7 @@ class ContentWriter:
         self._parser = parser
         self._analysis = analysis
         self._executor = executor
+        self._jobs = jobs
 
     async def add_text(self, call: Call, text: str, store_id: str, metadata: ContentMetadata) -> AddedContent:
         """Add a text that the caller sent.
@@ -126,9 +130,10 @@ class ContentWriter:
         added = await self._duplicate(call, store_id, sha256)
         if added is None:
             filename = normalized_name(metadata.filename or source.filename, UNTITLED_CONTENT)
-            parsed = await self._parsed(call, source, filename, normalized_name(metadata.mime_type, source.mime_type))
-            new = await self._new_content(call, parsed, filename, sha256, len(source.data))
-            added = await self._contents.add(call, store_id, new)
+            mime_type = normalized_name(metadata.mime_type, source.mime_type)
+            with self._jobs.doing(Job("reading", JobPlace.of_session(call), filename)) as job:
+                new = await self._jobs.run(job, self._read(call, job, source, mime_type, sha256))
+                added = await self._contents.add(call, store_id, new)
         # Also for a duplicate: the process that added it may have been killed before its ranking followed.
         self._ranking.follow(added.store)
         return added
@@ -144,10 +149,17 @@ class ContentWriter:
         duplicate = await self._contents.find_duplicate(store, sha256) if store else None
         return AddedContent(store, duplicate, is_duplicate=True) if store and duplicate else None
 
-    async def _parsed(self, call: Call, source: Source, filename: str, mime_type: str) -> Parsed:
+    async def _read(self, call: Call, job: Job, source: Source, mime_type: str, sha256: str) -> NewContent:
+        """Return what becomes of a text or file. Until it is stored it can be stopped, and then nothing is kept."""
+        filename = job.name
         if source.text is None:
-            return await self._parser.parse(source.data, filename=filename, mime_type=mime_type, owner=call)
-        return Parsed(source.text, mime_type or mimetypes.guess_type(filename)[0] or "text/plain", "utf-8")
+            parsed = await self._parser.parse(
+                source.data, filename=filename, mime_type=mime_type, owner=call, begin=lambda: self._jobs.begin(job)
+            )
+        else:
+            self._jobs.begin(job)
+            parsed = Parsed(source.text, mime_type or mimetypes.guess_type(filename)[0] or "text/plain", "utf-8")
+        return await self._new_content(call, parsed, filename, sha256, len(source.data))
 
     async def _new_content(self, call: Call, parsed: Parsed, filename: str, sha256: str, size: int) -> NewContent:
         # Cutting a large text takes a while, which the event loop does not have.

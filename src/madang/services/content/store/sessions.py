@@ -6,11 +6,13 @@ import json
 
 from madang.core.calls import Call
 from madang.core.errors import LimitExceeded
-from madang.core.ids import new_id
+from madang.core.ids import UserId, new_id
 from madang.core.phrases import say
 from madang.services.content.domain.contents import Limits, SavedContent, SavedStore, StoreKey, normalized_name
+from madang.services.content.domain.jobs import JobPlace
 from madang.services.content.store.contents import content_topic
 from madang.storage.database import Database, Transaction
+from madang.storage.subscriptions import topic
 
 UNNAMED = "store"
 
@@ -23,6 +25,20 @@ class SessionRows:
     def __init__(self, database: Database, limits: Limits) -> None:
         self._database = database
         self._limits = limits
+
+    async def tell(self, place: JobPlace) -> None:
+        """Notify those who watch the contents of a session, or of the session that a store is in."""
+
+        async def work(tx: Transaction) -> None:
+            session_id = place.session_id
+            if not session_id:
+                sql = "SELECT session_id FROM content_store WHERE user_id = ?1 AND no = ?2"
+                row = await tx.one(sql, place.user_id, place.store_no)
+                session_id = row[0] if row else ""
+            if session_id:
+                await tx.notify(topic("content", place.user_id, session_id))
+
+        await self._database.write(work, user_id=UserId(place.user_id), is_optional=True)
 
     async def delete_stores(self, call: Call) -> list[StoreKey]:
         """Delete every store of the call's session with everything in it, and return which there were."""

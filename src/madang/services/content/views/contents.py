@@ -21,6 +21,7 @@ from madang.services.content.domain.contents import (
     StoreKey,
     chunk_id,
 )
+from madang.services.content.domain.jobs import Job
 from madang.services.content.domain.search import SearchMatches
 
 MAX_QUERY_IN_TEXT_CHARS = 200
@@ -79,6 +80,10 @@ class ContentDeleted(Document):
     success: bool
     store_id: str
     content_id: str
+
+
+class AddingStopped(Document):
+    success: bool
 
 
 class ContentRestored(Document):
@@ -280,6 +285,17 @@ def content_deleted(store: StoreKey, content: Content) -> ToolResult[ContentDele
         days=DELETED_DAYS,
     )
     return ToolResult(text, ContentDeleted(success=True, store_id=store.id, content_id=content.id), next=[note])
+
+
+def adding_stopped(job: Job | None) -> ToolResult[AddingStopped]:
+    if job is None:
+        return ToolResult([say("Nothing is being read under this id.")], AddingStopped(success=False))
+    text = (
+        say("The person has stopped the reading of '{name}'. Nothing of it was kept.", name=job.name)
+        if job.is_stopped
+        else say("'{name}' could not be read, and is out of sight now.", name=job.name)
+    )
+    return ToolResult([text], AddingStopped(success=True))
 
 
 def content_restored(restored: AddedContent) -> ToolResult[ContentRestored]:

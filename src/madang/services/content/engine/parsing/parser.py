@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from math import ceil
@@ -30,6 +31,10 @@ DECODE_INLINE_MAX_BYTES = 1 << 18
 _NOBODY = WorkOwner(LOCAL_USER, None)
 
 
+def _do_nothing() -> None:
+    """For those who do not ask when a file is begun."""
+
+
 class Parser:
     """Reads files; documents in child processes, at most two at a time.
 
@@ -49,8 +54,18 @@ class Parser:
         self._spare_timer: asyncio.TimerHandle | None = None
         self._is_closed = False
 
-    async def parse(self, data: bytes, *, filename: str, mime_type: str = "", owner: HasOwner = _NOBODY) -> Parsed:
+    async def parse(
+        self,
+        data: bytes,
+        *,
+        filename: str,
+        mime_type: str = "",
+        owner: HasOwner = _NOBODY,
+        begin: Callable[[], None] = _do_nothing,
+    ) -> Parsed:
         """Return the text of a file. What it is shows in its bytes; name and type only tell kinds of text apart.
+
+        `begin` is called when the file waits no longer for others.
 
         Raises:
             InvalidArguments: the file is of no kind that can be read, broken, protected, or has no text.
@@ -58,14 +73,15 @@ class Parser:
             Unavailable: the child could not be started, or was killed from outside.
         """
         if kind := document_kind(data, filename):
-            return await self._read(kind, data, filename)
+            return await self._read(kind, data, filename, begin)
+        begin()
         if len(data) <= DECODE_INLINE_MAX_BYTES:
             parsed = read_text(data, filename, mime_type)
         else:
             parsed = await self._executor.slow.run(owner, read_text, data, filename, mime_type)
         if parsed.mime_type != HTML:
             return parsed
-        page = await self._read("html", parsed.text.encode(), filename)
+        page = await self._read("html", parsed.text.encode(), filename, begin)
         return Parsed(page.text, HTML, parsed.encoding, page.page_lines)
 
     async def close(self) -> None:
@@ -76,8 +92,9 @@ class Parser:
             child.kill()
         await self._executor.slow.run_accepted(_NOBODY, self._threads.shutdown)
 
-    async def _read(self, kind: DocumentKind, data: bytes, filename: str) -> Parsed:
+    async def _read(self, kind: DocumentKind, data: bytes, filename: str, begin: Callable[[], None]) -> Parsed:
         async with self._slots:
+            begin()
             if self._is_closed:
                 raise reader_stopped(filename)
             loop = asyncio.get_running_loop()
