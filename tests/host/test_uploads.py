@@ -107,6 +107,7 @@ async def test_one_that_is_broken_off_while_it_is_parsed_leaves_nothing(
         left.set()
         await eventually(lambda: asyncio.sleep(0, drafts(tmp_path)), lambda found: not found)
         assert await eventually(lambda: total(tab, session), lambda count: count == 0) == 0
+        assert await tab.host.agent.madang.database.find("SELECT 1 FROM content_deleted") == []
 
 
 async def test_one_that_is_broken_off_while_it_is_copied_leaves_nothing(

@@ -330,6 +330,15 @@ async def test_what_was_deleted_and_restored_before_the_index_followed_is_found_
     assert await chunks_found(asker, "alpha") == [f"{id}-1"]
 
 
+async def test_nothing_is_kept_of_what_was_discarded(asker: Asker) -> None:
+    id = await add(asker, "secret alpha")
+    await asker.done("discard_content", contentId=id)
+
+    assert (await asker.ask("restore_content", contentId=id)).error_code == "not_found"
+    assert await asker.database.find("SELECT 1 FROM content_deleted", user_id=asker.call.user_id) == []
+    assert await search(asker, "alpha") == []
+
+
 async def test_what_cannot_be_restored_is_told(asker: Asker, monkeypatch: pytest.MonkeyPatch) -> None:
     deleted = await add(asker, "secret alpha")
     await asker.done("delete_content", contentId=deleted)

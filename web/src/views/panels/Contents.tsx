@@ -71,12 +71,14 @@ function Contents({ sessionId, state, say }: { sessionId: string; state: Content
         </FilePicker>
       </h2>
       <Uploads uploads={adding} say={say} />
-      <ul className="card list" aria-label={say("allContents")}>
-        {rows.slice(0, mounted).map((content) => (
-          <ContentRow key={content.contentId} content={content} say={say} onRemove={() => void remove(content)} />
-        ))}
-        {mounted < rows.length && <li ref={end} />}
-      </ul>
+      {rows.length > 0 && (
+        <ul className="card list" aria-label={say("allContents")}>
+          {rows.slice(0, mounted).map((content) => (
+            <ContentRow key={content.contentId} content={content} say={say} onRemove={() => void remove(content)} />
+          ))}
+          {mounted < rows.length && <li ref={end} />}
+        </ul>
+      )}
       {mounted >= rows.length && rows.length < total && (
         <ListEnd left={total - rows.length} say={say} onMore={loadMore} />
       )}

@@ -41,7 +41,9 @@ class WritableContents(Protocol):
     async def find_store(self, call: Call, id: str) -> StoreKey | None: ...
     async def find_duplicate(self, store: StoreKey, sha256: str) -> Content | None: ...
     async def add(self, call: Call, store_id: str, new: NewContent) -> AddedContent: ...
-    async def delete_content(self, call: Call, store_id: str, id: str) -> tuple[StoreKey, Content]: ...
+    async def delete_content(
+        self, call: Call, store_id: str, id: str, *, for_good: bool
+    ) -> tuple[StoreKey, Content]: ...
     async def restore_content(self, call: Call, id: str) -> AddedContent: ...
     async def delete_store(self, call: Call, id: str) -> Store: ...
 
@@ -95,13 +97,15 @@ class ContentWriter:
         new = await self._new_content(call, parsed, filename, saved.sha256, saved.size)
         return await self._contents.add(call, store.id, new)
 
-    async def delete_content(self, call: Call, store_id: str, id: str) -> tuple[StoreKey, Content]:
-        """Delete a content with its text, so that it can be restored, and return where and what it was.
+    async def delete_content(
+        self, call: Call, store_id: str, id: str, *, for_good: bool = False
+    ) -> tuple[StoreKey, Content]:
+        """Delete a content with its text, so that it can be restored unless it is `for_good`; return where it was.
 
         Raises:
             NotFound: there is no such store, or no such content in it.
         """
-        store, content = await self._contents.delete_content(call, store_id, id)
+        store, content = await self._contents.delete_content(call, store_id, id, for_good=for_good)
         self._ranking.follow(store)
         return store, content
 

@@ -260,8 +260,12 @@ class ContentStore:
         ]
         return passages, bool(rows and rows[0][0])
 
-    async def delete_content(self, call: Call, store_id: str, id: str) -> tuple[StoreKey, Content]:
-        """Delete a content with its text, so that it can be restored; an empty store id is any store of the session.
+    async def delete_content(
+        self, call: Call, store_id: str, id: str, *, for_good: bool = False
+    ) -> tuple[StoreKey, Content]:
+        """Delete a content with its text; it can be restored unless this is `for_good`.
+
+        An empty store id is any store of the session.
 
         Raises:
             NotFound: there is no such store, or no such content in it.
@@ -279,7 +283,7 @@ class ContentStore:
                 from madang.services.content.store.parts import count_deleted  # not at a start on a file
 
                 await count_deleted(tx, key, content.no)
-            if not await remove_content(tx, self._database, key, content.no):
+            if not await remove_content(tx, self._database, key, content.no, for_good=for_good):
                 raise no_content(id)  # another call has just deleted it
             if not self._database.ranks_text:
                 await tx.run(_NEW_CHANGE, call.user_id, key.no, content.no)

@@ -17,14 +17,22 @@ _CHUNK = "user_id, content_no, number, from_line, to_line, text"
 _ANALYZED_CONTENT, _ANALYZED_CHUNK = f"{_CONTENT}, analysis, analyzed_to", f"{_CHUNK}, words, word_count"
 
 
-async def remove_content(tx: Transaction, database: Database, store: StoreKey, content_no: int) -> bool:
-    """Delete a content so that `restore_content` finds it, and for good those that were deleted long ago.
+async def remove_content(
+    tx: Transaction, database: Database, store: StoreKey, content_no: int, *, for_good: bool
+) -> bool:
+    """Delete a content, so that `restore_content` finds it if not `for_good`; and those that were deleted long ago.
 
     False: another call has just deleted it.
     """
+    await tx.run("DELETE FROM content_deleted WHERE user_id = ?1 AND deleted_at < ?2", store.user_id, _oldest())
+    if not for_good and not await _keep_aside(tx, database, store, content_no):
+        return False
+    return bool(await tx.run("DELETE FROM content WHERE user_id = ?1 AND no = ?2", store.user_id, content_no))
+
+
+async def _keep_aside(tx: Transaction, database: Database, store: StoreKey, content_no: int) -> bool:
     content, chunk = _columns(database)
     key = store.user_id, content_no
-    await tx.run("DELETE FROM content_deleted WHERE user_id = ?1 AND deleted_at < ?2", store.user_id, _oldest())
     is_kept = await tx.run(
         f"INSERT INTO content_deleted (deleted_at, {content}) SELECT ?3, {content} FROM content "
         "WHERE user_id = ?1 AND no = ?2 ON CONFLICT DO NOTHING",
@@ -38,7 +46,7 @@ async def remove_content(tx: Transaction, database: Database, store: StoreKey, c
         "WHERE user_id = ?1 AND content_no = ?2",
         *key,
     )
-    return bool(await tx.run("DELETE FROM content WHERE user_id = ?1 AND no = ?2", *key))
+    return True
 
 
 async def find_deleted(tx: Transaction, user_id: str, session_id: str, id: str) -> Row | None:

@@ -274,17 +274,28 @@ def passages_found(query: str, matches: SearchMatches) -> ToolResult[SearchResul
     return ToolResult(text, data, next=[*lag, note])
 
 
+def content_discarded(store: StoreKey, content: Content) -> ToolResult[ContentDeleted]:
+    return ToolResult(_deletion(store, content), _deleted(store, content))
+
+
 def content_deleted(store: StoreKey, content: Content) -> ToolResult[ContentDeleted]:
-    text: Text = [
-        say('Deleted "{name}" from store {store}.', name=content.filename, store=store.id),
-        say("Content ID: {id}", id=content.id),
-    ]
     note = say(
         "It can no longer be read or found. Use 'list_content' to see what remains. For {days} days the person can "
         "take it back in Madang's chat.",
         days=DELETED_DAYS,
     )
-    return ToolResult(text, ContentDeleted(success=True, store_id=store.id, content_id=content.id), next=[note])
+    return ToolResult(_deletion(store, content), _deleted(store, content), next=[note])
+
+
+def _deletion(store: StoreKey, content: Content) -> Text:
+    return [
+        say('Deleted "{name}" from store {store}.', name=content.filename, store=store.id),
+        say("Content ID: {id}", id=content.id),
+    ]
+
+
+def _deleted(store: StoreKey, content: Content) -> ContentDeleted:
+    return ContentDeleted(success=True, store_id=store.id, content_id=content.id)
 
 
 def adding_stopped(job: Job | None) -> ToolResult[AddingStopped]:
