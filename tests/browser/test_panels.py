@@ -26,6 +26,7 @@ from madang.core.phrases import say
 from madang.core.service import ActiveSession, Service, ServiceContext, ServiceMetadata
 from madang.services.content.engine.parsing import Parser
 from tests.browser.chat import ChatServer, ChatTab, ask, held, open_tab, script, serve_chat, texts_of
+from tests.documents import typeset
 from tests.host.hosting import hosting
 from tests.node import AXE
 from tests.services.content.test_jobs import SlowParser
@@ -471,6 +472,81 @@ async def test_a_run_of_another_program_is_read_while_it_writes_and_stopped_from
 
     [written] = texts_of(await tab.server.messages(session), "assistant")
     assert written.endswith("Working on it.")
+
+
+CANARY = "http://canary.invalid/seen"
+HOSTILE = {
+    "page.md": f"# Heading\n\n<script>top.hit = 1</script><img src={CANARY} onerror='top.hit = 1'>\n\n"
+    f"![picture]({CANARY}) [click](javascript:top.hit=1) [away](https://example.com/x)",
+    "table.csv": f'name,<b>bold</b>\n"=HYPERLINK(""{CANARY}"")","<img src={CANARY} onerror=top.hit=1>"\n' + "x," * 5000,
+    "table.tsv": "one\ttwo\n<script>top.hit = 1</script>\t2\n",
+    "drawing.svg": f"""<svg xmlns="http://www.w3.org/2000/svg" width="20" height="20" onload="top.hit = 1">
+        <script>top.hit = 1</script><image href="{CANARY}" width="9" height="9"/><rect width="9" height="9"/></svg>""",
+    "odd.txt": "\u202etxt.exe <b>not bold</b>",
+}
+
+
+async def test_nothing_in_a_file_is_run_or_fetched_when_it_is_shown(tab: ChatTab) -> None:
+    session = await tab.start_session()
+    for path, text in HOSTILE.items():
+        await tab.server.call_tool(session, "write_file", path=path, content=text)
+    asked: list[str] = []
+    tab.page.context.on("request", lambda request: asked.append(request.url))
+    files = await Panel(tab.page).open("Files")
+
+    async def show(name: str) -> Locator:
+        await files.get_by_role("button", name=name, exact=True).click()
+        return files.get_by_role("region", name=name, exact=True).first
+
+    page = await show("page.md")
+    await expect(page.get_by_role("heading", name="Heading")).to_be_visible()
+    await expect(page.get_by_text("[picture]")).to_be_visible()
+    await expect(page.get_by_role("link")).to_have_text(["away"])
+    table = await show("table.csv")
+    await expect(table.get_by_role("columnheader", name="<b>bold</b>")).to_be_visible()
+    await expect(table.get_by_role("row").nth(2).get_by_role("cell")).to_have_count(50)
+    await expect((await show("table.tsv")).get_by_role("cell", name="<script>")).to_be_visible()
+    drawing = (await show("drawing.svg")).get_by_role("img", name="drawing.svg")
+    await expect(drawing).to_be_visible()
+    assert await drawing.evaluate("(image) => image.decode().then(() => image.naturalWidth)") == 20
+    await expect((await show("odd.txt")).get_by_text("<b>not bold</b>")).to_be_visible()
+
+    assert [url for url in asked if "canary" in url or "example.com" in url] == []
+    assert await tab.page.evaluate("window.hit") is None
+
+
+async def test_a_pdf_is_turned_page_by_page_and_read_as_text(tab: ChatTab) -> None:
+    session = await tab.start_session()
+    files = await Panel(tab.page).open("Files")
+    async with tab.page.expect_file_chooser() as chooser:
+        await files.get_by_role("button", name="Choose a file").click()
+    document: FilePayload = {
+        "name": "보고서.pdf",
+        "mimeType": "application/pdf",
+        "buffer": typeset([["첫째 쪽"], ["둘째 쪽"], ["셋째 쪽"]]),
+    }
+    await (await chooser.value).set_files([document])
+    picture = files.get_by_role("img")
+    await expect(picture).to_have_accessible_name("Page 1 of 3")
+    assert await picture.evaluate("(image) => image.decode().then(() => image.naturalWidth)") > 800
+
+    await files.get_by_role("button", name="Next page").focus()
+    await tab.page.keyboard.press("Enter")
+    await expect(picture).to_have_accessible_name("Page 2 of 3")
+    await tab.page.keyboard.press("ArrowRight")
+    await expect(picture).to_have_accessible_name("Page 3 of 3")
+    await expect(files.get_by_role("button", name="Next page")).to_have_attribute("aria-disabled", "true")
+    await tab.page.keyboard.press("Home")
+    await expect(picture).to_have_accessible_name("Page 1 of 3")
+    await files.get_by_role("button", name="Text", exact=True).click()
+    await expect(files.get_by_text("The text alone, without its look.")).to_be_visible()
+    await expect(files.get_by_role("heading", name="Page 2")).to_be_visible()
+    await expect(files.get_by_text("둘째 쪽")).to_be_visible()
+
+    await tab.server.call_tool(session, "write_file", path="broken.pdf", content="%PDF-1.7 and nothing else")
+    tab.recorder.expect("400")
+    await files.get_by_role("button", name="broken.pdf", exact=True).click()
+    await expect(files.get_by_role("alert")).to_contain_text("is broken")
 
 
 async def test_a_link_to_a_file_opens_the_files_panel_with_it(tab: ChatTab) -> None:

@@ -5,7 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from madang.llm.messages import TextPart
+from madang.rendering.png import SIGNATURE
+from tests.documents import pdf_of_pages, typeset
 from tests.host.hosting import Tab, hosting
 
 
@@ -68,6 +72,61 @@ async def test_a_file_goes_up_and_comes_down_as_it_was(tmp_path: Path) -> None:
     assert down.headers["content-disposition"].startswith("attachment")
     assert "sandbox" in down.headers["content-security-policy"]
     assert (outside.status_code, missing.status_code) == (400, 404)
+
+
+async def put(tab: Tab, session: str, path: str, data: bytes) -> None:
+    headers = {"content-type": "application/octet-stream"}
+    up = await tab.http.post(f"/api/sessions/{session}/files", params={"path": path}, content=data, headers=headers)
+    assert up.status_code == 201, up.text
+
+
+async def test_a_pdf_is_read_as_pictures_of_its_pages_and_as_text_with_their_numbers(tmp_path: Path) -> None:
+    async with hosting(tmp_path) as tab:
+        session = await tab.new_session()
+        files = f"/api/sessions/{session}/files"
+        await put(tab, session, "보고서.pdf", typeset([["첫째 쪽", "둘째 줄"], ["다음 쪽"]]))
+        page = await tab.http.get(f"{files}/page", params={"path": "보고서.pdf", "page": 2})
+        text = await tab.get(f"{files}/text", params={"path": "보고서.pdf"})
+        past = await tab.http.get(f"{files}/page", params={"path": "보고서.pdf", "page": 3})
+        zeroth = await tab.http.get(f"{files}/page", params={"path": "보고서.pdf", "page": 0})
+        outside = await tab.http.get(f"{files}/page", params={"path": "../../secret.pdf"})
+        without = await tab.http.get(f"{files}/page", params={"path": "보고서.pdf"}, headers={"authorization": ""})
+
+    assert page.content.startswith(SIGNATURE)
+    assert (page.headers["content-type"], page.headers["x-page-count"]) == ("image/png", "2")
+    assert "sandbox" in page.headers["content-security-policy"]
+    assert text["text"].split("\n") == ["첫째 쪽", "둘째 줄", "", "다음 쪽", ""]
+    assert (text["pageLines"], text["isCut"]) == ([1, 4], False)
+    assert (past.status_code, past.json()["code"]) == (404, "not_found")
+    assert (zeroth.status_code, outside.status_code, without.status_code) == (400, 400, 401)
+
+
+async def test_hostile_and_huge_documents_are_refused_in_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    locked = b"%PDF-1.7\n" + bytes(range(256)) * 20
+    bomb = pdf_of_pages(1, b"q " * 30_000_000)
+    async with hosting(tmp_path) as tab:
+        session = await tab.new_session(locale="ko")
+        files = f"/api/sessions/{session}/files"
+        answers = {}
+        await put(tab, session, "named.pdf", b"<html><script>alert(1)</script>")
+        await put(tab, session, "broken.pdf", locked)
+        await put(tab, session, "bomb.pdf", bomb)
+        await put(tab, session, "cut.pdf", pdf_of_pages(2)[:300])
+        for name in ("named.pdf", "broken.pdf", "bomb.pdf", "cut.pdf"):
+            answers[name] = await tab.http.get(f"{files}/page", params={"path": name})
+        monkeypatch.setattr("madang.host.files.MAX_CONTENT_BYTES", 1000)
+        large = [await tab.http.get(f"{files}/{way}", params={"path": "broken.pdf"}) for way in ("page", "text")]
+        monkeypatch.setattr("madang.host.files.MAX_PREVIEW_CHARS", 7)
+        await put(tab, session, "two.pdf", pdf_of_pages(1))
+        await put(tab, session, "long.txt", b"line\n" * 100)
+        long = await tab.get(f"{files}/text", params={"path": "long.txt"})
+
+    for name in ("named.pdf", "broken.pdf", "cut.pdf"):
+        assert (answers[name].status_code, answers[name].json()["code"]) == (400, "invalid_arguments"), name
+    # Drawn within its limits, or refused: never more than that.
+    assert answers["bomb.pdf"].status_code in (200, 413, 429), answers["bomb.pdf"].text[:300]
+    assert [answer.json()["code"] for answer in large] == ["limit_exceeded", "limit_exceeded"]
+    assert (long["text"], long["isCut"]) == ("line\nli", True)
 
 
 async def test_what_the_person_does_between_two_runs_is_told_to_the_next_one_once(tmp_path: Path) -> None:

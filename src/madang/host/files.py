@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import IO
@@ -22,7 +23,8 @@ from madang.core.results import Reply
 from madang.host.api import ApiRequest, Operation, checked
 from madang.host.parts import HostParts
 from madang.host.receiving import BYTES, Receiver, UploadLimit, keep_if_wanted, upload_route
-from madang.host.wire_panels import ExportQuery, FileAnswer, FileQuery, FileTextAnswer
+from madang.host.wire_panels import ExportQuery, FileAnswer, FilePageQuery, FileQuery, FileTextAnswer
+from madang.rendering.png import encode_png
 from madang.server.downloads import HEADERS, content_disposition
 from madang.server.gate import PolicyRoute
 from madang.services.content.domain.contents import MAX_CONTENT_BYTES
@@ -33,13 +35,14 @@ from madang.services.workspace.domain.files import MAX_COPIED_FILE_BYTES
 CHUNK_BYTES = 256 * 1024
 MAX_PREVIEW_CHARS = 200_000
 MAX_PARSED_AT_ONCE = 2
+PNG = "image/png"
 
 FILES_PATH = "/api/sessions/{id}/files"
 EXPORTS_PATH = "/api/sessions/{id}/exports"
 
 
 class Files:
-    """GET and POST …/files?path=…, GET …/files/text?path=…, GET …/exports?id=…&name=… of a session."""
+    """GET and POST …/files?path=…, GET …/files/text and …/files/page of documents, GET …/exports of a session."""
 
     def __init__(self, parts: HostParts, receiver: Receiver) -> None:
         self._parts = parts
@@ -51,6 +54,7 @@ class Files:
         return [
             Operation("GET", FILES_PATH, self.read, None, query=FileQuery, media_type=BYTES),
             Operation("GET", f"{FILES_PATH}/text", self.read_text, FileTextAnswer, query=FileQuery),
+            Operation("GET", f"{FILES_PATH}/page", self.read_page, None, query=FilePageQuery, media_type=PNG),
             Operation("GET", EXPORTS_PATH, self.read_export, None, query=ExportQuery, media_type=BYTES),
         ]
 
@@ -78,23 +82,43 @@ class Files:
         """Return what a document says, as the content service would read it; nothing is kept."""
         query: FileQuery = request.query
         call, _ = await self._parts.session_of(request.request, request.path("id"))
+        data = await self._read_document(call, query.path)
+        async with self._parser() as parser:
+            parsed = await parser.parse(data, filename=PurePosixPath(query.path).name, owner=call)
+        text = parsed.text[:MAX_PREVIEW_CHARS]
+        is_cut = len(text) < len(parsed.text)
+        lines = text.count("\n") + 1
+        pages = [line for line in parsed.page_lines if line <= lines]
+        return FileTextAnswer(text=text, size=len(data), is_cut=is_cut, page_lines=pages)
 
+    async def read_page(self, request: ApiRequest) -> Response:
+        """Return a page of a PDF as a picture; `x-page-count` is how many it has. It is drawn in a fenced process."""
+        query: FilePageQuery = request.query
+        call, _ = await self._parts.session_of(request.request, request.path("id"))
+        data = await self._read_document(call, query.path)
+        async with self._parser() as parser:
+            page = await parser.render_page(data, filename=PurePosixPath(query.path).name, page=query.page)
+        image = await self._parts.executor.slow.run(call, encode_png, page.width, page.height, page.pixels)
+        headers = {**HEADERS, "x-page-count": str(page.pages), "x-file-size": str(len(data))}
+        return Response(image, headers=headers, media_type=PNG)
+
+    async def _read_document(self, call: Call, path: str) -> bytes:
         def read_whole() -> bytes:
-            with self._open(call, query.path) as file:
+            with self._open(call, path) as file:
                 if os.fstat(file.fileno()).st_size > MAX_CONTENT_BYTES:
                     raise LimitExceeded(say("The file is larger than {max} bytes.", max=MAX_CONTENT_BYTES))
                 return file.read(MAX_CONTENT_BYTES)
 
-        data = await self._parts.executor.reads.run(call, read_whole)
-        name = PurePosixPath(query.path).name
+        return await self._parts.executor.reads.run(call, read_whole)
+
+    @asynccontextmanager
+    async def _parser(self) -> AsyncIterator[Parser]:
         async with self._parsing:
             parser = Parser(self._parts.executor)
             try:
-                parsed = await parser.parse(data, filename=name, owner=call)
+                yield parser
             finally:
                 await parser.close()
-        text = parsed.text[:MAX_PREVIEW_CHARS]
-        return FileTextAnswer(text=text, size=len(data), is_cut=len(text) < len(parsed.text))
 
     async def write(self, request: ApiRequest) -> FileAnswer:
         """Keep a file in the workspace, where none is yet."""

@@ -42,6 +42,10 @@ class FileQuery(Document):
     path: str = Field(min_length=1, max_length=MAX_PATH_CHARS)
 
 
+class FilePageQuery(FileQuery):
+    page: int = Field(default=1, ge=1, le=1_000_000)
+
+
 class ExportQuery(Document):
     id: str = Field(min_length=1, max_length=MAX_ID_CHARS)
     name: str = Field(min_length=1, max_length=MAX_PATH_CHARS)
@@ -58,3 +62,5 @@ class FileTextAnswer(Document):
     text: str
     size: int
     is_cut: bool
+    page_lines: list[int]
+    """The line, counted from 1, at which each page, slide or sheet in the text starts; none where there are none."""

@@ -38,13 +38,21 @@ test("a name that is taken gets a number before its extension", () => {
 })
 
 test("a table is read with quotes, line breaks in cells and an end of any kind", () => {
-  assert.deepEqual(parseTable('a,b\r\n"x, ""y""\nz",2', ",", 10), [
+  assert.deepEqual(parseTable('a,b\r\n"x, ""y""\nz",2', ",", { maxRows: 10, maxColumns: 10 }), [
     ["a", "b"],
     ['x, "y"\nz', "2"],
   ])
-  assert.deepEqual(parseTable("1\t2\n3\t4\n5\t6\n", "\t", 2), [
+  assert.deepEqual(parseTable("1\t2\n3\t4\n5\t6\n", "\t", { maxRows: 2, maxColumns: 10 }), [
     ["1", "2"],
     ["3", "4"],
+  ])
+})
+
+test("a table with more columns than anybody reads is cut", () => {
+  const wide = `${"x,".repeat(100_000)}end\na,b,c`
+  assert.deepEqual(parseTable(wide, ",", { maxRows: 5, maxColumns: 2 }), [
+    ["x", "x"],
+    ["a", "b"],
   ])
 })
 

@@ -38,10 +38,20 @@ export function freeName(name: string, taken: ReadonlySet<string>): string {
   }
 }
 
+export interface TableLimits {
+  maxRows: number
+  maxColumns: number
+}
+
 /** The rows of a table in a text: commas or tabs, quotes as in RFC 4180. */
-export function parseTable(text: string, separator: "," | "\t", maxRows: number): string[][] {
+export function parseTable(text: string, separator: "," | "\t", { maxRows, maxColumns }: TableLimits): string[][] {
   const rows: string[][] = [[]]
   let cell = ""
+  const end = () => {
+    const row = rows.at(-1)!
+    if (row.length < maxColumns) row.push(cell)
+    cell = ""
+  }
   let isQuoted = false
   for (let index = 0; index < text.length; index++) {
     const character = text[index]!
@@ -51,17 +61,15 @@ export function parseTable(text: string, separator: "," | "\t", maxRows: number)
       else isQuoted = false
     } else if (character === '"' && cell === "") isQuoted = true
     else if (character === separator) {
-      rows.at(-1)!.push(cell)
-      cell = ""
+      end()
     } else if (character === "\n" || character === "\r") {
       if (character === "\r" && text[index + 1] === "\n") index++
-      rows.at(-1)!.push(cell)
-      cell = ""
+      end()
       if (rows.length >= maxRows) return rows
       rows.push([])
     } else cell += character
   }
-  if (cell !== "" || rows.at(-1)!.length > 0) rows.at(-1)!.push(cell)
+  if (cell !== "" || rows.at(-1)!.length > 0) end()
   else rows.pop()
   return rows
 }

@@ -3,6 +3,7 @@
 import { isPlace } from "../state/route.ts"
 import { ServerTrust } from "./proof.ts"
 import type {
+  FileText,
   ApiErrorBody,
   InboxPage,
   Locale,
@@ -278,8 +279,12 @@ export const listStateRows = <Row>(
 export const readFile = async (id: string, path: string) =>
   (await request("GET", `${session(id)}/files?path=${at(path)}`)).blob()
 /** What a document says (PDF, office files), as the content store would read it; nothing is kept. */
-export const readFileText = (id: string, path: string) =>
-  get<{ text: string; size: number; isCut: boolean }>(`${session(id)}/files/text?path=${at(path)}`)
+export const readFileText = (id: string, path: string) => get<FileText>(`${session(id)}/files/text?path=${at(path)}`)
+/** A page of a PDF as a picture, and how many there are. */
+export async function readFilePage(id: string, path: string, page: number): Promise<{ image: Blob; pages: number }> {
+  const answer = await request("GET", `${session(id)}/files/page?path=${at(path)}&page=${page}`)
+  return { image: await answer.blob(), pages: Number(answer.headers.get("x-page-count")) }
+}
 export const readExport = async (id: string, exportId: string, name: string) =>
   (await request("GET", `${session(id)}/exports?id=${at(exportId)}&name=${at(name)}`)).blob()
 

@@ -291,6 +291,11 @@ export interface FileAnswer {
   size: number
 }
 
+export interface FilePageQuery {
+  path: string
+  page?: number
+}
+
 export interface FileQuery {
   path: string
 }
@@ -300,6 +305,7 @@ export interface FileTextAnswer {
   text: string
   size: number
   isCut: boolean
+  pageLines: number[]
 }
 
 /** A folder, and how much is in it. */

@@ -7,6 +7,7 @@
 import type {
   CallAnswer,
   ErrorAnswer,
+  FileTextAnswer,
   InboxAnswer,
   InboxItemAnswer,
   MeAnswer,
@@ -67,6 +68,7 @@ export type SettledItem = InboxAnswer["settled"][number]
 export type ItemType = InboxItem["type"]
 export type Choice = InboxItem["choices"][number]
 export type Upload = UploadAnswer
+export type FileText = FileTextAnswer
 export type ServiceInfo = Omit<ServiceStateAnswer, "stateSchema"> & { stateSchema: JsonSchema }
 export type ToolOutcome = ToolCallAnswer
 export type View = ViewAnswer

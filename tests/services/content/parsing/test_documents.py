@@ -8,8 +8,9 @@ import pytest
 from inline_snapshot import snapshot
 from playwright.async_api import Browser
 
-from madang.core.errors import InvalidArguments
+from madang.core.errors import InvalidArguments, LimitExceeded, NotFound
 from madang.services.content.engine.parsing import Parsed, Parser
+from madang.services.content.engine.parsing.child.pixels import MAX_PIXELS
 from tests.documents import (
     docx,
     html_page,
@@ -20,6 +21,7 @@ from tests.documents import (
     pptx,
     printed,
     sentences,
+    stream,
     typeset,
     with_parts,
     word_f1,
@@ -270,3 +272,56 @@ async def test_a_document_that_cannot_be_read_is_refused_with_the_reason(
 
     assert part in str(refused.value)
     assert refused.value.hint is not None
+
+
+async def test_a_page_of_a_pdf_is_drawn_with_what_stands_on_it(parser: Parser) -> None:
+    red = await parser.render_page(
+        pdf_of_pages(3, b"1 0 0 rg 0 396 612 396 re f"), filename="a.pdf", page=2
+    )  # its upper half
+
+    row = red.width * 3
+    assert red.pages == 3
+    assert abs(red.height / red.width - 792 / 612) < 0.01
+    assert red.pixels[:3] == b"\xff\0\0"
+    assert red.pixels[-row:] == b"\xff" * row
+
+
+@pytest.mark.parametrize(("width", "height"), [(1, 10**6), (14_400, 1), (10**7, 10**7), (0.001, 0.001)])
+async def test_a_page_of_any_size_is_drawn_within_bounds(parser: Parser, width: float, height: float) -> None:
+    data = pdf_of_pages(1).replace(b"[0 0 612 792]", b"[0 0 %s %s]" % (str(width).encode(), str(height).encode()))
+
+    page = await parser.render_page(data, filename="a.pdf", page=1)
+
+    assert len(page.pixels) == page.width * page.height * 3 <= MAX_PIXELS * 3
+
+
+async def test_what_cannot_be_drawn_is_refused_in_words(parser: Parser) -> None:
+    with pytest.raises(NotFound, match="no such page: there are 2"):
+        await parser.render_page(pdf_of_pages(2), filename="a.pdf", page=3)
+    with pytest.raises(InvalidArguments, match="is broken"):
+        await parser.render_page(b"%PDF-1.7\nnothing", filename="a.pdf", page=1)
+    with pytest.raises(InvalidArguments, match=r"'a\.pdf' is no PDF"):
+        await parser.render_page(b"Just words", filename="a.pdf", page=1)
+
+
+async def test_a_page_that_takes_for_ever_to_draw_ends_at_the_limit() -> None:
+    # A form that draws another one ten times, twelve deep.
+    form = b"/Type /XObject /Subtype /Form /BBox [0 0 9 9] "
+    forms = [
+        stream(b"/N Do " * 10, form + b"/Resources << /XObject << /N %d 0 R >> >>" % (5 + depth)) for depth in range(12)
+    ]
+    data = pdf(
+        [
+            b"<< /Type /Catalog /Pages 2 0 R >>",
+            b"<< /Type /Pages /Count 1 /Kids [3 0 R] /MediaBox [0 0 100 100] >>",
+            b"<< /Type /Page /Parent 2 0 R /Contents 4 0 R /Resources << /XObject << /N 4 0 R >> >> >>",
+            *forms,
+            stream(b"0 0 9 9 re f", form),
+        ]
+    )
+    parser = Parser(deadline_s=1)
+    try:
+        with pytest.raises(LimitExceeded, match="could not be read within"):
+            await parser.render_page(data, filename="a.pdf", page=1)
+    finally:
+        await parser.close()

@@ -1,11 +1,12 @@
 /** The files of the session: a tree of what is open, a preview, and what the person does with them. */
 
-import { useEffect, useMemo, useState, type DragEvent } from "react"
+import { Suspense, useEffect, useMemo, useState, type DragEvent } from "react"
 
 import { app, notify, report } from "../../state/app.ts"
 import { act, putFile, useMounted, useRows } from "../../state/panels.ts"
-import { saveBlob } from "../../state/save.ts"
+import { part } from "../../state/parts.ts"
 import { routeTo } from "../../state/route.ts"
+import { saveBlob } from "../../state/save.ts"
 import { useStore } from "../../state/store.ts"
 import { foldersAbove, foldersOf, freeName, nameOf, parentOf, type TreeFolders } from "../../state/tree.ts"
 import { readFile } from "../../wire/api.ts"
@@ -17,9 +18,10 @@ import { useLocale } from "../language.tsx"
 import { FileSearch } from "./FileSearch.tsx"
 import type { PanelProps } from "./Panels.tsx"
 import { EmptyPanel, failureOf, LineForm, ListEnd, NoState, RowMenu, Search } from "./parts.tsx"
-import { Preview } from "./Preview.tsx"
 import { Uploads, useUploads } from "./Uploads.tsx"
 import { formatSize, type PanelSay } from "./words.ts"
+
+const Preview = part(async () => ({ default: (await import("./Preview.tsx")).Preview }))
 
 /** As large as the window that the state has. */
 const PAGE_SIZE = 200
@@ -139,7 +141,9 @@ function Files({ sessionId, state, say }: FilesProps) {
         </ConfirmDialog>
       )}
       {shown !== "" && (
-        <Preview key={shown} sessionId={sessionId} path={shown} state={state} say={say} onClose={() => show("")} />
+        <Suspense>
+          <Preview key={shown} sessionId={sessionId} path={shown} state={state} say={say} onClose={() => show("")} />
+        </Suspense>
       )}
     </div>
   )

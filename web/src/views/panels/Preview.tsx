@@ -1,22 +1,26 @@
-/** A file as people read it: Markdown, text, tables and pictures. Nothing of it is run, and nothing is fetched. */
+/** A file as people read it: Markdown, text, tables, pictures and pages. Nothing of it is run, and nothing is fetched. */
 
 import { Suspense, useEffect, useRef, useState } from "react"
 
 import { report } from "../../state/app.ts"
 import { part } from "../../state/parts.ts"
 import { nameOf, parseTable } from "../../state/tree.ts"
-import { readFile, readFileText } from "../../wire/api.ts"
+import { readFile } from "../../wire/api.ts"
 import type { WorkspaceState } from "../../wire/types.ts"
 import { Icon } from "../icons.tsx"
 import { useLocale } from "../language.tsx"
 import { download } from "./Files.tsx"
+import { DocumentText, PdfPages } from "./Pages.tsx"
 import { formatSize, type PanelSay } from "./words.ts"
 
 const Markdown = part(() => import("../Markdown.tsx"))
 
 const MAX_TEXT_BYTES = 1024 * 1024
 const MAX_IMAGE_BYTES = 20 * 1024 * 1024
+const MAX_MARKDOWN_CHARS = 200_000
 const MAX_TABLE_ROWS = 200
+const MAX_TABLE_COLUMNS = 50
+const MAX_CELL_CHARS = 1_000
 const IMAGE_TYPES: Record<string, string> = {
   png: "image/png",
   jpg: "image/jpeg",
@@ -27,13 +31,14 @@ const IMAGE_TYPES: Record<string, string> = {
   bmp: "image/bmp",
   svg: "image/svg+xml",
 }
-const DOCUMENTS = new Set(["pdf", "docx", "pptx", "xlsx", "odt", "hwpx", "epub"])
+/** Of which there is the text alone. */
+const DOCUMENTS = new Set(["docx", "pptx", "xlsx", "odt", "hwpx", "epub"])
 
 type Shown =
   | { kind: "text" | "markdown"; text: string }
   | { kind: "table"; rows: string[][]; text: string }
   | { kind: "image"; url: string }
-  | { kind: "large" | "none" }
+  | { kind: "large" | "none" | "pdf" | "document" }
 
 interface PreviewProps {
   sessionId: string
@@ -80,7 +85,7 @@ export function Preview({ sessionId, path, state, say, onClose }: PreviewProps) 
     // Read again when this very file has changed, not whenever any has.
   }, [sessionId, path, version])
 
-  const hasSource = shown?.kind === "markdown" || shown?.kind === "table"
+  const hasSource = shown?.kind === "markdown" || shown?.kind === "table" || shown?.kind === "pdf"
   return (
     <section className="card preview" aria-label={nameOf(path)}>
       <div className="row preview-head">
@@ -93,7 +98,7 @@ export function Preview({ sessionId, path, state, say, onClose }: PreviewProps) 
               {say("view")}
             </button>
             <button type="button" aria-pressed={isSource} onClick={() => setSource(true)}>
-              {say("source")}
+              {say(shown.kind === "pdf" ? "text" : "source")}
             </button>
           </span>
         )}
@@ -114,26 +119,33 @@ export function Preview({ sessionId, path, state, say, onClose }: PreviewProps) 
           {say("loadingRows")}
         </p>
       ) : (
-        <Body shown={shown} isSource={isSource} name={nameOf(path)} size={formatSize(size, locale)} say={say} />
+        <Body
+          shown={shown}
+          isSource={isSource}
+          file={{ sessionId, path, name: nameOf(path), version }}
+          size={formatSize(size, locale)}
+          say={say}
+        />
       )}
     </section>
   )
 }
 
-function Body({
-  shown,
-  isSource,
-  name,
-  size,
-  say,
-}: {
+interface BodyProps {
   shown: Shown
   isSource: boolean
-  name: string
+  file: { sessionId: string; path: string; name: string; version: string }
   size: string
   say: PanelSay
-}) {
+}
+
+function Body({ shown, isSource, file, size, say }: BodyProps) {
+  const { name } = file
   switch (shown.kind) {
+    case "pdf":
+      return isSource ? <DocumentText {...file} say={say} /> : <PdfPages {...file} say={say} />
+    case "document":
+      return <DocumentText {...file} say={say} />
     case "large":
       return <p className="hint pad">{say("tooLargeToShow", { size })}</p>
     case "none":
@@ -158,7 +170,7 @@ function Body({
             <thead>
               <tr>
                 {head.map((cell, index) => (
-                  <th key={index}>{cell}</th>
+                  <th key={index}>{cell.slice(0, MAX_CELL_CHARS)}</th>
                 ))}
               </tr>
             </thead>
@@ -166,13 +178,16 @@ function Body({
               {rows.map((cells, index) => (
                 <tr key={index}>
                   {cells.map((cell, place) => (
-                    <td key={place}>{cell}</td>
+                    <td key={place}>{cell.slice(0, MAX_CELL_CHARS)}</td>
                   ))}
                 </tr>
               ))}
             </tbody>
           </table>
           {shown.rows.length >= MAX_TABLE_ROWS && <p className="hint">{say("firstRows", { count: MAX_TABLE_ROWS })}</p>}
+          {head.length >= MAX_TABLE_COLUMNS && (
+            <p className="hint">{say("firstColumns", { count: MAX_TABLE_COLUMNS })}</p>
+          )}
         </div>
       )
     }
@@ -196,10 +211,8 @@ async function load(
   size: number | undefined,
 ): Promise<{ shown: Shown; size: number }> {
   const extension = /\.([^./]+)$/.exec(path)?.[1]?.toLowerCase() ?? ""
-  if (DOCUMENTS.has(extension)) {
-    const { text, size: bytes } = await readFileText(sessionId, path)
-    return { shown: { kind: "text", text }, size: bytes }
-  }
+  if (extension === "pdf") return { shown: { kind: "pdf" }, size: size ?? 0 }
+  if (DOCUMENTS.has(extension)) return { shown: { kind: "document" }, size: size ?? 0 }
   const image = IMAGE_TYPES[extension]
   const max = image === undefined ? MAX_TEXT_BYTES : MAX_IMAGE_BYTES
   if (size !== undefined && size > max) return { shown: { kind: "large" }, size }
@@ -212,10 +225,11 @@ async function load(
   const text = decode(new Uint8Array(await blob.arrayBuffer()))
   if (text === null) return { shown: { kind: "none" }, size: blob.size }
   if (extension === "csv" || extension === "tsv") {
-    const rows = parseTable(text, extension === "csv" ? "," : "\t", MAX_TABLE_ROWS)
+    const limits = { maxRows: MAX_TABLE_ROWS, maxColumns: MAX_TABLE_COLUMNS }
+    const rows = parseTable(text, extension === "csv" ? "," : "\t", limits)
     return { shown: { kind: "table", rows, text }, size: blob.size }
   }
-  const isMarkdown = extension === "md" || extension === "markdown"
+  const isMarkdown = (extension === "md" || extension === "markdown") && text.length <= MAX_MARKDOWN_CHARS
   return { shown: { kind: isMarkdown ? "markdown" : "text", text }, size: blob.size }
 }
 

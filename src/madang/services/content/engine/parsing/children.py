@@ -10,20 +10,23 @@ import logging
 import os
 import signal
 import struct
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import IO
+from typing import IO, Any, TypeVar
 
 import madang
 from madang.core.errors import ToolError
 from madang.services.content.engine.parsing.child.document import MAX_DOCUMENT_PAGES, MAX_EXTRACTED_BYTES
+from madang.services.content.engine.parsing.child.pixels import CHANNELS, MAX_PIXELS
 from madang.services.content.engine.parsing.detection import DocumentKind
-from madang.services.content.engine.parsing.parsed import Parsed
+from madang.services.content.engine.parsing.parsed import PageImage, Parsed
 from madang.services.content.engine.parsing.refusals import reader_stopped, reading_timed_out, refusal_error
 from madang.storage.child_process import kill_group, start_python
 
 MEMORY_MB = 512
+
+AnswerT = TypeVar("AnswerT")
 
 logger = logging.getLogger(__name__)
 
@@ -77,19 +80,42 @@ class Child:
         Raises:
             ToolError: when the document is refused, or the process ended without an answer.
         """
+        return self._ask({"kind": kind}, data, filename, _read_text)
+
+    def render(self, data: bytes, filename: str, page: int) -> PageImage:
+        """Hand over a PDF and wait for the picture of a page. The process is gone afterwards.
+
+        Raises:
+            ToolError: as `answer`; NotFound: it has no such page.
+        """
+        return self._ask({"kind": "page", "page": page}, data, filename, _read_image)
+
+    def _ask(
+        self,
+        question: Mapping[str, object],
+        data: bytes,
+        filename: str,
+        read: Callable[[Mapping[str, Any], IO[bytes]], AnswerT],
+    ) -> AnswerT:
         try:
-            return self._ask(kind, data, filename)
+            return self._exchange(question, data, filename, read)
         except (EOFError, BrokenPipeError) as error:
             raise self._why_it_ended(filename) from error
         finally:
             self.end()
 
-    def _ask(self, kind: DocumentKind, data: bytes, filename: str) -> Parsed:
+    def _exchange(
+        self,
+        question: Mapping[str, object],
+        data: bytes,
+        filename: str,
+        read: Callable[[Mapping[str, Any], IO[bytes]], AnswerT],
+    ) -> AnswerT:
         questions, answers = self._process.stdin, self._process.stdout
         assert questions is not None
         assert answers is not None
-        question = json.dumps({"kind": kind, "size": len(data)}).encode()
-        questions.write(_LENGTH.pack(len(question)) + question)
+        encoded = json.dumps({**question, "size": len(data)}).encode()
+        questions.write(_LENGTH.pack(len(encoded)) + encoded)
         questions.write(data)
         questions.flush()
         (length,) = _LENGTH.unpack(_exactly(answers, _LENGTH.size))
@@ -99,12 +125,7 @@ class Child:
             header = json.loads(_exactly(answers, length))
             if "refused" in header:
                 raise self._refusal(header, filename)
-            text = _exactly(answers, _bounded(header["size"], MAX_EXTRACTED_BYTES)).decode()
-            pages = header["page_lines"]
-            lines = text.count("\n") + 1
-            if len(pages) > MAX_DOCUMENT_PAGES or pages != sorted(pages):
-                raise ValueError("pages out of order")
-            return Parsed(text, str(header["mime_type"]), "", tuple(_bounded(line, lines) for line in pages))
+            return read(header, answers)
         # Only a process that its document has taken over answers like this.
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             logger.warning("A reader of documents sent a malformed answer: %s", type(error).__name__)
@@ -127,6 +148,24 @@ class Child:
         # What libraries do when an allocation fails that they did not expect to.
         aborted = code in (-signal.SIGABRT, -signal.SIGTRAP, -signal.SIGILL)
         return refusal_error("memory" if aborted else "broken", filename, memory_mb=MEMORY_MB)
+
+
+def _read_text(header: Mapping[str, Any], answers: IO[bytes]) -> Parsed:
+    text = _exactly(answers, _bounded(header["size"], MAX_EXTRACTED_BYTES)).decode()
+    pages = header["page_lines"]
+    lines = text.count("\n") + 1
+    if len(pages) > MAX_DOCUMENT_PAGES or pages != sorted(pages):
+        raise ValueError("pages out of order")
+    return Parsed(text, str(header["mime_type"]), "", tuple(_bounded(line, lines) for line in pages))
+
+
+def _read_image(header: Mapping[str, Any], answers: IO[bytes]) -> PageImage:
+    width, height = (_bounded(header[side], MAX_PIXELS) for side in ("width", "height"))
+    pages = _bounded(header["pages"], MAX_DOCUMENT_PAGES)
+    size = _bounded(header["size"], MAX_PIXELS * CHANNELS)
+    if not 0 < size == width * height * CHANNELS:
+        raise ValueError("more or fewer pixels than the picture has")
+    return PageImage(width, height, pages, _exactly(answers, size))
 
 
 def _exactly(stream: IO[bytes], size: int) -> bytes:

@@ -16,3 +16,14 @@ class Parsed:
     """Of a text file; empty for documents."""
     page_lines: tuple[int, ...] = ()
     """The line, counted from 1, at which each page, slide or sheet starts; empty where there are none."""
+
+
+@dataclass(frozen=True, slots=True)
+class PageImage:
+    """A page of a document as it looks: rows of pixels, each red, green and blue."""
+
+    width: int
+    height: int
+    pages: int
+    """How many the document has."""
+    pixels: bytes

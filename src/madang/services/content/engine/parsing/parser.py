@@ -11,10 +11,11 @@ from math import ceil
 from madang.core.errors import Unavailable
 from madang.core.executor import Executor, HasOwner, WorkOwner
 from madang.core.ids import LOCAL_USER
-from madang.services.content.engine.parsing.children import Child
+from madang.services.content.engine.parsing.children import AnswerT, Child
 from madang.services.content.engine.parsing.detection import DocumentKind, document_kind
-from madang.services.content.engine.parsing.parsed import Parsed
+from madang.services.content.engine.parsing.parsed import PageImage, Parsed
 from madang.services.content.engine.parsing.refusals import (
+    not_a_pdf,
     reader_cannot_start,
     reader_stopped,
     reading_timed_out,
@@ -84,6 +85,19 @@ class Parser:
         page = await self._read("html", parsed.text.encode(), filename, begin)
         return Parsed(page.text, HTML, parsed.encoding, page.page_lines)
 
+    async def render_page(self, data: bytes, *, filename: str, page: int) -> PageImage:
+        """Return a page of a PDF as it looks; pages are counted from 1.
+
+        Raises:
+            InvalidArguments: the file is no PDF, or broken, or protected.
+            NotFound: it has no such page.
+            LimitExceeded: drawing it takes too much time or memory.
+            Unavailable: as `parse`.
+        """
+        if document_kind(data, filename) != "pdf":
+            raise not_a_pdf(filename)
+        return await self._work(filename, lambda child: child.render(data, filename, page), _do_nothing)
+
     async def close(self) -> None:
         """Kill what is being read, and wait until every child is gone."""
         self._is_closed = True
@@ -93,6 +107,9 @@ class Parser:
         await self._executor.slow.run_accepted(_NOBODY, self._threads.shutdown)
 
     async def _read(self, kind: DocumentKind, data: bytes, filename: str, begin: Callable[[], None]) -> Parsed:
+        return await self._work(filename, lambda child: child.answer(kind, data, filename), begin)
+
+    async def _work(self, filename: str, ask: Callable[[Child], AnswerT], begin: Callable[[], None]) -> AnswerT:
         async with self._slots:
             begin()
             if self._is_closed:
@@ -108,7 +125,7 @@ class Parser:
                 child.kill()
 
             timer = loop.call_later(self._deadline_s, expire)
-            work = self._threads.submit(child.answer, kind, data, filename)
+            work = self._threads.submit(ask, child)
             try:
                 return await asyncio.wrap_future(work)
             except Unavailable:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from madang.core.errors import InvalidArguments, LimitExceeded, ToolError, Unavailable
+from madang.core.errors import InvalidArguments, LimitExceeded, NotFound, ToolError, Unavailable
 from madang.core.phrases import Phrase, say
 
 _MAX_NAME_CHARS = 80
@@ -42,6 +42,10 @@ def reader_cannot_start(error: OSError) -> Unavailable:
         say("The process that reads documents could not be started: {reason}.", reason=error.strerror or str(error)),
         hint=say("Try again in a while. Plain text files can be added meanwhile."),
     )
+
+
+def not_a_pdf(filename: str) -> InvalidArguments:
+    return InvalidArguments(say("{filename} is no PDF.", filename=quoted_name(filename)))
 
 
 def refusal_error(reason: str, filename: str, *, count: int = 0, memory_mb: int = 0) -> ToolError:
@@ -119,5 +123,6 @@ _REASONS: dict[str, tuple[type[ToolError], Phrase, Phrase]] = {
     ),
     "text": (LimitExceeded, say("{filename} holds more than {size} MB of text, the most that is read."), _SMALLER),
     "pages": (LimitExceeded, say("{filename} has more than {count} pages, the most that are read."), _SMALLER),
+    "no_page": (NotFound, say("{filename} has no such page: there are {count}."), say("Choose one of these.")),
     "memory": (LimitExceeded, say("{filename} needs more than {memory} MB of memory to be read."), _SMALLER),
 }

@@ -17,15 +17,20 @@ codecs.lookup("utf-16-le")
 _DIVISIONS = ("\x02", "\ufffe")
 
 
-def read_pdf(data: bytes) -> DocumentText:
-    document = DocumentText("application/pdf")
+def open_pdf(data: bytes) -> pypdfium2.PdfDocument:
     try:
         pdf = pypdfium2.PdfDocument(data)
     except pypdfium2.PdfiumError as error:
         raise Refused("password" if error.err_code == raw.FPDF_ERR_PASSWORD else "broken") from error
-    count = len(pdf)
-    if count > MAX_DOCUMENT_PAGES:
+    if len(pdf) > MAX_DOCUMENT_PAGES:
         raise Refused("pages", MAX_DOCUMENT_PAGES)
+    return pdf
+
+
+def read_pdf(data: bytes) -> DocumentText:
+    document = DocumentText("application/pdf")
+    pdf = open_pdf(data)
+    count = len(pdf)
     broken = 0
     for number in range(count):
         document.start_page()

@@ -19,6 +19,8 @@ from madang.storage.confinement import confine_process, end_with_parent
 from .document import DocumentText
 from .refused import Refused
 
+Work = Callable[[bytes], tuple[dict[str, object], bytes]]
+
 _LENGTH = struct.Struct(">I")
 _M_TRIM_THRESHOLD, _M_TOP_PAD = -1, -2
 
@@ -33,9 +35,9 @@ def main() -> None:
             _reader(kind)
     questions, answers = sys.stdin.buffer, sys.stdout.buffer
     header = _header(questions)
-    read = _reader(header["kind"])
+    work = _work(header)
     confine_process(memory_bytes, cpu_s)
-    _answer(answers, read, questions.read(header["size"]))
+    _answer(answers, work, questions.read(header["size"]))
     answers.flush()
     # Skips the tidying up of libraries, in which a broken document could still go wrong.
     os._exit(0)
@@ -50,6 +52,22 @@ def _keep_freed_memory() -> None:
         mallopt = ctypes.CDLL(None).mallopt
         mallopt(_M_TRIM_THRESHOLD, 1 << 30)
         mallopt(_M_TOP_PAD, 16 << 20)
+
+
+def _work(question: dict[str, Any]) -> Work:
+    """Return what makes the answer to a question, its header and its bytes, with all that it will import."""
+    if question["kind"] == "page":
+        from .page_image import render_page
+
+        return lambda data: render_page(data, question["page"])
+    read = _reader(question["kind"])
+
+    def read_text(data: bytes) -> tuple[dict[str, object], bytes]:
+        document = read(data)
+        text = document.end().encode()
+        return {"mime_type": document.mime_type, "page_lines": document.page_lines}, text
+
+    return read_text
 
 
 def _reader(kind: str) -> Callable[[bytes], DocumentText]:
@@ -76,13 +94,11 @@ def _header(stream: BinaryIO) -> dict[str, Any]:
     return header
 
 
-def _answer(stream: BinaryIO, read: Callable[[bytes], DocumentText], data: bytes) -> None:
-    text = b""
+def _answer(stream: BinaryIO, work: Work, data: bytes) -> None:
+    body = b""
     header: dict[str, object]
     try:
-        document = read(data)
-        text = document.end().encode()
-        header = {"mime_type": document.mime_type, "page_lines": document.page_lines}
+        header, body = work(data)
     except Refused as refused:
         header = {"refused": refused.reason, "count": refused.count}
     except MemoryError:
@@ -90,6 +106,6 @@ def _answer(stream: BinaryIO, read: Callable[[bytes], DocumentText], data: bytes
     # A panic of a Rust library is no Exception. Whatever a parser stumbles over, the document is what made it.
     except BaseException as error:
         header = {"refused": "broken", "detail": f"{type(error).__name__}: {error}"[:500]}
-    encoded = json.dumps({**header, "size": len(text)}).encode()
+    encoded = json.dumps({**header, "size": len(body)}).encode()
     stream.write(_LENGTH.pack(len(encoded)) + encoded)
-    stream.write(text)
+    stream.write(body)
