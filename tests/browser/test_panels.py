@@ -18,18 +18,16 @@ from typing import Any
 import pytest
 from mcp import Client, StdioServerParameters
 from playwright.async_api import Browser, FilePayload, Locator, Page, Request, expect
+from pydantic import Field
 
 from madang.core.calls import Call
 from madang.core.documents import Document
-from madang.core.errors import InvalidArguments
 from madang.core.phrases import say
 from madang.core.service import ActiveSession, Service, ServiceContext, ServiceMetadata
-from madang.services.content.engine.parsing import Parser
 from tests.browser.chat import ChatServer, ChatTab, ask, held, open_tab, script, serve_chat, texts_of
 from tests.documents import typeset
 from tests.host.hosting import hosting
 from tests.node import AXE
-from tests.services.content.test_jobs import SlowParser
 
 ROOT = Path(__file__).parents[2]
 STATIC = ROOT / "src" / "madang" / "host" / "static"
@@ -304,16 +302,20 @@ async def test_the_person_ticks_a_todo_while_the_run_works_and_the_next_request_
 class BeehiveState(Document):
     """What is known of the hives."""
 
-    hives: int
+    hives: int = Field(
+        title="Beehives there",
+        description="Behind the yard.",
+        json_schema_extra={"ko": {"title": "벌통 수", "description": "마당 뒤에 있는 것."}},
+    )
     is_winter: bool
-    notes: list[str]
+    notes: list[str] = Field(title="Plan", description="Planning")  # words that the catalogue has
     keepers: list[Keeper]
 
 
 class Keeper(Document):
     """Who looks after them."""
 
-    name: str
+    name: str = Field(json_schema_extra={"ko": {"title": "돌보는 사람"}})
     since: str
 
 
@@ -329,59 +331,31 @@ class _Bees(Service):
 async def test_a_new_services_typed_state_gets_a_plain_panel_without_front_end_code(
     browser: Browser, tmp_path: Path
 ) -> None:
+    """In both languages, with the schema's own words for its fields."""
     async with hosting(tmp_path, static=STATIC) as host:
         host.host.agent.madang.provider.register(_Bees())
-        session = await host.new_session()
         page = await browser.new_page()
         await page.goto(host.host.launch_url())
         await page.wait_for_url(re.compile("^((?!launch).)*$"))
-        await page.goto(f"{host.host.address.origin}/#/s/{session}")
-        await expect(page.get_by_role("button", name="Panel", exact=True)).to_be_visible()
-        bees = await Panel(page).open("Beehives")
-        await expect(bees.get_by_role("definition").nth(0)).to_have_text("12")
-        await expect(bees.get_by_role("definition").nth(1)).to_have_text("yes")
+
+        async def open_bees(locale: str) -> Locator:
+            session = await host.new_session(locale=locale)
+            await page.goto(f"{host.host.address.origin}/#/s/{session}")
+            await expect(page.get_by_role("button", name=re.compile("^(Panel|패널)$"))).to_be_visible()
+            return await Panel(page).open("Beehives")
+
+        bees = await open_bees("en")
+        await expect(bees.get_by_role("term")).to_have_text(["Beehives thereBehind the yard.", "Is winter"])
+        await expect(bees.get_by_role("definition")).to_have_text(["12", "yes"])
+        await expect(bees.get_by_role("heading", level=3)).to_have_text(["Plan", "Keepers"])
         await expect(bees.get_by_role("listitem")).to_have_text("Quiet")
+        await expect(bees.get_by_role("columnheader")).to_have_text(["Name", "Since"])
         await expect(bees.get_by_role("row").nth(1)).to_contain_text("<b>Somebody</b>")
-        await page.close()
-
-
-async def test_files_that_are_read_show_in_the_work_panel_are_stopped_and_told_if_they_fail(
-    browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    slow = SlowParser()
-    monkeypatch.setattr(Parser, "parse", slow.parse)
-    async with hosting(tmp_path, static=STATIC) as host:
-        session = await host.new_session()
-        page = await browser.new_page()
-        await page.goto(host.host.launch_url())
-        await page.wait_for_url(re.compile("^((?!launch).)*$"))
-        await page.goto(f"{host.host.address.origin}/#/s/{session}")
-        work = await Panel(page).open("Work")
-
-        def add(name: str) -> asyncio.Task[Any]:
-            arguments = {"fileUrl": "data:,x", "metadata": {"filename": name}}
-            return asyncio.create_task(
-                host.post(f"/api/sessions/{session}/tools/add_content", {"arguments": arguments})
-            )
-
-        adding = add("보고서.pdf")
-        job = work.get_by_role("listitem").filter(has_text="보고서.pdf")
-        await expect(job).to_contain_text("Waits to be read")
-        slow.may_begin.set()
-        await expect(job).to_contain_text("Reading the file")
-        await job.get_by_role("button", name="Stop: 보고서.pdf").click()
-        await expect(job).to_have_count(0)
-        assert (await adding)["data"]["error"]["code"] == "conflict"
-
-        slow.error = InvalidArguments(say("The upload was broken off."))
-        adding = add("표.pdf")
-        job = work.get_by_role("listitem").filter(has_text="표.pdf")
-        await expect(job).to_contain_text("Reading the file")
-        slow.may_end.set()
-        await expect(job).to_contain_text("Failed: The upload was broken off.")
-        await job.get_by_role("button", name="Close: 표.pdf").click()
-        await expect(work.get_by_text("Nothing is running")).to_be_visible()
-        await adding
+        bees = await open_bees("ko")
+        await expect(bees.get_by_role("term").nth(0)).to_have_text("벌통 수마당 뒤에 있는 것.")
+        await expect(bees.get_by_role("definition")).to_have_text(["12", "예"])
+        await expect(bees.get_by_text("계획", exact=True)).to_be_visible()
+        await expect(bees.get_by_role("columnheader").nth(0)).to_have_text("돌보는 사람")
         await page.close()
 
 

@@ -5,6 +5,10 @@ The state itself comes with the event stream, and nothing here is asked for agai
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
+from madang.core.calls import LOCALES, Locale
 from madang.core.schemas import state_schema
 from madang.core.service import RowQuery
 from madang.host.api import ApiRequest, Operation
@@ -37,7 +41,7 @@ class PanelApi:
                     name=service.metadata.name,
                     title=service.metadata.title.render(translate),
                     description=service.metadata.description.render(translate),
-                    state_schema=state_schema(service.state_type),
+                    state_schema=_worded(state_schema(service.state_type), call.locale, translate),
                 )
                 for service in await self._parts.provider.watched_services(call)
             ]
@@ -50,3 +54,23 @@ class PanelApi:
         wanted = RowQuery(request.path("list"), query.under, query.page, query.page_size)
         page = await self._parts.provider.state_rows(call, request.path("service"), wanted)
         return StateRowsAnswer(rows=[row.model_dump(mode="json", by_alias=True) for row in page.rows], total=page.total)
+
+
+def _worded(schema: Any, locale: Locale, translate: Callable[[str], str]) -> Any:
+    """Return a schema with the titles and descriptions of its fields in a language.
+
+    A field has its own words for it (`json_schema_extra={"ko": {"title": …}}`), or the catalogue has them.
+    """
+    if isinstance(schema, list):
+        return [_worded(part, locale, translate) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    own = {language: schema[language] for language in LOCALES if isinstance(schema.get(language), dict)}
+    worded = {key: _worded(value, locale, translate) for key, value in schema.items() if key not in own}
+    for key in ("title", "description"):
+        if isinstance(worded.get(key), str):
+            worded[key] = own.get(locale, {}).get(key) or translate(worded[key])
+    if "properties" in schema:
+        # Their names are data: one may be called `ko`, or `title`.
+        worded["properties"] = {name: _worded(one, locale, translate) for name, one in schema["properties"].items()}
+    return worded

@@ -45,7 +45,10 @@ function Fields({ value, schema, root, say }: PartProps<Record<string, unknown>>
         <dl className="values">
           {plain.map(([name, part]) => (
             <div key={name}>
-              <dt>{titleOf(name)}</dt>
+              <dt>
+                {titleOf(name, part)}
+                <Description schema={part} />
+              </dt>
               <dd>
                 <Value value={value[name]} schema={part} root={root} say={say} />
               </dd>
@@ -55,8 +58,9 @@ function Fields({ value, schema, root, say }: PartProps<Record<string, unknown>>
       )}
       {structured.map(([name, part]) => (
         <section key={name}>
-          <h3 className="sec">{titleOf(name)}</h3>
-          <Structured value={value[name]} schema={part} root={root} say={say} name={titleOf(name)} />
+          <h3 className="sec">{titleOf(name, part)}</h3>
+          <Description schema={part} />
+          <Structured value={value[name]} schema={part} root={root} say={say} name={titleOf(name, part)} />
         </section>
       ))}
     </>
@@ -93,8 +97,11 @@ function Structured({ value, schema, root, say, name }: PartProps<unknown> & { n
         <table className="plain">
           <thead>
             <tr>
-              {columns.map(([column]) => (
-                <th key={column}>{titleOf(column)}</th>
+              {columns.map(([column, part]) => (
+                <th key={column} scope="col">
+                  {titleOf(column, part)}
+                  <Description schema={part} />
+                </th>
               ))}
             </tr>
           </thead>
@@ -128,11 +135,18 @@ function Value({ value, say }: PartProps<unknown>) {
 
 const isStructured = (value: unknown): boolean => typeof value === "object" && value !== null
 
-/** `lastRunAt` is told as “Last run at”: a schema has no words of its own for its fields. */
-function titleOf(name: string): string {
+function Description({ schema }: { schema: JsonSchema }) {
+  return schema.description === undefined ? null : <span className="hint field-hint">{schema.description}</span>
+}
+
+/** As the schema calls it; where that only repeats the field's name, `lastRunAt` is told as “Last run at”. */
+function titleOf(name: string, { title = "" }: JsonSchema): string {
+  if (title !== "" && lettersOf(title) !== lettersOf(name)) return title
   const words = name.replace(/([a-z0-9])([A-Z])/g, "$1 $2").toLowerCase()
   return words.charAt(0).toUpperCase() + words.slice(1)
 }
+
+const lettersOf = (text: string) => text.replace(/[\s_]/g, "").toLowerCase()
 
 function resolve(schema: JsonSchema, root: JsonSchema): JsonSchema {
   if (schema.$ref !== undefined) return root.$defs?.[schema.$ref.slice(schema.$ref.lastIndexOf("/") + 1)] ?? {}
