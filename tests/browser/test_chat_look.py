@@ -1,56 +1,31 @@
 """Every screen of the chat, wide and narrow, light and dark, in both languages: judged by axe-core, nothing covered or
-cut off, large enough for fingers. The pictures are left in `.artefacts/` for people."""
+cut off, large enough for fingers. The pictures are left in `.artefacts/` for people.
+
+Language and width are combined in every way; light and dark so that each goes with each language and with each width.
+"""
 
 from __future__ import annotations
 
 import io
-import re
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Literal
 
 import pytest
 from PIL import Image
-from playwright.async_api import Browser, expect
+from playwright.async_api import Browser, Page, expect
 
-from madang.core.calls import Locale
-from tests.agent.bench import eventually
-from tests.browser.chat import ChatServer, ChatTab, held, open_tab, script, serve_chat
+from madang.core.calls import LOCALES, Locale
+from tests.browser.chat import ChatServer, ChatTab, open_tab, serve_chat
+from tests.browser.screens import SCREENS, SCRIPT, UNUSED_SCREENS, Yard, go
+from tests.browser.test_chat_settings import call_as_client
 from tests.node import AXE, ROOT
 
-WIDE, PHONE = 1440, 375
+SIZES = {1440: 900, 375: 812}
+PHONE = 375
 MIN_TARGET_PX = 44
 MIN_COLOURS = 20
-ANSWER = """Here is **the week**, 이번 주입니다.
-
-| day | cups |
-|---|---|
-| 월요일 | 3 |
-| Tuesday | 5 |
-
-```python
-def brew(leaves: str, minutes: int = 3) -> str:
-    return f"{leaves} after {minutes} minutes, which is a line that is longer than a phone is wide"
-```
-
-1. https://example.com/a/very/long/address/that/has/no/place/to/break/and/goes/on/and/on/and/on
-2. 가나다라마바사아자차카타파하가나다라마바사아자차카타파하가나다라마바사아자차카타파하
-"""
-CHART = {"type": "bar", "title": "차", "data": [{"label": "월", "value": 3}, {"label": "화", "value": 5}]}
-QUESTION = {"prompt": "어떤 차로 할까요? Which tea?", "type": "select", "options": ["녹차", "Oolong", "보이차"]}
-PLAYBOOK = {"goal": "주간 보고서 발행 · Weekly report", "workflow": []}
-SCRIPT = script(
-    {"when": "^Report", "steps": [{"think": "Cups of tea."}, {"call": "visualize_data", "arguments": CHART}]},
-    {"when": r"^\[visualize_data\]", "steps": [{"say": ANSWER}]},
-    {"when": "^Ask", "steps": [{"say": "A question."}, {"call": "prompt_user", "arguments": QUESTION}]},
-    {"when": "^Approve", "steps": [{"call": "keyword_similarity_search", "arguments": {"query": "차"}}]},
-    {"when": r"^\[keyword_similarity_search\]", "steps": [{"call": "create_playbook", "arguments": PLAYBOOK}]},
-    {"when": "^Fail", "steps": [{"fail": "request_refused"}]},
-    held(ANSWER, when="^Write"),
-    obeys=False,
-)
-SESSIONS = {"chat": "Report", "waiting": "Ask", "gate": "Approve", "failed": "Fail", "running": "Write"}
-SCREENS = (*SESSIONS, "inbox", "sessions", "manual", "manual-tool", "settings", "palette", "dialog")
 
 FIND_PROBLEMS = """([isPhone, minimum]) => {
     const problems = []
@@ -101,77 +76,15 @@ JUDGE = """async () => {
     const { violations } = await axe.run(dialog ?? document, { resultTypes: ["violations"], iframes: false })
     return violations.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html.slice(0, 120)).join(" | ")}`)
 }"""
+DRAWN = "async () => { for (let i = 0; i < 3; i++) await new Promise(requestAnimationFrame) }"
 
 
-class Yard:
-    """A chat with a session in every state, and one that was never used, in one language."""
-
-    def __init__(self, server: ChatServer, unused: ChatServer) -> None:
-        self.server = server
-        self.unused = unused
-        self.sessions: dict[str, str] = {}
-
-    async def fill(self) -> None:
-        """Make the sessions, and wait until each is in its state."""
-        for name, words in SESSIONS.items():
-            id = await self.server.new_session(locale=self.server.locale, title=f"{name} · 차 이야기")
-            self.sessions[name] = id
-            await self.server.write(id, f"{words} · 부탁합니다")
-
-        async def read() -> dict[str, str]:
-            listed = (await self.server.request("GET", "/api/sessions"))["sessions"]
-            return {one["id"]: one["run"]["state"] if one["run"] else "" for one in listed}
-
-        states = {"chat": "", "waiting": "waiting", "gate": "waiting", "failed": "", "running": "running"}
-        await eventually(read, lambda now: all(now[self.sessions[name]] == state for name, state in states.items()))
-
-
-@pytest.fixture(scope="module", params=["en", "ko"])
-async def yard(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Yard]:
-    locale: Locale = request.param
-    async with (
-        serve_chat(tmp_path_factory.mktemp("chat"), SCRIPT, locale=locale) as server,
-        serve_chat(tmp_path_factory.mktemp("unused"), locale=locale) as unused,
-    ):
-        yard = Yard(server, unused)
-        await yard.fill()
+@pytest.fixture(scope="module")
+async def yard(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Yard]:
+    async with serve_chat(tmp_path_factory.mktemp("chat"), SCRIPT) as server:
+        yard = Yard(server)
+        await yard.fill(call_as_client)
         yield yard
-
-
-async def show(tab: ChatTab, yard: Yard, screen: str) -> None:
-    """Go to a screen, and wait until it is drawn."""
-    if screen in yard.sessions:
-        await tab.open(yard.sessions[screen])
-    match screen:
-        case "chat":
-            await expect(tab.talk.get_by_role("table")).to_be_visible()
-            await expect(tab.talk.locator("iframe")).to_be_visible()
-        case "waiting":
-            await expect(tab.talk.locator("iframe")).to_be_visible()
-        case "gate":
-            await expect(tab.gate.get_by_role("button").last).to_be_enabled()
-        case "failed":
-            await expect(tab.talk.get_by_role("alert")).to_be_visible()
-        case "running":
-            await expect(tab.talk.get_by_role("table")).to_be_visible()
-        case "first-run":
-            await expect(tab.page.get_by_role("progressbar")).to_be_visible()
-        case "manual-tool":
-            await tab.go("manual/add_todo")
-            await expect(tab.page.get_by_role("textbox", name=re.compile("^name"))).to_be_visible()
-        case "palette":
-            await tab.open(yard.sessions["chat"])
-            await tab.page.keyboard.press("Control+k")
-            await expect(tab.page.get_by_role("option").nth(5)).to_be_visible()
-        case "dialog":
-            await tab.open(yard.sessions["chat"])
-            await tab.head.get_by_role("button", name=re.compile("^(More|더 보기)")).click()
-            await tab.page.get_by_role("menuitem").last.click()
-            await expect(tab.page.get_by_role("alertdialog")).to_be_visible()
-        case _:
-            await tab.go(screen)
-            await expect(tab.page.get_by_role("heading", level=1)).to_be_visible()
-    await tab.page.evaluate("async () => { for (let i = 0; i < 10; i++) await new Promise(requestAnimationFrame) }")
 
 
 @pytest.fixture(scope="session")
@@ -182,39 +95,71 @@ def pictures() -> Path:
     return folder
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("width", [WIDE, PHONE])
-async def test_every_screen_is_clean(
-    browser: Browser, yard: Yard, pictures: Path, width: int, theme: Literal["light", "dark"]
-) -> None:
+class Judge:
+    """Looks at what a page shows, in every shape, and keeps what is wrong."""
+
+    def __init__(self, page: Page, locale: Locale, pictures: Path) -> None:
+        self._page = page
+        self._locale = locale
+        self._pictures = pictures
+        self.problems: dict[str, list[str]] = {}
+
+    async def look(self, screen: str) -> None:
+        for width, height in SIZES.items():
+            theme: Literal["light", "dark"] = "light" if (self._locale == "en") is (width == PHONE) else "dark"
+            await self._page.emulate_media(color_scheme=theme, reduced_motion="reduce")
+            await self._page.set_viewport_size({"width": width, "height": height})
+            await self._page.evaluate(DRAWN)
+            name = f"{screen.replace('/', '-')}-{self._locale}-{width}-{theme}"
+            if found := await self._judge(name, is_phone=width == PHONE):
+                self.problems[name] = found
+        await self._page.set_viewport_size({"width": 1440, "height": SIZES[1440]})
+
+    async def _judge(self, name: str, *, is_phone: bool) -> list[str]:
+        if not await self._page.evaluate("'axe' in window"):
+            await self._page.evaluate(AXE.read_text(encoding="utf-8"))
+        found: list[str] = await self._page.evaluate(FIND_PROBLEMS, [is_phone, MIN_TARGET_PX])
+        found += await self._page.evaluate(JUDGE)
+        picture = await self._page.screenshot(path=self._pictures / f"{name}.png")
+        return [*found, "the picture is blank"] if _is_blank(picture) else found
+
+
+@asynccontextmanager
+async def tab_in(browser: Browser, server: ChatServer, locale: Locale) -> AsyncIterator[ChatTab]:
+    async with open_tab(browser, server, locale="ko-KR" if locale == "ko" else "en-US") as tab:
+        yield tab
+
+
+@pytest.mark.parametrize("locale", LOCALES)
+async def test_every_screen_is_clean(browser: Browser, yard: Yard, pictures: Path, locale: Locale) -> None:
     """Whole, reachable and readable: what axe-core finds, what is covered, what is too small, what scrolls sideways."""
-    is_phone = width == PHONE
-    shape = {"viewport": {"width": width, "height": 812 if is_phone else 900}, "has_touch": is_phone}
-    options: dict[str, Any] = {"color_scheme": theme, "reduced_motion": "reduce", **shape}
-    problems: dict[str, list[str]] = {}
-
-    async def judge(tab: ChatTab, screen: str) -> None:
-        await show(tab, yard, screen)
-        found: list[str] = await tab.page.evaluate(FIND_PROBLEMS, [is_phone, MIN_TARGET_PX])
-        await tab.page.evaluate(AXE.read_text(encoding="utf-8"))
-        found += await tab.page.evaluate(JUDGE)
-        path = pictures / f"{screen}-{yard.server.locale}-{width}-{theme}.png"
-        if len(_colours(await tab.page.screenshot(path=path))) < MIN_COLOURS:
-            found.append("the picture is blank")
-        if found:
-            problems[screen] = found
-
-    async with open_tab(browser, yard.unused, **options) as tab:
-        await judge(tab, "first-run")
-    async with open_tab(browser, yard.server, **options) as tab:
+    async with tab_in(browser, yard.server, locale) as tab:
+        judge = Judge(tab.page, locale, pictures)
         for screen in SCREENS:
-            await judge(tab, screen)
-            if screen in ("palette", "dialog"):
-                await tab.page.keyboard.press("Escape")
+            async with yard.shown(tab, screen, locale):
+                await judge.look(screen)
+    assert judge.problems == {}
 
+
+async def test_what_is_empty_is_clean(browser: Browser, tmp_path: Path, pictures: Path) -> None:
+    """A Madang in which nothing was done yet, and one that does not know who comes."""
+    problems: dict[str, list[str]] = {}
+    async with serve_chat(tmp_path) as server:
+        for locale in LOCALES:
+            async with tab_in(browser, server, locale) as tab:
+                judge = Judge(tab.page, locale, pictures)
+                for screen in UNUSED_SCREENS:
+                    await go(tab, screen)
+                    await judge.look(f"unused-{screen}")
+                await tab.page.evaluate("sessionStorage.clear()")
+                await tab.reload()
+                await expect(tab.page.get_by_role("alert")).to_be_visible()
+                await judge.look("signed-out")
+                problems |= judge.problems
     assert problems == {}
 
 
-def _colours(picture: bytes) -> set[Any]:
+def _is_blank(picture: bytes) -> bool:
     with Image.open(io.BytesIO(picture)) as image:
-        return {colour for _, colour in image.convert("RGB").getcolors(2**24) or []}
+        small: Any = image.convert("RGB").resize((image.width // 3, image.height // 3), Image.Resampling.NEAREST)
+        return len(small.getcolors(2**24) or []) < MIN_COLOURS

@@ -1,4 +1,4 @@
-"""Settings in the browser: models, keys that are never shown again, data, and what axe finds on every screen."""
+"""Settings in the browser: models, keys that are never shown again, data, clients, language and theme."""
 
 from __future__ import annotations
 
@@ -14,12 +14,10 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
-import pytest
 from playwright.async_api import Browser, expect
 
 from tests.agent.bench import eventually
 from tests.browser.chat import OBEDIENT, ChatServer, ChatTab, open_tab, serve_chat
-from tests.node import AXE
 from tests.wires import initialize_params
 
 SECRET = "sk-canary-0123456789-never-seen"
@@ -150,23 +148,6 @@ async def test_language_and_theme_hold_at_once_and_after_a_reload(tab: ChatTab) 
     assert await page.evaluate("document.documentElement.dataset.theme") == "dark"
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [375, 1440])
-async def test_axe_finds_nothing_and_nothing_is_wider_than_the_window(
-    browser: Browser, chat_server: ChatServer, scheme: str, width: int
-) -> None:
-    shape = {"viewport": {"width": width, "height": 812}, "color_scheme": scheme}
-    async with open_tab(browser, chat_server, **shape) as tab:
-        for screen in SCREENS:
-            await tab.go(screen)
-            await expect(tab.page.get_by_role("heading", level=1)).to_be_visible()
-            await expect(tab.page.locator("[aria-busy=true]")).to_have_count(0)
-            assert await _violations(tab) == [], screen
-            assert await tab.page.evaluate("document.documentElement.scrollWidth <= innerWidth"), screen
-            if width == 375:
-                assert await tab.page.evaluate(_SMALL_TARGETS) == [], screen
-
-
 async def test_a_korean_screen_has_no_english_sentence(browser: Browser, chat_server: ChatServer) -> None:
     async with open_tab(browser, chat_server, locale="ko-KR") as tab:
         for screen in SCREENS:
@@ -176,14 +157,6 @@ async def test_a_korean_screen_has_no_english_sentence(browser: Browser, chat_se
             text = await tab.page.locator("main").inner_text()
             sentences = re.findall(r"(?:\b[A-Za-z][a-z]+ ){3,}[a-z]+", text)
             assert sentences == [], (screen, sentences)
-
-
-_SMALL_TARGETS = """() =>
-    [...document.querySelectorAll("main button, main a, main select, main input:not([type=radio])")]
-    .filter((element) => element.checkVisibility() && !element.matches(".switch"))
-    .map((element) => [element, element.getBoundingClientRect()])
-    .filter(([, box]) => box.width > 0 && box.height < 43.5)
-    .map(([element, box]) => `${element.outerHTML.slice(0, 120)} ${box.height}`)"""
 
 
 async def call_as_client(folder: Path, client: str, session: str, tool: str, arguments: dict[str, Any]) -> None:
@@ -214,15 +187,3 @@ async def call_as_client(folder: Path, client: str, session: str, tool: str, arg
     process.stdin.close()
     async with asyncio.timeout(60):
         await process.wait()
-
-
-async def _violations(tab: ChatTab) -> list[str]:
-    if not await tab.page.evaluate("'axe' in window"):
-        await tab.page.evaluate(AXE.read_text(encoding="utf-8"))
-    found: list[str] = await tab.page.evaluate(
-        """async () => {
-            const { violations } = await axe.run(document, { resultTypes: ["violations"] })
-            return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(" | ")}`)
-        }"""
-    )
-    return found

@@ -163,7 +163,7 @@ function Passages({
             <li key={passage.chunkId} className="item">
               <Icon name={iconOf({ kind: "file", path: passage.filename })} />
               <div className="grow">
-                <h4 className="cut">{passage.filename}</h4>
+                <h3 className="cut">{passage.filename}</h3>
                 <p className="excerpt">
                   <Marked text={passage.context} words={query.split(/\s+/)} />
                 </p>

@@ -64,6 +64,7 @@ export default function Panels({ feed, onClose }: PanelsProps) {
   return (
     <>
       <header>
+        <h2 className="vh">{tabs.find(({ id }) => id === selected)?.title ?? say("panels")}</h2>
         <Tabs id={key} tabs={tabs} selected={selected} onSelect={choose} label={say("panels")} />
         <button type="button" className="ib" aria-label={say("closePanel")} title={say("closePanel")} onClick={onClose}>
           <Icon name="cross" />

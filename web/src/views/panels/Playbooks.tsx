@@ -233,7 +233,7 @@ function PlaybookRow({ sessionId, playbook, say, onScreen }: RowProps) {
   return (
     <li className="item">
       <div className="grow">
-        <h4>{goal}</h4>
+        <h3>{goal}</h3>
         <div className="meta num">
           {say("stepCount", { count: playbook.steps })} · {formatTime(playbook.updatedAt, locale)} ·{" "}
           {last === "" ? say("neverRun") : say("lastRun", { time: formatTime(last, locale) })}

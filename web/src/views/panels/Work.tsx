@@ -106,7 +106,7 @@ export function WorkPanel({ sessionId, talk, say }: PanelProps) {
               <li key={one.id} className="item">
                 <span className="dot ok" />
                 <div className="grow">
-                  <h4 className="cut">{one.name}</h4>
+                  <h3 className="cut">{one.name}</h3>
                   <div className="meta num">
                     {formatSize(one.size, locale)} · {say("exportMade", { time: formatTime(one.madeAt, locale) })}
                   </div>
@@ -149,7 +149,7 @@ function Job({ title, detail = "", href, meta, isBad = false, stop, stopLabel = 
     <li className="item">
       <span className={isBad ? "dot bad" : "dot run"} />
       <div className="grow">
-        <h4 className="cut">{href === undefined ? title : <a href={href}>{title}</a>}</h4>
+        <h3 className="cut">{href === undefined ? title : <a href={href}>{title}</a>}</h3>
         {detail !== "" && <p className="mono xs cut">{detail}</p>}
         <div className="meta num">{meta.filter(Boolean).join(" · ")}</div>
         {children}
