@@ -658,12 +658,71 @@ async def test_a_playbook_shows_how_far_its_steps_are_by_the_todos_made_of_them(
         await expect(times.first).to_have_text(re.compile(r"^\d\d:\d\d$"))
 
 
-@pytest.mark.parametrize("width", [375, 1440])
-@pytest.mark.parametrize("theme", ["light", "dark"])
+async def test_every_panel_is_reached_and_used_by_the_keyboard_alone(tab: ChatTab) -> None:
+    session = await tab.start_session()
+    await tab.server.call_tool(session, "write_file", path="notes/today.md", content="# Today")
+    page, keyboard = tab.page, tab.page.keyboard
+    place = page.locator("aside.panel")
+
+    async def go_to(target: Locator) -> None:
+        """Press Tab until a control has the focus."""
+        for _ in range(40):
+            if await target.evaluate("(one) => one === document.activeElement"):
+                return
+            await keyboard.press("Tab")
+        raise AssertionError(f"{target} cannot be reached")
+
+    await expect(tab.composer).to_be_focused()
+    await keyboard.press("Control+.")
+    await keyboard.press("Control+.")
+    await go_to(place.get_by_role("tab", name="Plan", exact=True))
+    await keyboard.press("ArrowRight")
+    await expect(place.get_by_role("tab", name="Playbooks", exact=True)).to_be_focused()
+    await go_to(place.get_by_role("button", name=re.compile("^New( playbook)?$")))
+    await keyboard.press("Enter")
+    await go_to(place.get_by_role("textbox", name="Goal"))
+    await keyboard.type("Brew tea by keys")
+    await go_to(place.get_by_role("textbox", name="Step 1"))
+    await keyboard.type("Boil water")
+    await go_to(place.get_by_role("button", name="Save"))
+    await keyboard.press("Enter")
+    await expect(place.get_by_role("heading", name="Brew tea by keys")).to_be_visible()
+    await expect(place.get_by_role("tabpanel")).to_be_focused()
+
+    await keyboard.press("Shift+Tab")
+    await keyboard.press("Shift+Tab")
+    await expect(place.get_by_role("tab", name="Playbooks", exact=True)).to_be_focused()
+    await keyboard.press("ArrowRight")
+    await go_to(place.get_by_role("button", name="notes", exact=True))
+    await keyboard.press("ArrowRight")
+    await expect(place.get_by_role("button", name="today.md", exact=True)).to_be_visible()
+    await keyboard.press("ArrowDown")
+    await keyboard.press("Enter")
+    await expect(place.get_by_role("heading", name="Today")).to_be_visible()
+    await go_to(place.get_by_role("button", name="Close", exact=True))
+    await keyboard.press("Enter")
+    await expect(place.get_by_role("heading", name="Today")).to_have_count(0)
+    await expect(place.get_by_role("tabpanel")).to_be_focused()
+
+    await place.get_by_role("tab", name="Files", exact=True).focus()
+    await keyboard.press("ArrowRight")
+    await expect(place.get_by_text("No contents yet")).to_be_visible()
+    await keyboard.press("End")
+    await expect(place.get_by_role("tab", name="Work", exact=True)).to_be_focused()
+    await expect(place.get_by_text("Nothing is running")).to_be_visible()
+
+
+PANELS = {"ko": ("계획", "플레이북", "파일", "자료", "실행"), "en": ("Plan", "Playbooks", "Files", "Contents", "Work")}
+
+
+@pytest.mark.parametrize(
+    ("width", "theme", "locale"),
+    [(375, "light", "ko"), (375, "dark", "en"), (1440, "light", "en"), (1440, "dark", "ko")],
+)
 async def test_no_panel_has_a_serious_finding(
-    browser: Browser, chat_server: ChatServer, width: int, theme: Any
+    browser: Browser, chat_server: ChatServer, width: int, theme: Any, locale: str
 ) -> None:
-    session = await chat_server.new_session(locale="ko")
+    session = await chat_server.new_session(locale=locale)
     call = chat_server.call_tool
     await call(session, "create_goal", goal="보고서를 낸다")
     await call(session, "add_todo", name="모으기")
@@ -680,9 +739,9 @@ async def test_no_panel_has_a_serious_finding(
         await tab.open(session)
         await tab.page.evaluate(AXE.read_text(encoding="utf-8"))
         panel = Panel(tab.page)
-        for name in ("계획", "플레이북", "파일", "자료", "실행"):
+        for name in PANELS[locale]:
             body = await panel.open(name)
-            if name == "파일":
+            if name == PANELS[locale][2]:
                 await body.get_by_role("button", name="보고서", exact=True).click()
                 await body.get_by_role("button", name="요약.md", exact=True).click()
                 await expect(body.get_by_role("heading", name="요약")).to_be_visible()
