@@ -149,7 +149,7 @@ async def test_a_fork_and_an_edit(tab: ChatTab) -> None:
 
 async def test_sessions_are_moved_between_renamed_and_archived(tab: ChatTab) -> None:
     await tab.start_session(title="Green tea")
-    await tab.start_session(title="Black tea")
+    session = await tab.start_session(title="Black tea")
     await tab.page.keyboard.press("Alt+ArrowDown")
     await expect(tab.head.get_by_role("heading", name="Black tea")).to_have_count(0)
     await expect(tab.head.get_by_role("heading", level=1)).to_be_visible()
@@ -171,6 +171,17 @@ async def test_sessions_are_moved_between_renamed_and_archived(tab: ChatTab) -> 
     await tab.page.keyboard.type("Ar")
     await tab.page.keyboard.press("Enter")
     await expect(tab.page.get_by_role("status").filter(has_text="White tea")).to_be_visible()
+
+    # It is in no list now, and has its head all the same: it is taken out of the archive from there.
+    await tab.open(session)
+    await expect(tab.head.get_by_role("heading", name="White tea")).to_be_visible()
+    await tab_to(tab, tab.head.get_by_role("button", name="More: White tea"), back=True)
+    await tab.page.keyboard.press("Enter")
+    await expect(tab.page.get_by_role("menuitem", name="Restore")).to_be_visible()
+    await tab.page.keyboard.type("Res")
+    await expect(tab.page.get_by_role("menuitem", name="Restore")).to_be_focused()
+    await tab.page.keyboard.press("Enter")
+    await expect(tab.page.get_by_role("navigation").get_by_role("link", name="White tea")).to_be_visible()
 
 
 async def test_escape_stops_a_run(tab: ChatTab) -> None:

@@ -8,6 +8,7 @@ import {
   doubtServer,
   forgetToken,
   getMe,
+  getSession,
   hasToken,
   keepWantedPlace,
   lendToken,
@@ -57,6 +58,8 @@ export interface AppState {
   me: Me | null
   route: Route
   sessions: readonly Session[]
+  /** The open session, where it is archived or older than those in the list. */
+  opened: Session | null
   inbox: readonly InboxItem[]
   feed: TalkFeed | null
   /** Since when the server is not reached, on screens without a stream; 0 while it is. */
@@ -84,6 +87,7 @@ export const app = new Store<AppState>({
   me: null,
   route: parseRoute(location.hash),
   sessions: [],
+  opened: null,
   inbox: [],
   feed: null,
   lostAt: 0,
@@ -209,6 +213,14 @@ export function openFeed(sessionId: string): void {
   feed?.close()
   leaveOutside()
   app.update({ feed: new TalkFeed(sessionId, feedListener) })
+  void readOpened()
+}
+
+async function readOpened(): Promise<void> {
+  const { feed, sessions } = app.get()
+  if (feed === null || sessions.some(({ id }) => id === feed.sessionId)) return
+  const opened = await getSession(feed.sessionId).catch(() => null)
+  if (app.get().feed === feed) app.update({ opened })
 }
 
 export const feedListener: FeedListener = {
@@ -222,7 +234,11 @@ export const feedListener: FeedListener = {
 /** Put in what the stream has told of the list of sessions: nothing is asked for that. */
 function takeSessions(changed: SessionsValue): void {
   if (changed.isIncomplete || refreshes > 0) return refreshSoon() // an answer on its way may be the older one
-  app.update({ sessions: mergeSessions(app.get().sessions, changed) })
+  const { sessions, feed, opened } = app.get()
+  app.update({
+    sessions: mergeSessions(sessions, changed),
+    opened: changed.sessions.find(({ id }) => id === feed?.sessionId) ?? opened,
+  })
 }
 
 /** Read anew what the first screen needs: models and assistants have changed. */
@@ -252,7 +268,9 @@ export async function refresh(): Promise<void> {
   refreshes++
   try {
     const [sessions, inbox] = await Promise.all([listSessions(), listInbox()])
-    if (version === listsVersion) app.update({ sessions, inbox }) // else a later one is on its way, and may be here first
+    if (version !== listsVersion) return // a later one is on its way, and may be here first
+    app.update({ sessions, inbox })
+    await readOpened()
   } catch (error) {
     if (error instanceof ApiError && error.status === 401) loseToken()
   } finally {

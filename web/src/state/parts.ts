@@ -10,6 +10,9 @@ const showOutdated = () => app.update({ isOutdated: true })
 
 const loader = new PartLoader({ trustServer, doubtServer, isSameBuild, onOtherBuild: showOutdated })
 
+/** Load a part that draws nothing. */
+export const loadPart = <T>(load: () => Promise<T>): Promise<T> => loader.load(load)
+
 /** A component whose code comes when it is drawn first, or wanted soon (`preload`). */
 // `any` as in React's own `lazy`: the props are those of the component.
 export function part<T extends ComponentType<any>>(load: () => Promise<{ default: T }>) {

@@ -5,6 +5,14 @@ import type { Session, SessionsValue } from "../wire/types.ts"
 /** How many the server gives at once: older ones are on the screen of sessions alone. */
 const MAX_SESSIONS = 200
 
+/** A session by its id. The list has not got all: the open one is known beside it. */
+export function findSession(
+  { sessions, opened }: { sessions: readonly Session[]; opened: Session | null },
+  id: string,
+): Session | undefined {
+  return sessions.find((one) => one.id === id) ?? (opened?.id === id ? opened : undefined)
+}
+
 /** Put changed sessions into a list, newest first, as the server has it: without those in the archive. */
 export function mergeSessions(sessions: readonly Session[], changed: SessionsValue): Session[] {
   const replaced = new Set([...changed.gone, ...changed.sessions.map(({ id }) => id)])

@@ -7,6 +7,7 @@ import type { Feed } from "../state/feed.ts"
 import { questionsOf } from "../state/inbox.ts"
 import { checkBuild, part } from "../state/parts.ts"
 import { routeTo } from "../state/route.ts"
+import { findSession } from "../state/sessions.ts"
 import { Store, useStore } from "../state/store.ts"
 import { speaker } from "../texts.ts"
 import { stopRun } from "../wire/api.ts"
@@ -32,9 +33,9 @@ const GONE_S = 20
 
 export function App() {
   const state = useStore(app)
-  const { route, sessions, theme } = state
+  const { route, theme } = state
   const questionCount = questionsOf(state.inbox).length
-  const session = route.screen === "chat" ? sessions.find(({ id }) => id === route.sessionId) : undefined
+  const session = route.screen === "chat" ? findSession(state, route.sessionId) : undefined
   const locale: Locale = session?.locale ?? state.locale
   const { feed } = state
   const isPanelOpen = usePanelOpen()

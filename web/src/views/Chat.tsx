@@ -9,6 +9,7 @@ import type { Feed, TalkFeed } from "../state/feed.ts"
 import { questionsOf, sortInbox } from "../state/inbox.ts"
 import { settleItem } from "../state/settling.ts"
 import { part } from "../state/parts.ts"
+import { findSession } from "../state/sessions.ts"
 import { Store, useStore } from "../state/store.ts"
 import { hasMessage } from "../state/talk.ts"
 import { sendMessage, stopRun, withdrawMessage } from "../wire/api.ts"
@@ -30,10 +31,11 @@ const FindBar = part(() => import("./FindBar.tsx"))
 const NO_FEED = new Store<Feed | null>(null)
 
 export function Chat({ sessionId, messageId }: { sessionId: string; messageId: string }) {
-  const { feed, sessions } = useStore(app)
+  const shared = useStore(app)
+  const { feed } = shared
   const current = feed?.sessionId === sessionId ? feed : null
   const state = useStore<Feed | null>(current?.store ?? NO_FEED)
-  const session = sessions.find(({ id }) => id === sessionId)
+  const session = findSession(shared, sessionId)
   const [isFinding, setFinding] = useState(false)
   return (
     <>

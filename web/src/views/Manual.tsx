@@ -20,6 +20,7 @@ import {
 } from "../state/made.ts"
 import { routeTo } from "../state/route.ts"
 import { settleItem } from "../state/settling.ts"
+import { findSession } from "../state/sessions.ts"
 import { Store, useStore } from "../state/store.ts"
 import { deedOf, doesPause, serviceTitleOf } from "../texts.ts"
 import { callTool, listTools, takeTurn } from "../wire/api.ts"
@@ -34,7 +35,8 @@ const NO_FEED = new Store<Feed | null>(null)
 
 export default function Manual({ toolName }: { toolName: string }) {
   const say = useSay()
-  const { feed, sessions, me } = useStore(app)
+  const shared = useStore(app)
+  const { feed, me } = shared
   const [sessionId, setSessionId] = useState(() => feed?.sessionId ?? knownSession())
   const [tools, setTools] = useState<Tool[]>([])
   const [chosen, setChosen] = useState<{ call: MadeCall; no: number } | null>(null)
@@ -58,7 +60,7 @@ export default function Manual({ toolName }: { toolName: string }) {
   const state = useStore<Feed | null>(current?.store ?? NO_FEED)
   const calls = mergeCalls(state === null ? [] : turnsOf(state.talk), own)
   const tool = tools.find(({ name }) => name === toolName)
-  const title = sessions.find(({ id }) => id === sessionId)?.title
+  const title = findSession(shared, sessionId)?.title
   const isReady = tool !== undefined && current !== null && state !== null && state.status !== "loading"
   return (
     <AriaLocale>
@@ -155,10 +157,11 @@ interface CallOfToolProps {
 function CallOfTool({ tool, feed, calls, first, isResultShown, onOwn, onMade }: CallOfToolProps) {
   const say = useSay()
   const { sessionId } = feed
-  const { inbox, me, sessions } = useStore(app)
+  const shared = useStore(app)
+  const { inbox, me } = shared
   const { run } = useStore(feed.store).talk
   const [shown, setShown] = useState({ id: first?.id ?? "", values: first?.values ?? {} })
-  const session = sessions.find(({ id }) => id === sessionId)
+  const session = findSession(shared, sessionId)
   const here = inbox.filter((item) => item.sessionId === sessionId)
   const turn = here.find(({ type }) => type === "model")
   // Tools for buttons are no model's: the person uses them as themselves.

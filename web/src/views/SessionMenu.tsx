@@ -3,7 +3,7 @@
 import { Suspense, useState } from "react"
 
 import { archiveSession, changeSession, report } from "../state/app.ts"
-import { part } from "../state/parts.ts"
+import { loadPart, part } from "../state/parts.ts"
 import type { Session } from "../wire/types.ts"
 import { titleOf, useLocale, useSay } from "./language.tsx"
 import { MenuButton } from "./MenuButton.tsx"
@@ -27,7 +27,9 @@ export function SessionMenu({ session }: { session: Session }) {
       case "language":
         return void changeSession(session.id, { locale: locale === "ko" ? "en" : "ko" }).catch(report)
       case "export":
-        return void import("../wire/archives.ts").then(({ saveSession }) => saveSession(session.id)).catch(report)
+        return void loadPart(() => import("../wire/archives.ts"))
+          .then(({ saveSession }) => saveSession(session.id))
+          .catch(report)
       case "archive":
         if (session.isArchived) return void changeSession(session.id, { isArchived: false }).catch(report)
         return void archiveSession(session, say("sessionArchived", { title })).catch(report)
