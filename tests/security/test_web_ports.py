@@ -81,7 +81,10 @@ def test_a_port_that_was_asked_for_is_refused_where_another_program_has_it_on_ei
     tmp_path: Path, kind: str
 ) -> None:
     with squatter(kind) as port, start(tmp_path, "--port", str(port)) as process:
-        output, _ = process.communicate(timeout=TIMEOUT_S)
+        try:
+            output, _ = process.communicate(timeout=TIMEOUT_S)
+        finally:
+            process.kill()  # else one that runs on would be waited for without an end
     assert process.returncode not in (0, None)
     assert f"port {port}" in output
     assert "#launch=" not in output, "an address is printed when both are ours"
