@@ -31,7 +31,8 @@ export function MenuButton({ label, choices, onChoose }: Props) {
         onFocus={MenuPopover.preload}
         onClick={() => setOpen(true)}
         onKeyDown={(event) => {
-          if (event.key !== "ArrowDown") return
+          // Enter too: the click that it makes looks like a screen reader's, for whom no item gets the focus at once.
+          if (event.key !== "ArrowDown" && event.key !== "Enter") return
           event.preventDefault()
           setOpen(true)
         }}
