@@ -68,6 +68,21 @@ test("the proxy gets the page, and the page its input and result, once, after it
   page.end()
 })
 
+test("a theme that changes while a page starts is told once it has started, and later ones at once", async () => {
+  const page = open()
+  page.bridge.changeContext({ theme: "light" })
+  const { result } = await page.ask("ui/initialize")
+  assert.deepEqual((result as { hostContext: unknown }).hostContext, { theme: "light" })
+  page.bridge.changeContext({ theme: "dark" })
+  page.send({ jsonrpc: "2.0", method: "ui/notifications/initialized" })
+  assert.deepEqual((await page.take()).params, { theme: "dark" })
+  await page.take()
+  await page.take()
+  page.bridge.changeContext({ locale: "ko" })
+  assert.deepEqual((await page.take()).params, { locale: "ko" })
+  page.end()
+})
+
 test("a call goes to the host and its result to the page", async () => {
   const page = open()
   const { result } = await page.ask("tools/call", { name: "reply_prompt", arguments: { answer: "PDF" } })

@@ -62,6 +62,8 @@ class RpcError extends Error {
 
 export class Bridge {
   #isReady = false
+  /** What changed between the page's first question and its being ready. */
+  #lateContext: Json | null = null
   #result: McpResult
   #pendingCalls = 0
   #lastId = 0
@@ -83,6 +85,7 @@ export class Bridge {
   changeContext(change: Json): void {
     this.context = { ...this.context, ...change }
     if (this.#isReady) this.#notify("ui/notifications/host-context-changed", change)
+    else this.#lateContext = { ...this.#lateContext, ...change }
   }
 
   /** A newer result of the call whose page this is: a question that was answered, for example. */
@@ -134,6 +137,7 @@ export class Bridge {
   async #request(method: string, params: Json): Promise<Json> {
     switch (method) {
       case "ui/initialize":
+        this.#lateContext = null // all of it is in this answer
         return {
           protocolVersion: PROTOCOL_VERSION,
           hostInfo: { name: "madang", version: this.version },
@@ -177,6 +181,7 @@ export class Bridge {
       case "ui/notifications/initialized":
         if (this.#isReady) return
         this.#isReady = true
+        if (this.#lateContext !== null) this.#notify("ui/notifications/host-context-changed", this.#lateContext)
         this.#notify("ui/notifications/tool-input", { arguments: this.page.toolInput })
         this.#notify("ui/notifications/tool-result", this.#result)
         return this.host.ready()

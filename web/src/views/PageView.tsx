@@ -132,7 +132,14 @@ export default function PageView({ viewId, tool, isWaiting, expiresAt, fallbackT
     // eslint-disable-next-line react-hooks/exhaustive-deps
   }, [viewId, hasView, contentOrigin, attempt])
 
-  useEffect(() => bridge.current?.changeContext(hostContext(locale)), [theme, locale])
+  // The theme is also the system's, which changes by itself in the evening.
+  useEffect(() => {
+    const tell = () => bridge.current?.changeContext(hostContext(locale))
+    tell()
+    const darkness = matchMedia("(prefers-color-scheme: dark)")
+    darkness.addEventListener("change", tell)
+    return () => darkness.removeEventListener("change", tell)
+  }, [theme, locale])
   // The bridge sends the first result. Another one draws the page anew, and with it what is typed there: only when the
   // question has ended.
   const status = view?.pause?.status
