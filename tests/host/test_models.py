@@ -58,6 +58,12 @@ async def test_how_much_fits_is_what_was_learnt_where_that_is_less(tmp_path: Pat
         assert model_of(await tab.get("/api/me"), "small")["contextTokens"] == 8_000
 
 
+async def test_a_script_is_called_by_its_file_without_the_folders(tmp_path: Path) -> None:
+    name = f"scripted:{tmp_path}/tea.json"
+    async with manual(tmp_path, model=name) as tab:
+        assert model_of(await tab.get("/api/me"), name)["label"] == "scripted:tea.json"
+
+
 async def test_a_model_is_added_used_at_once_and_stays_after_a_restart(tmp_path: Path) -> None:
     async with ModelServer() as server, manual(tmp_path) as tab:
         server.plays(answers(Say("Hello back.")))

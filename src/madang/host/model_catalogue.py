@@ -146,4 +146,4 @@ def _checked_provider(provider: str) -> str:
 def _label(name: str) -> str:
     """Return how a model is called that has no name of its own: a script by its file, without the folders."""
     provider, _, path = name.partition(":")
-    return f"{provider}:{PurePath(path).name}" if provider == "scripted" else name
+    return f"{provider}:{PurePath(path).name}" if provider == "scripted" and path else name
