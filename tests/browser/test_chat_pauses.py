@@ -275,7 +275,7 @@ PRESS_AT_ONCE = """
         if (buttons.length === 0) return
         observer.disconnect()
         for (const button of buttons) button.click()
-        setTimeout(() => { for (const button of buttons) button.click(); window.hasPressed = true }, 50)
+        setTimeout(() => { for (const button of buttons) button.click(); document.body.dataset.hasPressed = "" }, 50)
     }).observe(document.body, { childList: true, subtree: true })
 """
 
@@ -283,7 +283,7 @@ PRESS_AT_ONCE = """
 async def test_a_press_that_was_meant_for_what_stood_there_before_does_not_allow(tab: ChatTab) -> None:
     await tab.page.evaluate(PRESS_AT_ONCE)
     session = await start_approval(tab, "By haste")
-    await tab.page.wait_for_function("window.hasPressed")
+    await expect(tab.page.locator("body[data-has-pressed]")).to_be_attached()
     await expect(tab.gate.get_by_role("button", name="Allow once")).to_be_enabled()
     assert "By haste" not in await kept_goals(tab, session)
     await tab.gate.get_by_role("button", name="Decline").click()

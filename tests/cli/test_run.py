@@ -264,7 +264,7 @@ def test_a_playbook_is_given_as_select_playbook_words_it(
     assert main(["run", "For two", "--playbook", id, "--model", write_script(tmp_path, ["{last}"])]) == 0
 
     out = capsys.readouterr().out
-    assert out.startswith(f'[scripted model] For two\n\n[select_playbook] Playbook "Brew tea" (ID: {id}) has been sel')
+    assert out.startswith(f'[scripted model] For two\n[select_playbook] Playbook "Brew tea" (ID: {id}) has been sel')
     assert "Boil water" in out
     assert main(["call", "list_playbook_runs", "--json"]) == 0
     assert '"Brew tea"' in capsys.readouterr().out

@@ -257,6 +257,7 @@ MAY = {
     "host/models.py",  # keys and config.toml are the person's, and belong to no session
     "host/model_catalogue.py",  # as above
     "host/data.py",  # the whole data folder, which belongs to no session
+    "host/archives.py",  # files as large as it, which one person at a time reads and writes
     "host/files.py",  # a download goes on after its call, as in server/downloads.py
 }
 

@@ -115,7 +115,7 @@ async def test_t17_the_name_of_a_file_stays_text(
 ) -> None:
     name = "<img src=x onerror=window.__pwned=1>\u202egpj.html"
     path = tmp_path / name
-    path.write_text("<script>window.__pwned=1</script>", encoding="utf-8")
+    path.write_text("<p>tea</p><script>window.__pwned=1</script>", encoding="utf-8")
     async with open_tab(browser, chat) as tab:
         await tab.start_session()
         await tab.page.locator(".composer input[type=file]").set_input_files(path)

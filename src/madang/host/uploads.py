@@ -73,7 +73,7 @@ class Uploads:
 
         async def take_back(added: Reply) -> None:
             if not added.data["duplicate"]:
-                await self._call_tool(call, "discard_content", contentId=added.data["contentId"])
+                await self._call_tool(call, "delete_cancelled_content", contentId=added.data["contentId"])
 
         return str((await keep_if_wanted(request, add(), take_back)).data["contentId"])
 

@@ -332,7 +332,7 @@ async def test_what_was_deleted_and_restored_before_the_index_followed_is_found_
 
 async def test_nothing_is_kept_of_what_was_discarded(asker: Asker) -> None:
     id = await add(asker, "secret alpha")
-    await asker.done("discard_content", contentId=id)
+    await asker.done("delete_cancelled_content", contentId=id)
 
     assert (await asker.ask("restore_content", contentId=id)).error_code == "not_found"
     assert await asker.database.find("SELECT 1 FROM content_deleted", user_id=asker.call.user_id) == []
@@ -562,7 +562,7 @@ async def test_the_model_is_told_of_stores_and_the_newest_contents(asker: Asker)
     assert ids[1] not in prompt
     assert "… 7 more: 'list_content'." in prompt
     assert context.structured_state.model_dump()["total"] == 12
-    assert nothing.structured_state.model_dump() == {"stores": [], "contents": [], "total": 0}
+    assert nothing.structured_state.model_dump() == {"stores": [], "contents": [], "total": 0, "jobs": []}
 
 
 async def test_changes_are_told(asker: Asker) -> None:

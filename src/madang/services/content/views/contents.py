@@ -274,7 +274,7 @@ def passages_found(query: str, matches: SearchMatches) -> ToolResult[SearchResul
     return ToolResult(text, data, next=[*lag, note])
 
 
-def content_discarded(store: StoreKey, content: Content) -> ToolResult[ContentDeleted]:
+def cancelled_content_deleted(store: StoreKey, content: Content) -> ToolResult[ContentDeleted]:
     return ToolResult(_deletion(store, content), _deleted(store, content))
 
 
