@@ -43,7 +43,10 @@ const result = await esbuild.build({
     // For V8: compile all of it while it loads, in another thread, instead of each function on the main thread when it
     // is first called. A quarter of the main thread's time until the page can be used.
     banner: { js: "//# allFunctionsCalledOnLoad" },
-    alias: { "decode-named-character-reference": join(WEB, "src/state/entities.ts") },
+    alias: {
+        "decode-named-character-reference": join(WEB, "src/state/entities.ts"),
+        "property-information": join(WEB, "src/state/properties.ts"),
+    },
     define: { "process.env.NODE_ENV": '"production"' },
     plugins: [twoLocales],
     write: false,
