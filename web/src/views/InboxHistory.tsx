@@ -31,7 +31,8 @@ function useHistory(state: "answered" | "over"): [History, () => Promise<void>] 
     if (history === null) return
     try {
       const page = await listSettled(state, history.next)
-      setHistory({ items: addPage(history.items, page.settled), next: page.next })
+      const all = { items: addPage(history.items, page.settled), next: page.next }
+      setHistory((now) => (now === history ? all : now)) // it may have been read anew meanwhile
     } catch (error) {
       report(error)
     }

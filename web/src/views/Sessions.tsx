@@ -68,12 +68,13 @@ export default function Sessions() {
   const more = async () => {
     if (page === null) return
     const next = await read(page.next)
-    setPage({
+    const all = {
       ...next,
       sessions: [...page.sessions, ...next.sessions],
       hits: [...page.hits, ...next.hits],
       sizes: [...page.sizes, ...next.sizes],
-    })
+    }
+    setPage((now) => (now === page ? all : now)) // something else may be looked for by now
   }
   const shown = page === null ? [] : sessionsWith(page, words, place)
   return (
