@@ -258,7 +258,6 @@ MAY = {
     "host/model_catalogue.py",  # as above
     "host/data.py",  # the whole data folder, which belongs to no session
     "host/archives.py",  # files as large as it, which one person at a time reads and writes
-    "host/files.py",  # a download goes on after its call, as in server/downloads.py
 }
 
 

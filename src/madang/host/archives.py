@@ -9,7 +9,6 @@ import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import IO
 
 from starlette.responses import Response, StreamingResponse
 
@@ -20,11 +19,10 @@ from madang.host.api import API_HEADERS, ApiRequest, Operation
 from madang.host.parts import HostParts
 from madang.host.receiving import BYTES, UploadLimit, body_blocks, upload_route
 from madang.host.wire import ImportAnswer, NoBody
-from madang.server.downloads import content_disposition
+from madang.server.downloads import content_disposition, file_chunks
 from madang.server.gate import PolicyRoute
 from madang.storage.clock import format_timestamp, now
 
-CHUNK_BYTES = 256 * 1024
 MAX_ARCHIVE_BYTES = 256 * 1024**2
 MAX_NAME_CHARS = 60
 _LIMIT = UploadLimit(MAX_ARCHIVE_BYTES, say("'madang sessions import FILE --trust' reads a larger one."))
@@ -78,12 +76,13 @@ async def archive_response(parts: HostParts, name: str, write: Callable[[Path], 
     async with new_folder(parts) as folder:
         await write(folder / "archive.zip")
         file = (folder / "archive.zip").open("rb")
+    size = os.fstat(file.fileno()).st_size
     headers = {
         **API_HEADERS,
-        "content-length": str(os.fstat(file.fileno()).st_size),
+        "content-length": str(size),
         "content-disposition": content_disposition(f"{name}-{format_timestamp(now())[:10]}.zip"),
     }
-    return StreamingResponse(_chunks(file), headers=headers, media_type="application/zip")
+    return StreamingResponse(file_chunks(file, size), headers=headers, media_type="application/zip")
 
 
 @asynccontextmanager
@@ -95,9 +94,3 @@ async def new_folder(parts: HostParts) -> AsyncIterator[Path]:
         yield folder
     finally:
         await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
-
-
-async def _chunks(file: IO[bytes]) -> AsyncIterator[bytes]:
-    with file:
-        while chunk := await asyncio.to_thread(file.read, CHUNK_BYTES):
-            yield chunk

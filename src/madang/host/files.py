@@ -13,7 +13,6 @@ from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import IO
 
-import anyio.to_thread
 from starlette.responses import Response, StreamingResponse
 
 from madang.core.calls import Call
@@ -25,14 +24,13 @@ from madang.host.parts import HostParts
 from madang.host.receiving import BYTES, Receiver, UploadLimit, keep_if_wanted, upload_route
 from madang.host.wire_panels import ExportQuery, FileAnswer, FilePageQuery, FileQuery, FileTextAnswer
 from madang.rendering.png import encode_png
-from madang.server.downloads import HEADERS, content_disposition
+from madang.server.downloads import HEADERS, content_disposition, file_chunks
 from madang.server.gate import PolicyRoute
 from madang.services.content.domain.contents import MAX_CONTENT_BYTES
 from madang.services.content.engine.parsing import Parser
 from madang.services.workspace.domain.exports import stored_name
 from madang.services.workspace.domain.files import MAX_COPIED_FILE_BYTES
 
-CHUNK_BYTES = 256 * 1024
 MAX_PREVIEW_CHARS = 200_000
 MAX_PARSED_AT_ONCE = 2
 PNG = "image/png"
@@ -147,14 +145,4 @@ class Files:
         file = await self._parts.executor.reads.run(call, lambda: self._open(call, path, is_export=is_export))
         size = os.fstat(file.fileno()).st_size
         headers = {**HEADERS, "content-disposition": content_disposition(name), "content-length": str(size)}
-        return StreamingResponse(_chunks(file, size), headers=headers, media_type=BYTES)
-
-
-async def _chunks(file: IO[bytes], unread_bytes: int) -> AsyncIterator[bytes]:
-    try:
-        # What grows meanwhile is not sent: the length is said already.
-        while unread_bytes > 0 and (chunk := await anyio.to_thread.run_sync(file.read, min(unread_bytes, CHUNK_BYTES))):
-            unread_bytes -= len(chunk)
-            yield chunk
-    finally:
-        file.close()
+        return StreamingResponse(file_chunks(file, size), headers=headers, media_type=BYTES)

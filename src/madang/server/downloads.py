@@ -71,7 +71,7 @@ class _DownloadEndpoint:
         if scope["method"] == "HEAD":
             file.close()
             return Response(headers=headers, media_type="application/octet-stream")
-        return StreamingResponse(_chunks(file, size), headers=headers, media_type="application/octet-stream")
+        return StreamingResponse(file_chunks(file, size), headers=headers, media_type="application/octet-stream")
 
 
 def content_disposition(name: str) -> str:
@@ -85,7 +85,8 @@ def _not_found() -> Response:
     return PlainTextResponse(text, 404, headers=HEADERS)
 
 
-async def _chunks(file: IO[bytes], unread_bytes: int) -> AsyncIterator[bytes]:
+async def file_chunks(file: IO[bytes], unread_bytes: int) -> AsyncIterator[bytes]:
+    """Yield so many bytes of a file, and close it. What grows meanwhile is not sent: the length is said already."""
     try:
         # Not abandoned when the client disconnects: a thread that still reads must not meet a descriptor number that
         # was closed and reused.
