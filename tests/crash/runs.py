@@ -29,6 +29,7 @@ from madang.storage.events import NewEvent
 from madang.storage.pauses import PauseStore
 from madang.storage.postgresql.address import parse_database_url
 from madang.storage.postgresql.database import PostgresDatabase
+from madang.storage.runs.journal import Step
 from madang.storage.runs.records import LIVE_STATES, Candidate, LostRun, Run
 from madang.storage.runs.store import RunStore
 from madang.storage.sessions import SessionStore
@@ -115,7 +116,7 @@ class Process:
 
     async def start(self, story: str, session: str) -> Run:
         call = replace(CALL, session_id=SessionId(session))
-        return await self.runs.start(call, [NewEvent("started", {})], model=story)
+        return await self.runs.start(call, Step(events=[NewEvent("started", {})]), model=story)
 
     async def recover(self, story: str, session: str) -> None:
         """Bring to its end what another process began, as a client does whose request was never answered."""
@@ -153,9 +154,9 @@ class Process:
                 NewEvent("result", {"callId": pause.call_id, "outcome": pause.status, "text": reply.text})
                 for pause, reply in zip(run.pauses, replies, strict=True)
             ]
-            run = await self.runs.save(run, results, turn=1, noted=[pause.id for pause in run.pauses])
+            run = await self.runs.commit(run, Step(events=results, turn=1, noted=[pause.id for pause in run.pauses]))
         if run.turn:
-            await self.runs.finish(run, [NewEvent("finished", {})])
+            await self.runs.commit(run, Step(state="finished", events=[NewEvent("finished", {})]))
             return
         ids = []
         for number, (tool, arguments) in enumerate(story.asks):
@@ -163,7 +164,7 @@ class Process:
             reply = await self.provider.execute_tool(call, tool, arguments)
             assert reply.pause_id, reply.text
             ids.append(reply.pause_id)
-        await self.runs.wait(run, ids, [NewEvent("waiting", {"pauses": ids})])
+        await self.runs.commit(run, Step(state="waiting", events=[NewEvent("waiting", {"pauses": ids})], awaited=ids))
 
     async def answer(self, pause: PauseRecord) -> None:
         call = replace(CALL, session_id=pause.session_id)
@@ -229,7 +230,7 @@ class Process:
     async def write_to(self, session: str) -> bool:
         """Write to a run that is held, and tell whether that could be done."""
         with suppress(LostRun):
-            self.held[session] = await self.runs.save(self.held[session], [NewEvent("step", {})])
+            self.held[session] = await self.runs.commit(self.held[session], Step(events=[NewEvent("step", {})]))
             return True
         return False
 

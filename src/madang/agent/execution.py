@@ -31,7 +31,7 @@ from madang.provider.provider import Provider
 from madang.rendering.catalogue import translator
 from madang.storage.pauses import PauseStore
 from madang.storage.runs.calls import CallStore
-from madang.storage.runs.journal import JournalRows, NewMessage, NewRunCall, RunNews, StaleNews
+from madang.storage.runs.journal import NewMessage, NewRunCall, RunNews, StaleNews, Step
 from madang.storage.runs.messages import MessageStore
 from madang.storage.runs.records import LostRun, Run
 from madang.storage.runs.store import MAX_ERROR_CHARS, RunStore
@@ -131,7 +131,7 @@ class RunExecution:
             rows = NewsRows(self._locale)
             await rows.add(news, self._provider, lambda call_id: self._call(self._run, call_id, ""))
             with suppress(StaleNews):
-                self._run = await self._stores.runs.save(self._run, rows.events, rows=rows.rows)
+                self._run = await self._stores.runs.commit(self._run, rows.step)
                 self._attended_s = time.monotonic()
                 return
 
@@ -139,7 +139,7 @@ class RunExecution:
         """Make the calls of the last answer, or end the run if there are none; False if it waits or is over."""
         calls = await self._stores.calls.list_by_turn(self._run)
         if not calls:
-            self._run = await self._stores.runs.finish(self._run, [events.run_finished(self._run)])
+            await self._commit(Step(state="finished", events=[events.run_finished(self._run)]))
             return self._run.state == "running"
         if await self._stores.calls.has_results(self._run):
             return True
@@ -182,9 +182,7 @@ class RunExecution:
                     return timer.timed(item)
                 if isinstance(item, Retry):
                     timer = ThinkingTimer()
-                    self._run = await self._stores.runs.save(
-                        self._run, [events.retried(item)], rows=JournalRows(streamed=[stream])
-                    )
+                    await self._commit(Step(events=[events.retried(item)], streamed=[stream]))
                     self._on_delta(self._run, stream, None)
                 else:
                     timer.hear(item)
@@ -196,7 +194,8 @@ class RunExecution:
         if not pause.is_open:
             self._noted = (pause.id,)
             return manual_answer(pause)
-        await self._stores.runs.wait(self._run, [pause.id], [events.run_waiting(self._run, [pause])])
+        told = [events.run_waiting(self._run, [pause])]
+        await self._commit(Step(state="waiting", events=told, awaited=[pause.id]))
         return None
 
     def _requests(self, opened: OpenedModel) -> RequestBuilder:
@@ -218,10 +217,11 @@ class RunExecution:
             raise RunStopped("length", say("The answer was cut off inside a call."))
         calls = number_calls(answer.runnable_calls[:MAX_CALLS_PER_ANSWER], f"{self._run.id[-8:]}-{turn}")
         parts = _with_calls(answer.parts, calls)
-        usage = answer_usage(self._setup.opened, answer)
         id = new_id()
         told = events.answered(id, answer, calls)
-        rows = JournalRows(
+        step = Step(
+            events=told,
+            turn=turn,
             messages=[
                 NewMessage(
                     id,
@@ -234,20 +234,12 @@ class RunExecution:
                 )
             ],
             calls=[NewRunCall(number, call.id, call.tool, call.arguments) for number, call in enumerate(calls)],
+            noted=self._noted,
             streamed=[turn],
-            usage=usage,
+            usage=answer_usage(self._setup.opened, answer),
             calibration=self._prepared.learn(answer) if self._prepared else None,
         )
-        self._run = await self._stores.runs.save(
-            self._run,
-            told,
-            turn=turn,
-            input_tokens=answer.usage.input_tokens or 0,
-            output_tokens=answer.usage.output_tokens or 0,
-            cost=(usage.cost or 0.0) if usage else 0.0,
-            noted=self._noted,
-            rows=rows,
-        )
+        await self._commit(step)
         self._noted = ()
         self._prepared = None
 
@@ -256,9 +248,12 @@ class RunExecution:
         message = "\n".join(line.render(translator(self._locale)) for line in lines)[:MAX_ERROR_CHARS]
         told = events.run_failed(error.code, message, retry_helps=retry_helps(error.code))
         try:
-            await self._stores.runs.fail(self._run, error.code, message, [told])
+            await self._commit(Step(state="failed", events=[told], error_code=error.code, error=message))
         except LostRun:
             return
+
+    async def _commit(self, step: Step) -> None:
+        self._run = await self._stores.runs.commit(self._run, step)
 
     def _call(self, run: Run, call_id: str, operation_id: str) -> Call:
         return run.call(call_id, operation_id, self._locale)

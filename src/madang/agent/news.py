@@ -15,7 +15,7 @@ from madang.llm.messages import TextPart, dump_parts, parse_parts
 from madang.provider.provider import Provider
 from madang.rendering.catalogue import translator
 from madang.storage.events import NewEvent
-from madang.storage.runs.journal import JournalRows, MessageKind, NewMessage, QueuedMessage, RunNews
+from madang.storage.runs.journal import MessageKind, NewMessage, QueuedMessage, RunNews, Step
 
 SHOWN = "shown"
 """In a part: what the person is shown of it, where a model is told more."""
@@ -26,7 +26,7 @@ class NewsRows:
 
     def __init__(self, locale: Locale) -> None:
         self._locale = locale
-        self.events: list[NewEvent] = []
+        self._events: list[NewEvent] = []
         self._messages: list[NewMessage] = []
         self._given: list[str] = []
         self._answered_late: list[str] = []
@@ -48,8 +48,8 @@ class NewsRows:
                 self._given.append(message.id)
 
     @property
-    def rows(self) -> JournalRows:
-        return JournalRows(messages=self._messages, given=self._given, answered_late=self._answered_late)
+    def step(self) -> Step:
+        return Step(events=self._events, messages=self._messages, given=self._given, answered_late=self._answered_late)
 
     def _add_answer(self, pause: PauseRecord, outcome: str) -> None:
         text = self._words(say("The person has now answered what you asked before ('{title}'):", title=pause.title))
@@ -74,8 +74,8 @@ class NewsRows:
     def _add(
         self, id: str, parts: Sequence[Any], tokens: int, told: Sequence[NewEvent], kind: MessageKind = ""
     ) -> None:
-        self.events += told
-        self._messages.append(NewMessage(id, "user", parts, len(self.events) - 1, tokens, kind=kind))
+        self._events += told
+        self._messages.append(NewMessage(id, "user", parts, len(self._events) - 1, tokens, kind=kind))
 
     def _words(self, phrase: Phrase) -> str:
         return phrase.render(translator(self._locale))

@@ -46,7 +46,7 @@ from madang.llm.errors import (
 )
 from madang.llm.opening import OpenedModel
 from madang.provider.provider import Provider
-from madang.storage.runs.journal import JournalRows, Message, NewMessage
+from madang.storage.runs.journal import Message, NewMessage, Step
 from madang.storage.runs.messages import MessageStore
 from madang.storage.runs.records import Run
 from madang.storage.runs.store import RunStore
@@ -115,7 +115,7 @@ class RequestBuilder:
             LostRun, ModelError: as for `prepare`.
         """
         learnt = learn_window(refused.calibration, refused.estimated_tokens)
-        run = await self._runs.save(run, rows=JournalRows(calibration=learnt))
+        run = await self._runs.commit(run, Step(calibration=learnt))
         _, budget_tokens, _ = await self._frame(run, call)
         return await self._compact(run, call, budget_tokens)
 
@@ -143,21 +143,15 @@ class RequestBuilder:
         id = new_id()
         message = NewMessage(id, "summary", parts, 0, count_summary(parts), covers_seq=plan.covers_seq)
         usage = answer_usage(self._opened, answer) if answer is not None else None
-        return await self._runs.save(
-            run,
-            [events.compacted(id, plan.covers_seq, str(parts[0]["text"]))],
-            input_tokens=usage.input_tokens if usage else 0,
-            output_tokens=usage.output_tokens if usage else 0,
-            cost=(usage.cost or 0.0) if usage else 0.0,
-            rows=JournalRows(messages=[message], usage=usage),
-        )
+        told = [events.compacted(id, plan.covers_seq, str(parts[0]["text"]))]
+        return await self._runs.commit(run, Step(events=told, messages=[message], usage=usage))
 
     async def _summarise(self, run: Run, request: ModelRequest) -> tuple[Run, ModelAnswer | None]:
         try:
             async with aclosing(retrying(self._opened.model, request, self._retries)) as items:
                 async for item in items:
                     if isinstance(item, Retry):
-                        run = await self._runs.save(run, [events.retried(item)])
+                        run = await self._runs.commit(run, Step(events=[events.retried(item)]))
                     elif isinstance(item, ModelAnswer):
                         return run, item
         except ModelError as error:

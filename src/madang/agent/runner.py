@@ -21,9 +21,8 @@ from madang.llm.base import ModelDelta
 from madang.llm.messages import Part, TextPart, dump_parts, written_text
 from madang.provider.provider import Provider
 from madang.storage.clock import parse_timestamp, timestamp
-from madang.storage.events import NewEvent
 from madang.storage.runs.deltas import DeltaStore
-from madang.storage.runs.journal import NO_ROWS, JournalRows, NewMessage
+from madang.storage.runs.journal import NewMessage, Step
 from madang.storage.runs.records import Delta, Run
 
 FLUSH_EVERY_S = 0.1
@@ -116,10 +115,8 @@ class Runner:
             return Posted(None, queued)
         id = new_id()
         told = events.user_wrote(id, parts)
-        rows = JournalRows(messages=[NewMessage(id, "user", dumped, len(told) - 1, tokens)])
-        run = await self._stores.runs.start(
-            call, told, model=model, title=title_of(text), rows=rows, began=events.run_started
-        )
+        step = Step(events=told, messages=[NewMessage(id, "user", dumped, len(told) - 1, tokens)])
+        run = await self._stores.runs.start(call, step, model=model, title=title_of(text), began=events.run_started)
         self._launch(run)
         return Posted(run)
 
@@ -129,7 +126,7 @@ class Runner:
         Raises:
             Conflict: the session has a run that is not over, or is being deleted.
         """
-        run = await self._stores.runs.start(call, [], began=events.run_started)
+        run = await self._stores.runs.start(call, Step(), began=events.run_started)
         self._launch(run)
         return run
 
@@ -270,15 +267,15 @@ class Runner:
         return min(max(wait, 0.0), MAX_LOOK_WAIT_S)
 
 
-def _end_of_stopped(run: Run, written: str) -> tuple[list[NewEvent], JournalRows]:
-    """Return the events of a stop, and the message that what was written of an answer becomes."""
+def _end_of_stopped(run: Run, written: str) -> Step:
+    """Return what a stop writes: its events, and what was written of an answer as a message."""
     ended = events.run_cancelled(run)
     if not written.strip():
-        return ended, NO_ROWS
+        return Step(events=ended)
     id, parts = new_id(), [TextPart(written)]
     told = events.answer_stopped(id, written)
     turn = run.turn + 1
     message = NewMessage(
         id, "assistant", dump_parts(parts), len(told) - 1, count_tokens(parts), turn=turn, kind="stopped"
     )
-    return [*told, *ended], JournalRows(messages=[message])
+    return Step(events=[*told, *ended], messages=[message])

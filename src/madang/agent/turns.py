@@ -27,7 +27,7 @@ from madang.rendering.catalogue import translator
 from madang.storage.events import NewEvent
 from madang.storage.pauses import PauseStore
 from madang.storage.runs.calls import CallStore
-from madang.storage.runs.journal import CallChange, CallOutcome, JournalRows, NewMessage, RunCall
+from madang.storage.runs.journal import CallChange, CallOutcome, NewMessage, RunCall, Step, StepState
 from madang.storage.runs.message_calls import operation_id
 from madang.storage.runs.records import Run
 from madang.storage.runs.store import RunStore
@@ -160,11 +160,11 @@ class Turn:
         unmarked = [call for call in ready if not can_repeat(tools[call.tool]) and call.state != "started"]
         if unmarked:
             self._pending.changes += [CallChange(number=call.number, state="started") for call in unmarked]
-            await self._write()
+            await self._commit()
         for place, call in enumerate(ready):
             await self._make(call)
             if place < len(ready) - 1:
-                await self._write()
+                await self._commit()
 
     async def _make(self, call: RunCall) -> None:
         arguments = parse_arguments(call.arguments)
@@ -233,15 +233,8 @@ class Turn:
         if self._open:
             ids = set(self._open.values())
             pauses = [one for one in await self._pauses.list_by_run(self.run.user_id, self.run.id) if one.id in ids]
-            waiting = events.run_waiting(self.run, pauses)
-            pending, self._pending = self._pending, _Pending()
-            await self._runs.wait(
-                self.run,
-                [pause.id for pause in pauses],
-                [*pending.events, waiting],
-                noted=pending.noted,
-                rows=JournalRows(changes=pending.changes),
-            )
+            self._pending.events.append(events.run_waiting(self.run, pauses))
+            await self._commit(state="waiting", awaited=[pause.id for pause in pauses])
             return False
         if not self._is_manual:  # a person may look at the same thing as often as they like
             await self._break_circle()
@@ -249,7 +242,7 @@ class Turn:
         id = new_id()
         self._pending.events.append(events.results_given(id))
         message = NewMessage(id, "tool", dump_parts(parts), len(self._pending.events) - 1, count_tokens(parts))
-        await self._write([message])
+        await self._commit(messages=[message])
         return True
 
     def _result_parts(self, call: RunCall) -> list[ResultPart]:
@@ -277,15 +270,22 @@ class Turn:
                     ResultPart(part.call_id, part.tool, f"{part.text}\n{hint}", part.is_error, part.images),
                 )
 
-    async def _write(self, messages: Sequence[NewMessage] = ()) -> None:
+    async def _commit(
+        self, *, state: StepState = "running", messages: Sequence[NewMessage] = (), awaited: Sequence[str] = ()
+    ) -> None:
+        """Write all that is pending as one step; where there is nothing, nothing."""
         pending, self._pending = self._pending, _Pending()
-        if not (pending.changes or pending.events or messages):
-            return
-        ended = sum(change.state == "done" for change in pending.changes)
-        rows = JournalRows(messages=messages, changes=pending.changes)
-        self.run = await self._runs.save(
-            self.run, pending.events, calls=ended, is_tainted=pending.is_tainted, noted=pending.noted, rows=rows
+        step = Step(
+            state=state,
+            events=pending.events,
+            messages=messages,
+            changes=pending.changes,
+            is_tainted=pending.is_tainted,
+            awaited=awaited,
+            noted=pending.noted,
         )
+        if state != "running" or messages or pending.changes or pending.events:
+            self.run = await self._runs.commit(self.run, step)
 
     def _operation(self, call: RunCall) -> str:
         return operation_id(self.run.id, call.turn, call.number)

@@ -15,6 +15,7 @@ from madang.core.errors import Conflict, Denied, NotFound
 from madang.core.executor import Executor
 from madang.core.tools import Tool
 from madang.services.workspace.engine.undo import FileUndo
+from madang.storage.runs.journal import Step
 from madang.storage.runs.store import RunStore
 from tests.asking import Asker, open_asker
 from tests.services.workspace.workspaces import folder_of, stage_upload
@@ -140,14 +141,14 @@ async def test_a_run_is_taken_back_only_when_it_is_over(asker: Asker, undo: File
     liveness = asker.database.new_liveness()
     runs = RunStore(asker.database, liveness)
     await runs.open()
-    run = await runs.start(replace(asker.call, run_id=""), [])
+    run = await runs.start(replace(asker.call, run_id=""), Step())
     await asker.with_call(run_id=run.id).done("write_file", path="a.txt", content="new")
     person = replace(asker.call, run_id="", actor="person")
 
     with pytest.raises(Conflict):
         await undo.take_back(person, run.id)
     assert (folder_of(asker) / "a.txt").exists()
-    await runs.finish(run)
+    await runs.commit(run, Step(state="finished"))
     assert await undo.newest(person) == run.id
     assert (await undo.take_back(person, run.id)).restored == ["a.txt"]
     await liveness.close()

@@ -13,6 +13,7 @@ from madang.storage.database import Database, Transaction
 from madang.storage.events import EventLog, NewEvent
 from madang.storage.liveness import Liveness
 from madang.storage.pauses import open_pause, settle_pause
+from madang.storage.runs.journal import Step
 from madang.storage.runs.records import Run
 from madang.storage.runs.store import RunStore
 
@@ -29,7 +30,7 @@ class Owner:
     database: Database
 
     async def start(self, session: str = "monday", call: Call = CALL) -> Run:
-        return await self.store.start(replace(call, session_id=SessionId(session)), STARTED)
+        return await self.store.start(replace(call, session_id=SessionId(session)), Step(events=STARTED))
 
     async def ask(self, run: Run, number: int = 0, expires_s: float | None = 3600) -> str:
         """Open a pause of the run, once for each number, and return its id."""

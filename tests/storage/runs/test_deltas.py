@@ -10,6 +10,7 @@ import pytest
 from madang.core.ids import UserId
 from madang.storage.database import Transaction
 from madang.storage.runs.deltas import DeltaStore, delete_deltas
+from madang.storage.runs.journal import Step
 from madang.storage.runs.records import Delta
 from tests.storage.runs.owners import CALL, Owner
 
@@ -72,5 +73,9 @@ async def test_deltas_die_with_their_message_and_their_run(owners: list[Owner], 
         return await tx.one("SELECT count(*) FROM run_delta")
 
     assert await owner.database.read(count, user_id=run.user_id) == (1,)
-    await (owner.store.finish(run) if how == "finished" else owner.database.write(store, user_id=run.user_id))
+    await (
+        owner.store.commit(run, Step(state="finished"))
+        if how == "finished"
+        else owner.database.write(store, user_id=run.user_id)
+    )
     assert await owner.database.read(count, user_id=run.user_id) == (0,)

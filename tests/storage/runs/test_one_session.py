@@ -10,6 +10,7 @@ import pytest
 from madang.core.ids import SessionId, UserId
 from madang.storage import clock
 from madang.storage.events import NewEvent
+from madang.storage.runs.journal import Step
 from madang.storage.runs.latest import find_latest_session
 from madang.storage.runs.records import Candidate
 from tests.storage.runs.owners import CALL, Owner
@@ -25,14 +26,14 @@ async def test_a_run_of_its_session_is_found_when_it_can_go_on(owners: list[Owne
     assert await other.store.get_live(CALL) == run
     assert await other.store.look_in(CALL) == []
     id = await owner.ask(run)
-    await owner.store.wait(run, [id], [NewEvent("waiting", {})])
+    await owner.store.commit(run, Step(state="waiting", events=[NewEvent("waiting", {})], awaited=[id]))
     assert await other.store.look_in(CALL) == []
     await owner.answer(run, id)
     [candidate] = await other.store.look_in(CALL)
     claimed = await other.store.claim(candidate)
     assert claimed is not None
     assert await owner.store.look_in(CALL) == []
-    await other.store.finish(claimed)
+    await other.store.commit(claimed, Step(state="finished"))
     assert await owner.store.get_live(CALL) is None
     assert await owner.store.get_live(replace(CALL, user_id=UserId("eve"))) is None
 
@@ -58,9 +59,9 @@ async def test_the_latest_session_is_the_one_whose_run_went_on_last(
     second = await owner.start("tuesday")
 
     assert await find_latest_session(owner.database, CALL.user_id) == "tuesday"
-    await owner.store.finish(second)
+    await owner.store.commit(second, Step(state="finished"))
     later = datetime.now(UTC) + timedelta(seconds=5)
     monkeypatch.setattr(clock, "now", lambda: later)
-    await owner.store.save(first, [NewEvent("step", {})])
+    await owner.store.commit(first, Step(events=[NewEvent("step", {})]))
     assert await find_latest_session(owner.database, CALL.user_id) == "monday"
     assert await find_latest_session(owner.database, UserId("eve")) is None

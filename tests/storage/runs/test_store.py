@@ -19,11 +19,12 @@ from madang.core.ids import UserId
 from madang.storage import clock
 from madang.storage.events import NewEvent
 from madang.storage.pauses import PauseStore
-from madang.storage.runs.journal import NO_ROWS
+from madang.storage.runs.journal import CallChange, NewRunCall, Step, StepState
 from madang.storage.runs.records import LostRun, Run
 from madang.storage.runs.rows import FIND_OWNERS, LOOKS
 from madang.storage.runs.store import RunStore
 from madang.storage.runs.tables import RUN_MIGRATIONS
+from madang.storage.runs.usage import AnswerUsage
 from madang.storage.session_tables import SESSION_MIGRATIONS
 from madang.storage.sessions import SessionStore
 from tests.storage.runs.owners import CALL, STARTED, Owner
@@ -35,7 +36,7 @@ async def waiting(owner: Owner, session: str = "monday", **how: Any) -> tuple[Ru
     """Start a run that asks and waits."""
     run = await owner.start(session)
     id = await owner.ask(run, **how)
-    return await owner.store.wait(run, [id], [NewEvent("waiting", {})]), id
+    return await owner.store.commit(run, Step(state="waiting", events=[NewEvent("waiting", {})], awaited=[id])), id
 
 
 def set_clock(monkeypatch: pytest.MonkeyPatch, **later: float) -> None:
@@ -45,7 +46,7 @@ def set_clock(monkeypatch: pytest.MonkeyPatch, **later: float) -> None:
 
 async def test_a_run_is_kept_as_it_was_started(owners: list[Owner]) -> None:
     owner, _ = owners
-    run = await owner.store.start(CALL, STARTED, model="scripted", deadline_at="2030-01-01T00:00:00.000Z")
+    run = await owner.store.start(CALL, Step(events=STARTED), model="scripted", deadline_at="2030-01-01T00:00:00.000Z")
 
     assert (run.state, run.epoch, run.owner, run.model) == ("running", 1, owner.liveness.me, "scripted")
     assert (run.session_id, run.assistant_id, run.deadline_at) == ("monday", "default", "2030-01-01T00:00:00.000Z")
@@ -66,7 +67,7 @@ async def test_a_session_has_one_run_that_is_not_over(owners: list[Owner]) -> No
     with pytest.raises(Conflict, match=f"The run {runs[0].id} of this session is not over"):
         await other.start()
     await one.start("tuesday")
-    await (one if runs[0].owner == one.liveness.me else other).store.finish(runs[0])
+    await (one if runs[0].owner == one.liveness.me else other).store.commit(runs[0], Step(state="finished"))
     assert (await other.start()).id != runs[0].id
     assert await one.kinds(runs[0]) == ["started", "started"]
 
@@ -74,22 +75,57 @@ async def test_a_session_has_one_run_that_is_not_over(owners: list[Owner]) -> No
 async def test_a_step_is_one_unit_with_its_events(owners: list[Owner]) -> None:
     owner, _ = owners
     run = await owner.start()
-    saved = await owner.store.save(run, [NewEvent("step", {})], turn=1, calls=2, input_tokens=3, cost=0.5)
-    saved = await owner.store.save(saved, output_tokens=4, calls=1, cost=0.25, is_tainted=True)
-    saved = await owner.store.save(saved, [NewEvent("step", {})])
+    asked = [NewRunCall(number, f"c{number}", "grep", "{}") for number in range(2)]
+    first = Step(events=[NewEvent("step", {})], turn=1, calls=asked, usage=AnswerUsage("m", 3, cost=0.5))
+    saved = await owner.store.commit(run, first)
+    done = [CallChange(number=number, state="done") for number in range(2)]
+    saved = await owner.store.commit(
+        saved, Step(changes=done, usage=AnswerUsage("m", output_tokens=4, cost=0.25), is_tainted=True)
+    )
+    saved = await owner.store.commit(saved, Step(events=[NewEvent("step", {})]))
 
-    assert (saved.turn, saved.calls, saved.input_tokens, saved.output_tokens) == (1, 3, 3, 4)
+    assert (saved.turn, saved.calls, saved.input_tokens, saved.output_tokens) == (1, 2, 3, 4)
     assert (saved.cost, saved.is_tainted, saved.epoch) == (0.75, True, 1)
-    failed = await owner.store.fail(saved, "loop", "Again and again.", [NewEvent("failed", {})])
+    failed = await owner.store.commit(
+        saved, Step(state="failed", events=[NewEvent("failed", {})], error_code="loop", error="Again and again.")
+    )
     assert (failed.state, failed.error_code, failed.error, failed.owner) == ("failed", "loop", "Again and again.", "")
     assert await owner.kinds(run) == ["started", "step", "step", "failed"]
     assert await owner.store.list_live(CALL.user_id) == []
 
 
+@pytest.mark.parametrize("state", ["running", "waiting", "finished", "failed"])
+async def test_a_step_keeps_all_that_it_carries_whatever_state_it_leads_to(
+    owners: list[Owner], state: StepState
+) -> None:
+    owner, _ = owners
+    run = await owner.start()
+    id = await owner.ask(run)
+    run = await owner.store.commit(run, Step(turn=1, calls=[NewRunCall(0, "c0", "grep", "{}")]))
+
+    saved = await owner.store.commit(
+        run,
+        Step(
+            state=state,
+            events=[NewEvent("step", {})],
+            changes=[CallChange(number=0, state="done", outcome="ok")],
+            is_tainted=True,
+            awaited=[id] if state == "waiting" else [],
+            usage=AnswerUsage("m", 3, 0, 4, 0.5),
+        ),
+    )
+
+    assert (saved.state, saved.calls, saved.is_tainted) == (state, 1, True)
+    assert (saved.input_tokens, saved.output_tokens, saved.cost) == (3, 4, 0.5)
+    session = await SessionStore(owner.database).get(run.call())
+    assert session is not None and session.is_tainted
+    assert (await owner.kinds(run))[-1] == "step"
+
+
 ENDED: dict[str, Callable[[Owner, Run], Awaitable[object]]] = {
     "claimed": lambda owner, run: owner.claim(),
     "cancelled": lambda owner, run: owner.store.cancel(run.user_id, run.id),
-    "finished": lambda owner, run: owner.store.finish(run),
+    "finished": lambda owner, run: owner.store.commit(run, Step(state="finished")),
     "deleted": lambda owner, run: SessionStore(owner.database).delete(run.call()),
 }
 
@@ -107,10 +143,10 @@ async def test_an_owner_that_lost_its_run_writes_nothing_more(owners: list[Owner
 
     lost = [NewEvent("lost", {})]
     for write in (
-        old.store.save(run, lost, turn=5),
-        old.store.wait(run, [waits_for], lost),
-        old.store.finish(run, lost),
-        old.store.fail(run, "no", "no", lost),
+        old.store.commit(run, Step(events=lost, turn=5)),
+        old.store.commit(run, Step(state="waiting", events=lost, awaited=[waits_for])),
+        old.store.commit(run, Step(state="finished", events=lost)),
+        old.store.commit(run, Step(state="failed", events=lost, error_code="no", error="no")),
     ):
         with pytest.raises((LostRun, ValueError) if how == "deleted" else LostRun):
             await write
@@ -133,7 +169,7 @@ async def test_what_an_owner_left_behind_is_claimed_once(owners: list[Owner]) ->
     [claimed] = [run for run in claims if run is not None]
     assert (claimed.epoch, claimed.owner, claimed.was_interrupted) == (2, new.liveness.me, True)
     assert await new.store.look() == []
-    await new.store.finish(claimed)
+    await new.store.commit(claimed, Step(state="finished"))
 
 
 async def test_an_answer_wakes_its_run_once(owners: list[Owner]) -> None:
@@ -148,7 +184,7 @@ async def test_an_answer_wakes_its_run_once(owners: list[Owner]) -> None:
 
     assert [(one.id, one.epoch, one.was_interrupted) for one in claimed] == [(run.id, 2, False)]
     assert [(pause.id, pause.status) for pause in claimed[0].pauses] == [(id, "answered")]
-    await new.store.finish(claimed[0], [NewEvent("finished", {})])
+    await new.store.commit(claimed[0], Step(state="finished", events=[NewEvent("finished", {})]))
     assert await new.kinds(run) == ["started", "waiting", "resumed", "finished"]
 
 
@@ -158,7 +194,7 @@ async def test_an_answer_before_the_run_waits_is_found_by_the_next_look(owners: 
     id = await old.ask(run)
     await new.answer(run, id)
     assert await new.store.look() == []  # it runs, and its owner is alive
-    await old.store.wait(run, [id])
+    await old.store.commit(run, Step(state="waiting", awaited=[id]))
 
     assert [one.id for one in await new.claim()] == [run.id]
 
@@ -167,7 +203,7 @@ async def test_a_run_wakes_when_all_that_it_waits_for_is_settled(owners: list[Ow
     old, new = owners
     run = await old.start()
     first, second = await old.ask(run), await old.ask(run, 1, None)
-    await old.store.wait(run, [first, second])
+    await old.store.commit(run, Step(state="waiting", awaited=[first, second]))
     await new.answer(run, first)
 
     assert len(await new.store.look()) == 1
@@ -186,7 +222,7 @@ async def test_a_run_wakes_when_what_it_waits_for_has_expired(
     old, new = owners
     run = await old.start()
     ids = [await old.ask(run, number, expires_s) for number, expires_s in enumerate((60, 120))]
-    await old.store.wait(run, ids)
+    await old.store.commit(run, Step(state="waiting", awaited=ids))
     assert await new.store.look() == []
 
     set_clock(monkeypatch, seconds=90)
@@ -215,7 +251,7 @@ async def test_what_was_settled_is_told_again_until_it_is_noted(owners: list[Own
 
     [again] = await new.claim()
     assert (again.epoch, again.was_interrupted, again.pauses) == (claimed.epoch + 1, True, claimed.pauses)
-    await new.store.save(again, [NewEvent("answered", {})], noted=[id])
+    await new.store.commit(again, Step(events=[NewEvent("answered", {})], noted=[id]))
     await new.liveness.close()
     third = replace(old, liveness=old.database.new_liveness())
     third = replace(third, store=RunStore(third.database, third.liveness))
@@ -229,7 +265,7 @@ async def test_what_was_settled_is_told_again_until_it_is_noted(owners: list[Own
 async def test_a_run_that_is_cancelled_withdraws_what_it_asked(owners: list[Owner]) -> None:
     old, new = owners
     run, id = await waiting(old)
-    cancelled = await new.store.cancel(run.user_id, run.id, lambda *_: ([NewEvent("cancelled", {})], NO_ROWS))
+    cancelled = await new.store.cancel(run.user_id, run.id, lambda *_: Step(events=[NewEvent("cancelled", {})]))
 
     assert cancelled is not None
     assert (cancelled.state, cancelled.epoch, cancelled.wake_at) == ("cancelled", run.epoch + 1, "")
@@ -273,8 +309,8 @@ async def test_a_run_waits_only_for_its_own(owners: list[Owner]) -> None:
 
     for ids in ([], ["nothing"], [foreign], [await owner.ask(run), foreign]):
         with pytest.raises(ValueError, match="its own"):
-            await owner.store.wait(run, ids)
-    assert (await owner.store.save(run)).state == "running"
+            await owner.store.commit(run, Step(state="waiting", awaited=ids))
+    assert (await owner.store.commit(run, Step())).state == "running"
 
 
 async def test_changes_of_runs_are_heard_by_whoever_watches(owners: list[Owner]) -> None:

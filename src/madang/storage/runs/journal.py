@@ -16,6 +16,7 @@ from madang.core.pauses import PauseRecord
 from madang.core.phrases import say
 from madang.storage.clock import timestamp
 from madang.storage.database import Dialect, Row, Transaction
+from madang.storage.events import NewEvent
 from madang.storage.runs.deltas import delete_deltas
 from madang.storage.runs.records import Run
 from madang.storage.runs.usage import AnswerUsage, Calibration, write_calibration, write_usage
@@ -149,14 +150,27 @@ class CallChange:
     view_id: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JournalRows:
-    """What a step adds and changes beside the run itself."""
+StepState = Literal["running", "waiting", "finished", "failed"]
 
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """All that one step of a run writes, in one transaction, and the state that it leads to."""
+
+    state: StepState = "running"
+    events: Sequence[NewEvent] = ()
+    turn: int | None = None
+    """The turn that the step begins; None: it belongs to the present one."""
     messages: Sequence[NewMessage] = ()
     calls: Sequence[NewRunCall] = ()
     """Of the turn that the step begins."""
     changes: Sequence[CallChange] = ()
+    is_tainted: bool = False
+    """Something that cannot be trusted was read in it."""
+    awaited: Sequence[str] = ()
+    """Ids of the run's pauses that a waiting run waits for, until all of them are settled or have expired."""
+    noted: Sequence[str] = ()
+    """Ids of pauses whose outcome is kept by this step: a next owner is not told of them again."""
     given: Sequence[str] = ()
     """Ids of queued messages that the step's messages replace."""
     answered_late: Sequence[str] = ()
@@ -165,9 +179,12 @@ class JournalRows:
     """Numbers of messages whose deltas end here: they are stored whole, or begun anew."""
     usage: AnswerUsage | None = None
     calibration: Calibration | None = None
+    error_code: str = ""
+    error: str = ""
 
-
-NO_ROWS = JournalRows()
+    @property
+    def ended_calls(self) -> int:
+        return sum(change.state == "done" for change in self.changes)
 
 
 class StaleNews(Exception):
@@ -195,16 +212,17 @@ WHERE user_id = ?1 AND run_no = ?2 AND turn = ?3 AND number = ?4
 """
 
 
-async def write_rows(tx: Transaction, dialect: Dialect, run: Run, rows: JournalRows, first_seq: int, turn: int) -> None:
-    """Write what a step adds and changes. `first_seq` is the number of its first event, `turn` the turn after it.
+async def write_rows(tx: Transaction, dialect: Dialect, run: Run, step: Step, first_seq: int) -> None:
+    """Write what a step adds and changes beside the run. `first_seq` is the number of its first event.
 
     Raises:
         LimitExceeded: a message is too large. The unit must not be committed then.
         StaleNews: a queued message is not there any more. Nor then.
     """
-    if rows.messages:
+    turn = run.turn if step.turn is None else step.turn
+    if step.messages:
         session_no = await _session_no(tx, run)
-        for message in rows.messages:
+        for message in step.messages:
             await tx.run(
                 _NEW_MESSAGE,
                 run.user_id,
@@ -224,28 +242,28 @@ async def write_rows(tx: Transaction, dialect: Dialect, run: Run, rows: JournalR
             if message.role != "summary":  # it repeats what is found anyway
                 words = message.words or MessageWords("")
                 await write_words(tx, dialect, run.user_id, session_no, first_seq + message.event, words)
-        for id in rows.given:
+        for id in step.given:
             if not await delete_queued(tx, run, session_no, id):
                 raise StaleNews(id)
-    if rows.calls:
+    if step.calls:
         await tx.run_many(
             _NEW_CALL,
-            [(run.user_id, run.no, turn, call.number, call.call_id, call.tool, call.arguments) for call in rows.calls],
+            [(run.user_id, run.no, turn, call.number, call.call_id, call.tool, call.arguments) for call in step.calls],
         )
-    for message_no in rows.streamed:
+    for message_no in step.streamed:
         await delete_deltas(tx, run, message_no)
-    for pause_id in rows.answered_late:
+    for pause_id in step.answered_late:
         await tx.run(
             "UPDATE run_call SET outcome = 'answered_late' WHERE user_id = ?1 AND pause_id = ?2 AND pause_id <> ''",
             run.user_id,
             pause_id,
         )
-    if rows.usage is not None:
-        await write_usage(tx, run.user_id, await _session_no(tx, run), rows.usage)
-    if rows.calibration is not None:
-        await write_calibration(tx, run.user_id, rows.calibration)
+    if step.usage is not None:
+        await write_usage(tx, run.user_id, await _session_no(tx, run), step.usage)
+    if step.calibration is not None:
+        await write_calibration(tx, run.user_id, step.calibration)
     now = timestamp()
-    for change in rows.changes:
+    for change in step.changes:
         await tx.run(
             _CHANGE_CALL,
             run.user_id,

@@ -11,7 +11,7 @@ from madang.storage.clock import timestamp
 from madang.storage.database import Dialect, Transaction
 from madang.storage.events import NewEvent, append_events
 from madang.storage.pauses import PAUSE_COLUMNS, parse_pause, withdraw_run
-from madang.storage.runs.journal import JournalRows, end_calls, write_rows
+from madang.storage.runs.journal import Step, end_calls, write_rows
 from madang.storage.runs.records import SELECT_RUN, LostRun, Run, RunState, parse_run
 from madang.storage.sessions import session_topic
 
@@ -107,22 +107,14 @@ async def clear(tx: Transaction, run: Run) -> None:
         await tx.run(f"DELETE FROM {table} WHERE user_id = ?1 AND run_no = ?2", run.user_id, run.no)
 
 
-async def write_step(
-    tx: Transaction,
-    dialect: Dialect,
-    run: Run,
-    events: Sequence[NewEvent],
-    rows: JournalRows,
-    turn: int,
-    *,
-    skip: int = 0,
-) -> int:
-    """Write the events of a step, and what it adds and changes beside the run; `turn` is the turn after it.
+async def write_step(tx: Transaction, dialect: Dialect, run: Run, step: Step, *, began: NewEvent | None = None) -> int:
+    """Write the events of a step, after `began`, and what it adds and changes beside the run.
 
-    The places of events in `rows` are counted without the first `skip`. The number of the last event is returned.
+    The number of the last event is returned.
     """
+    events = [*([began] if began else []), *step.events]
     last_seq = await append_events(tx, run.call(), events) if events else 0
-    await write_rows(tx, dialect, run, rows, last_seq - len(events) + 1 + skip, turn)
+    await write_rows(tx, dialect, run, step, last_seq - len(step.events) + 1)
     return last_seq
 
 

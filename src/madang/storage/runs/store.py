@@ -13,21 +13,17 @@ from dataclasses import replace
 
 from madang.core.calls import Call
 from madang.core.ids import UserId, new_id
+from madang.core.pauses import PauseRecord
 from madang.storage.clock import timestamp
 from madang.storage.database import Database, Transaction
 from madang.storage.events import EventLog, NewEvent
 from madang.storage.liveness import Liveness
 from madang.storage.pauses import PauseStore, await_pauses, clear_awaited, write_expired
 from madang.storage.runs.deltas import read_written
-from madang.storage.runs.journal import (
-    NO_ROWS,
-    JournalRows,
-    RunNews,
-    find_queued,
-)
+from madang.storage.runs.journal import RunNews, Step, find_queued
 from madang.storage.runs.journal_tables import JOURNAL_MIGRATIONS
 from madang.storage.runs.live import check_no_live_run
-from madang.storage.runs.records import LIVE_STATES, SELECT_RUN, Candidate, Run, RunState, parse_run
+from madang.storage.runs.records import LIVE_STATES, SELECT_RUN, Candidate, Run, parse_run
 from madang.storage.runs.rows import (
     FIND_DUE,
     FIND_IN_SESSION,
@@ -76,15 +72,16 @@ class RunStore:
     async def start(
         self,
         call: Call,
-        events: Sequence[NewEvent],
+        step: Step,
         *,
         model: str = "",
         title: str = "",
         deadline_at: str = "",
-        rows: JournalRows = NO_ROWS,
         began: Callable[[Run], NewEvent] | None = None,
     ) -> Run:
-        """Start a run in the call's session, with this process as its owner. `began` tells of it, before `events`.
+        """Start a run in the call's session with its first step, and this process as its owner.
+
+        `began` tells of it, before the events of the step.
 
         A session without messages gets the `title`, unless it has one.
 
@@ -92,7 +89,7 @@ class RunStore:
             Conflict: the session has one that is not over, or is being deleted.
         """
         id, me = new_id(), self._liveness.me
-        rows = await self._analyzed(call, rows)
+        step = await self._analyzed(call, step)
 
         async def work(tx: Transaction) -> Run:
             session_no = await ensure_ready_session(tx, call)
@@ -116,130 +113,76 @@ class RunStore:
                 me,
             )
             run = await find_run(tx, call.user_id, row[0])
-            first = [began(run)] if began else []
             await mark_used(tx, call, session_no, title)
-            await write_step(tx, self._database.dialect, run, [*first, *events], rows, 0, skip=len(first))
+            await write_step(tx, self._database.dialect, run, step, began=began(run) if began else None)
             await tx.notify(run_topic(run))
             return run
 
         return await self._database.write(work, user_id=call.user_id)
 
-    async def save(
-        self,
-        run: Run,
-        events: Sequence[NewEvent] = (),
-        *,
-        turn: int | None = None,
-        calls: int = 0,
-        input_tokens: int = 0,
-        output_tokens: int = 0,
-        cost: float = 0.0,
-        is_tainted: bool = False,
-        noted: Sequence[str] = (),
-        rows: JournalRows = NO_ROWS,
-    ) -> Run:
-        """Write what one step of a run changes, and return it as it then is. Counts are added to what is there.
+    async def commit(self, run: Run, step: Step) -> Run:
+        """Write a step of a run in one transaction, and return the run as it then is.
 
-        `noted` are the ids of pauses whose outcome is kept by this step: a next owner is not told of them again.
+        A run that waits has no owner until all that it awaits is settled or has expired. A run that is to finish goes
+        on running if the person wrote something meanwhile: nothing is written then.
 
         Raises:
             LostRun: it is no longer this process's. Nothing is written.
         """
-        rows = await self._analyzed(run.call(), rows)
+        step = await self._analyzed(run.call(), step)
 
         async def work(tx: Transaction) -> Run:
-            await compare_and_set(
-                tx,
-                run,
-                "turn = ?5, calls = calls + ?6, input_tokens = input_tokens + ?7, output_tokens = output_tokens + ?8, "
-                "cost = cost + ?9, tainted = CASE WHEN ?10 = 1 THEN 1 ELSE tainted END",
-                run.turn if turn is None else turn,
-                calls,
-                input_tokens,
-                output_tokens,
-                cost,
-                int(is_tainted),
-            )
-            if is_tainted and not run.is_tainted:
-                await taint_session(tx, run.call())
-            await clear_awaited(tx, run.user_id, noted)
-            await write_step(tx, self._database.dialect, run, events, rows, run.turn if turn is None else turn)
-            return await find_run(tx, run.user_id, run.no)
-
-        return await self._database.write(work, user_id=run.user_id)
-
-    async def wait(
-        self,
-        run: Run,
-        pause_ids: Sequence[str],
-        events: Sequence[NewEvent] = (),
-        *,
-        noted: Sequence[str] = (),
-        rows: JournalRows = NO_ROWS,
-    ) -> Run:
-        """Let a run wait until all these pauses of it are settled or have expired. It has no owner meanwhile.
-
-        Raises:
-            LostRun: it is no longer this process's. Nothing is written.
-        """
-        ids = list(dict.fromkeys(pause_ids))
-
-        async def work(tx: Transaction) -> Run:
-            own = [pause for pause in await find_pauses(tx, run) if pause.id in ids]
-            if not ids or len(own) != len(ids):
-                raise ValueError("a run waits for pauses of its own")
-            wake_at = first_expiry(own)
-            await compare_and_set(tx, run, "state = 'waiting', owner = '', wake_at = ?5", wake_at)
-            await clear_awaited(tx, run.user_id, [id for id in noted if id not in ids])
-            await await_pauses(tx, run.user_id, ids)
-            # What was settled before has nudged a run that did not wait yet: so the row says here what is so now.
-            is_nudged = not find_open(own) or await has_news(tx, run)
-            await set_live(tx, run, "waiting", wake_at=wake_at, is_nudged=is_nudged)
-            await write_step(tx, self._database.dialect, run, events, rows, run.turn)
-            await tx.notify(run_topic(run))
-            return await find_run(tx, run.user_id, run.no)
-
-        return await self._database.write(work, user_id=run.user_id)
-
-    async def finish(self, run: Run, events: Sequence[NewEvent] = (), *, rows: JournalRows = NO_ROWS) -> Run:
-        """End a run that did what it should; what it still has open is withdrawn.
-
-        If the person wrote something meanwhile, nothing is done: the run that is returned is still running.
-
-        Raises:
-            LostRun: it is no longer this process's. Nothing is written.
-        """
-        return await self._end(run, "finished", events, rows=await self._analyzed(run.call(), rows))
-
-    async def fail(self, run: Run, code: str, error: str, events: Sequence[NewEvent] = ()) -> Run:
-        """End a run that cannot go on; what it still has open is withdrawn.
-
-        Raises:
-            LostRun: it is no longer this process's. Nothing is written.
-        """
-        return await self._end(run, "failed", events, code, error[:MAX_ERROR_CHARS])
-
-    async def _end(
-        self,
-        run: Run,
-        state: RunState,
-        events: Sequence[NewEvent],
-        code: str = "",
-        error: str = "",
-        rows: JournalRows = NO_ROWS,
-    ) -> Run:
-        async def work(tx: Transaction) -> Run:
-            if state == "finished" and await has_news(tx, run):
+            if step.state == "finished" and await has_news(tx, run):
                 return await find_run(tx, run.user_id, run.no)
-            changes = "state = ?5, owner = '', wake_at = NULL, error_code = ?6, error = ?7"
-            await compare_and_set(tx, run, changes, state, code, error)
-            last_seq = await write_step(tx, self._database.dialect, run, events, rows, run.turn)
-            await set_end(tx, run, last_seq)
-            await clear(tx, run)
-            await tx.notify(run_topic(run))
+            awaited = await self._awaited(tx, run, step)
+            await self._set_run(tx, run, step, first_expiry(awaited))
+            await clear_awaited(tx, run.user_id, [id for id in step.noted if id not in step.awaited])
+            if step.state == "waiting":
+                await await_pauses(tx, run.user_id, [pause.id for pause in awaited])
+                # What was settled before has nudged a run that did not wait yet: so the row says here what is so now.
+                is_nudged = not find_open(awaited) or await has_news(tx, run)
+                await set_live(tx, run, "waiting", wake_at=first_expiry(awaited), is_nudged=is_nudged)
+            if step.is_tainted and not run.is_tainted:
+                await taint_session(tx, run.call())
+            last_seq = await write_step(tx, self._database.dialect, run, step)
+            if step.state in ("finished", "failed"):
+                await set_end(tx, run, last_seq)
+                await clear(tx, run)
+            if step.state != "running":
+                await tx.notify(run_topic(run))
             return await find_run(tx, run.user_id, run.no)
 
         return await self._database.write(work, user_id=run.user_id)
+
+    async def _awaited(self, tx: Transaction, run: Run, step: Step) -> list[PauseRecord]:
+        """Return the pauses that a run is to wait for."""
+        if step.state != "waiting":
+            return []
+        ids = set(step.awaited)
+        own = [pause for pause in await find_pauses(tx, run) if pause.id in ids]
+        if not ids or len(own) != len(ids):
+            raise ValueError("a run waits for pauses of its own")
+        return own
+
+    async def _set_run(self, tx: Transaction, run: Run, step: Step, wake_at: str | None) -> None:
+        usage = step.usage
+        await compare_and_set(
+            tx,
+            run,
+            "state = ?5, owner = CASE WHEN ?5 = 'running' THEN owner ELSE '' END, wake_at = ?6, turn = ?7, "
+            "calls = calls + ?8, input_tokens = input_tokens + ?9, output_tokens = output_tokens + ?10, "
+            "cost = cost + ?11, tainted = CASE WHEN ?12 = 1 THEN 1 ELSE tainted END, error_code = ?13, error = ?14",
+            step.state,
+            wake_at,
+            run.turn if step.turn is None else step.turn,
+            step.ended_calls,
+            usage.input_tokens if usage else 0,
+            usage.output_tokens if usage else 0,
+            (usage.cost or 0.0) if usage else 0.0,
+            int(step.is_tainted),
+            step.error_code,
+            step.error[:MAX_ERROR_CHARS],
+        )
 
     async def read_news(self, run: Run) -> RunNews:
         """Return what the run's model is to be given before its next request."""
@@ -250,14 +193,14 @@ class RunStore:
 
         return await self._database.read(work, user_id=run.user_id, brief=True)
 
-    async def _analyzed(self, call: Call, rows: JournalRows) -> JournalRows:
-        return rows if self._analysis is None else await self._analysis.add_words(call, rows)
+    async def _analyzed(self, call: Call, step: Step) -> Step:
+        return step if self._analysis is None else await self._analysis.add_words(call, step)
 
     async def cancel(
         self,
         user_id: UserId,
         run_id: str,
-        end: Callable[[Run, str], tuple[Sequence[NewEvent], JournalRows]] | None = None,
+        end: Callable[[Run, str], Step] | None = None,
     ) -> Run | None:
         """End a run from whatever process, for good; None if there is none that is not over.
 
@@ -279,8 +222,8 @@ class RunStore:
             )
             written = await read_written(tx, run, run.turn + 1)
             await clear(tx, run)
-            events, rows = end(run, written) if end else ((), NO_ROWS)
-            await set_end(tx, run, await write_step(tx, self._database.dialect, run, events, rows, run.turn))
+            step = end(run, written) if end else Step()
+            await set_end(tx, run, await write_step(tx, self._database.dialect, run, step))
             await tx.notify(run_topic(run))
             return await find_run(tx, user_id, run.no)
 
@@ -342,9 +285,7 @@ class RunStore:
             await set_live(tx, run, "running", owner=self._liveness.me)
             claimed = await find_run(tx, run.user_id, run.no)
             claimed = replace(claimed, was_interrupted=run.state == "running", pauses=tuple(settled))
-            await write_step(
-                tx, self._database.dialect, claimed, events(claimed) if events else (), NO_ROWS, claimed.turn
-            )
+            await write_step(tx, self._database.dialect, claimed, Step(events=events(claimed) if events else ()))
             await tx.notify(run_topic(claimed))
             return claimed
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from madang.core.calls import Call
 from madang.core.errors import ToolError
-from madang.storage.runs.journal import JournalRows, NewMessage, Part
+from madang.storage.runs.journal import NewMessage, Part, Step
 from madang.storage.runs.word_rows import MessageWords
 from madang.storage.search.analysis import Analysis
 from madang.storage.search.queries import Query, Tokens
@@ -31,14 +31,14 @@ class MessageAnalysis:
     def name(self) -> str:
         return self._analysis.name
 
-    async def add_words(self, call: Call, rows: JournalRows) -> JournalRows:
-        """Return rows whose messages have their words.
+    async def add_words(self, call: Call, step: Step) -> Step:
+        """Return a step whose messages have their words.
 
         A message is stored even if it cannot be analyzed now: it has no words then, and the next search makes them.
         """
-        if not rows.messages:
-            return rows
-        return replace(rows, messages=[await self._with_words(call, message) for message in rows.messages])
+        if not step.messages:
+            return step
+        return replace(step, messages=[await self._with_words(call, message) for message in step.messages])
 
     async def words(self, call: Call, parts: Sequence[Part]) -> MessageWords:
         """Return the words of a message; none, of no analysis, if it cannot be analyzed now."""
