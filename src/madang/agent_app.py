@@ -9,7 +9,7 @@ from typing import Any
 
 from madang.agent.approvals import Approvals
 from madang.agent.calls import is_effect
-from madang.agent.execution import RunSetup, RunStores
+from madang.agent.execution import RunSetup
 from madang.agent.inbox import Inbox
 from madang.agent.limits import parse_limits
 from madang.agent.manual import ManualTurns
@@ -19,11 +19,13 @@ from madang.agent.policy import AgentPolicy
 from madang.agent.rules import NO_RULES, ApprovalRules
 from madang.agent.runner import Runner
 from madang.agent.service import AgentService, AgentTools, PlaybookCreator
+from madang.agent.stores import RunStores
 from madang.app import Madang, open_madang
 from madang.core.calls import Call
 from madang.core.errors import Unavailable
 from madang.core.phrases import say
 from madang.core.service import Service
+from madang.provider.policy import ALLOWED
 from madang.settings import Settings
 from madang.storage.decisions import DecisionStore
 from madang.storage.egress import EgressLog
@@ -120,7 +122,7 @@ async def open_agent(
             search, stores.calls, _playbook_creator(madang), lambda name: is_effect(madang.provider.find_tool(name))
         )
         madang.provider.register(AgentService(tools))
-        runner = Runner(stores, DeltaStore(database), madang.provider, load_setup, policy.approve, only_session)
+        runner = Runner(stores, DeltaStore(database), madang.provider, load_setup, only_session)
         await madang.assistants.open()
         await runner.open()
         agent = Agent(
@@ -148,7 +150,8 @@ async def open_agent(
 
 def _playbook_creator(madang: Madang) -> PlaybookCreator:
     async def create(call: Call, arguments: Mapping[str, Any]) -> str:
-        reply = await madang.provider.execute_tool(call, "create_playbook", dict(arguments))
+        # It is part of a call that was decided already.
+        reply = await madang.provider.execute_tool(call, "create_playbook", dict(arguments), ALLOWED)
         if reply.is_error:
             raise Unavailable(say("The playbook was not made: {reason}", reason=reply.text))
         return str(reply.data["playbook"]["id"])

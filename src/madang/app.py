@@ -17,6 +17,7 @@ from madang.core.executor import Executor
 from madang.core.phrases import say
 from madang.core.results import Reply
 from madang.core.service import Service, ServiceMetadata
+from madang.core.trust import Origin
 from madang.provider.actions import ActionListener, CallListeners, PageListener
 from madang.provider.grants import AssistantGrants
 from madang.provider.policy import Policy
@@ -184,7 +185,7 @@ def _page_listener(database: Database) -> PageListener:
 def _action_listener(database: Database) -> ActionListener:
     store: ActionStore | None = None
 
-    async def note(call: Call, text: str) -> None:
+    async def note(call: Call, text: str, origins: tuple[Origin, ...]) -> None:
         nonlocal store
         if store is None:
             # On use: a process that starts has its first call to answer.
@@ -195,7 +196,7 @@ def _action_listener(database: Database) -> ActionListener:
 
         # What was done, without the state that it led to: that is told each turn anyway.
         deed = text.partition("\n\n")[0]
-        await store.note(call, deed, lambda id: events.noted(id, call.actor, deed.partition("\n")[0]))
+        await store.note(call, deed, origins, lambda id: events.noted(id, call.actor, deed.partition("\n")[0]))
 
     return note
 

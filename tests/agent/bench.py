@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from madang.agent.execution import RunStores
 from madang.agent.runner import Runner
+from madang.agent.stores import RunStores
 from madang.agent_app import open_agent
 from madang.app import Madang
 from madang.core.calls import Call

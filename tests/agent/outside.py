@@ -29,7 +29,7 @@ class OutsideTools:
         self.sent.append(text)
         return ToolResult([say("Sent.")], Done(text=text))
 
-    @tool(effect="destroy", reach="assistant")
+    @tool(effect="destroy", reach="assistant", trusted=True)
     async def erase(self, call: Call, name: str) -> ToolResult[Done]:
         """Erase something that every session has, for good."""
         self.erased.append(name)
@@ -38,7 +38,7 @@ class OutsideTools:
                 file.write(f"{call.session_id}\n")
         return ToolResult([say("Erased.")], Done(text=name))
 
-    @tool(effect="read", untrusted=True)
+    @tool(effect="read")
     async def fetch(self, call: Call) -> ToolResult[Done]:
         """Read what somebody else wrote."""
         return ToolResult([self.page], Done(text=self.page))

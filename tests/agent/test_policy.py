@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
+from inline_snapshot import snapshot
 
 from madang.agent.policy import ASK_FIRST, decide_by_traits
 from madang.app import open_madang
 from madang.core.ids import SessionId
+from madang.core.results import Reply
 from madang.core.tools import Tool
+from madang.core.trust import Origin
 from madang.settings import Settings
 from madang.storage.assistants import AssistantRecord
 from tests.agent.bench import ME
@@ -18,10 +20,31 @@ from tests.agent.outside import Outside
 from tests.agent.stage import ask, open_stage
 from tests.model_wires import Piece, Say
 
-BEYOND_THE_SESSION = {"create_playbook", "update_playbook", "delete_playbook", "import_playbooks"}
-"""What changes something that other sessions have: asked for once something untrusted was read."""
+TRUSTED = {
+    "erase",
+    "create_goal",
+    "clear_goal",
+    "add_todo",
+    "mark_todo",
+    "update_todo",
+    "clear_todos",
+    "add_observation",
+    "clear_session",
+    "get_current_state",
+    "prompt_user",
+    "wait_for_user",
+    "visualize_data",
+    "create_store",
+}
+"""Tools whose results say only what Madang computed, or what the person typed in this session."""
 
-UNTRUSTED = {"read_content", "keyword_similarity_search", "import_file", "fetch"}
+SHARED = {"create_playbook", "update_playbook", "delete_playbook", "import_playbooks"}
+"""What other sessions notice: asked for once the model was shown something untrusted."""
+
+FOR_GOOD = {"delete_store"}
+"""What takes away something without a way back."""
+
+README = (Origin("file", "README.md"),)
 
 
 async def every_tool(folder: Path) -> dict[str, Tool]:
@@ -31,30 +54,42 @@ async def every_tool(folder: Path) -> dict[str, Tool]:
         return {tool.name: tool for service in services for tool in service.tools}
 
 
-@pytest.mark.parametrize("is_tainted", [False, True])
-async def test_each_tool_is_decided_as_the_contract_says(tmp_path: Path, is_tainted: bool) -> None:
-    decided = {
-        name: decide_by_traits(tool, is_tainted=is_tainted).verdict
-        for name, tool in (await every_tool(tmp_path)).items()
-    }
+async def test_each_tool_is_decided_as_the_contract_says(tmp_path: Path) -> None:
+    tools = [tool for tool in (await every_tool(tmp_path)).values() if tool.audience == "model"]
 
-    exceptions = {name: verdict for name, verdict in decided.items() if verdict != "allow"}
-    if is_tainted:
-        assert exceptions == {**dict.fromkeys(BEYOND_THE_SESSION, "ask"), "erase": "ask", "send": "deny"}
-    else:
-        assert exceptions == {"erase": "ask", "send": "ask"}
+    clean = {tool.name for tool in tools if decide_by_traits(tool, None).verdict != "allow"}
+    tainted = {tool.name for tool in tools if decide_by_traits(tool, README).verdict != "allow"}
+
+    assert clean == FOR_GOOD | {"erase", "send"}
+    assert tainted == FOR_GOOD | SHARED | {"erase", "send"}
+    assert {decide_by_traits(tool, README).verdict for tool in tools} == {"allow", "ask"}
 
 
-async def test_what_brings_in_foreign_words_is_marked(tmp_path: Path) -> None:
-    assert {name for name, tool in (await every_tool(tmp_path)).items() if tool.untrusted} == UNTRUSTED
+async def test_a_result_is_untrusted_unless_its_tool_says_otherwise(tmp_path: Path) -> None:
+    tools = await every_tool(tmp_path)
+
+    assert {name for name, tool in tools.items() if tool.trusted} == TRUSTED
+    fetch = tools["fetch"]
+    assert fetch.origins(Reply("fetch", "outside", "Words")) == (Origin("tool", "fetch"),)
+    assert fetch.origins(Reply("fetch", "outside", "No", error_code="not_found")) == (Origin("tool", "fetch"),)
+    assert fetch.origins(Reply("fetch", "outside", "No", error_code="denied")) == ()
+    assert fetch.origins(Reply("fetch", "outside", "None", origins=())) == ()
+    assert tools["add_todo"].origins(Reply("add_todo", "planning", "Added", origins=README)) == README
 
 
-async def test_what_destroys_for_good_beyond_the_session_is_none_of_ours(tmp_path: Path) -> None:
-    """A tool that does comes with a decision about it: this list is where it is taken."""
-    tools = (await every_tool(tmp_path)).values()
-    lasting = {tool.name for tool in tools if tool.effect == "destroy" and tool.reach != "session"}
+async def test_an_approval_says_what_was_read_and_why_it_is_asked(tmp_path: Path) -> None:
+    tool = (await every_tool(tmp_path))["create_playbook"]
+    many = (*README, Origin("tool", "grep"), Origin("name", "evil.txt"), Origin("archive"))
 
-    assert {tool.name for tool in tools if tool.name in lasting and not tool.restorable} == {"erase"}
+    assert str(decide_by_traits(tool, README).reason) == snapshot(
+        "'create_playbook' changes what other sessions use. It is asked because of what was read in this session: "
+        "README.md."
+    )
+    assert str(decide_by_traits(tool, many).reason) == snapshot(
+        "'create_playbook' changes what other sessions use. It is asked because of what was read in this session: "
+        "README.md, what 'grep' returned, the name 'evil.txt', …."
+    )
+    assert str(decide_by_traits(tool, ()).reason) == "'create_playbook' changes what other sessions use."
 
 
 async def test_an_assistant_that_is_set_to_ask_first_does(tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ async def test_11_a_request_without_a_session_carries_no_state_and_no_error(tmp_
     async with bench(tmp_path, [TextPart("Done.")]) as b:
         call = replace(ME, session_id=None, actor="model")
 
-        request = await build_request(b.madang.provider, call, (), "", ModelOptions())
+        request, _ = await build_request(b.madang.provider, call, (), "", ModelOptions())
 
         assert request.state == ""
         assert "rror" not in request.instructions

@@ -13,6 +13,7 @@ from madang.agent.service import AgentService, AgentTools
 from madang.core.calls import Call
 from madang.core.ids import AssistantId, SessionId, UserId
 from madang.core.tools import Tool
+from madang.core.trust import Origin
 from madang.provider.provider import Provider
 from madang.storage.audit import AuditLog
 from madang.storage.sqlite import SqliteDatabase
@@ -24,6 +25,7 @@ MODEL = Call(AssistantId("a"), SessionId("s"), actor="model", door="agent", run_
 @dataclass
 class FakeSession:
     is_tainted: bool
+    origins: tuple[Origin, ...] = ()
 
 
 @dataclass
@@ -68,8 +70,8 @@ UNTRUSTED = ApprovalRules(allow_untrusted=frozenset({"erase", "send"}))
         ("fetch", DENY, False, "deny"),
         ("fetch", ApprovalRules(), True, "allow"),
         ("send", ALLOW, False, "allow"),
-        ("send", ALLOW, True, "deny"),
-        ("send", UNTRUSTED, True, "deny"),
+        ("send", ALLOW, True, "ask"),
+        ("send", UNTRUSTED, True, "allow"),
     ],
 )
 async def test_what_rules_decide(name: str, rules: ApprovalRules, is_tainted: bool, verdict: str) -> None:

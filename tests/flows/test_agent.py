@@ -168,7 +168,7 @@ async def test_each_request_carries_the_contexts_of_that_moment_and_no_older_one
 async def test_a_request_without_a_session_carries_no_state_and_no_error(tmp_path: Path) -> None:
     async with open_stage(tmp_path, "compatible", [Say("Hello.")]) as stage:
         call = replace(ME, session_id=None, actor="model", door="agent")
-        request = await build_request(stage.agent.madang.provider, call, [], "", ModelOptions())
+        request, _ = await build_request(stage.agent.madang.provider, call, [], "", ModelOptions())
 
         assert request.state == ""
         assert "Error" not in request.instructions

@@ -145,7 +145,7 @@ async def test_the_prompt_is_the_same_each_time_and_in_the_order_of_registration
 
     stable, _, state = prompt.partition("\n\n")
     assert stable == asker.provider.instructions(asker.call)
-    assert state == await asker.provider.build_state_prompt(asker.call)
+    assert state == (await asker.provider.build_state_prompt(asker.call)).text
     assert state.index("Move house") < state.index("Boxes")
 
 

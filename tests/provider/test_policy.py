@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,6 +13,7 @@ from madang.core.phrases import say
 from madang.core.results import ToolResult
 from madang.core.schema_tools import SchemaTool
 from madang.core.tools import Tool
+from madang.core.trust import Origin
 from madang.provider.policy import Decision
 from madang.provider.provider import Provider
 from madang.storage.audit import AuditLog
@@ -62,7 +63,9 @@ async def test_our_own_model_is_not_offered_the_tools_of_the_person(asker: Asker
 class Careful:
     """A policy that asks for the permission to echo, and forbids crashing."""
 
-    async def decide(self, call: Call, tool: Tool, arguments: Mapping[str, Any]) -> Decision:
+    async def decide(
+        self, call: Call, tool: Tool, arguments: Mapping[str, Any], shown: Sequence[Origin] = ()
+    ) -> Decision:
         if tool.name == "echo":
             return Decision("ask")
         return Decision("deny", say("Not today."))
@@ -97,7 +100,6 @@ def weather(**properties: Any) -> SchemaTool:
         description="Tell the weather.",
         effect="write",
         open_world=True,
-        untrusted=True,
         arguments={"type": "object", "properties": properties, "required": list(properties)},
         handler=_weather,
     )

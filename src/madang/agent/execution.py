@@ -10,13 +10,13 @@ from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 
 from madang.agent import events
-from madang.agent.approvals import Approvals
 from madang.agent.calls import MAX_CALLS_PER_ANSWER, number_calls
 from madang.agent.history import count_tokens
 from madang.agent.limits import RunLimits, RunStopped
-from madang.agent.manual import ManualTurns, manual_answer
+from madang.agent.manual import manual_answer
 from madang.agent.news import NewsRows
 from madang.agent.requests import PreparedRequest, RequestBuilder, answer_usage
+from madang.agent.stores import RunStores
 from madang.agent.thinking import ThinkingTimer
 from madang.agent.turns import Turn
 from madang.core.calls import Call, Locale
@@ -29,13 +29,9 @@ from madang.llm.messages import CallPart, Part, dump_parts
 from madang.llm.opening import OpenedModel
 from madang.provider.provider import Provider
 from madang.rendering.catalogue import translator
-from madang.storage.pauses import PauseStore
-from madang.storage.runs.calls import CallStore
 from madang.storage.runs.journal import NewMessage, NewRunCall, RunNews, StaleNews, Step
-from madang.storage.runs.messages import MessageStore
 from madang.storage.runs.records import LostRun, Run
-from madang.storage.runs.store import MAX_ERROR_CHARS, RunStore
-from madang.storage.runs.usage import UsageStore
+from madang.storage.runs.store import MAX_ERROR_CHARS
 
 logger = logging.getLogger(__name__)
 
@@ -55,19 +51,6 @@ class RunSetup:
     retries: RetryPolicy = field(default_factory=RetryPolicy)
 
 
-@dataclass(frozen=True, slots=True)
-class RunStores:
-    """Where runs are kept."""
-
-    runs: RunStore
-    calls: CallStore
-    messages: MessageStore
-    pauses: PauseStore
-    approvals: Approvals
-    manual: ManualTurns
-    usage: UsageStore
-
-
 SetupLoader = Callable[[Run], Awaitable[RunSetup]]
 """Returns what the run's assistant brings to it, as it is set up now."""
 
@@ -81,7 +64,6 @@ class RunExecution:
         load_setup: SetupLoader,
         stores: RunStores,
         provider: Provider,
-        approve: Callable[[str], None],
         on_delta: DeltaListener,
     ) -> None:
         self._run = run
@@ -89,7 +71,6 @@ class RunExecution:
         self._setup: RunSetup
         self._stores = stores
         self._provider = provider
-        self._approve = approve
         self._on_delta = on_delta
         self._locale: Locale = "en"
         self._noted: tuple[str, ...] = ()
@@ -143,17 +124,7 @@ class RunExecution:
             return self._run.state == "running"
         if await self._stores.calls.has_results(self._run):
             return True
-        turn = Turn(
-            self._run,
-            self._stores.runs,
-            self._stores.calls,
-            self._provider,
-            self._stores.approvals,
-            self._stores.pauses,
-            self._call,
-            self._approve,
-            is_manual=self._setup.opened is None,
-        )
+        turn = Turn(self._run, self._stores, self._provider, self._call, is_manual=self._setup.opened is None)
         try:
             return await turn.settle(calls)
         finally:
@@ -234,6 +205,7 @@ class RunExecution:
                 )
             ],
             calls=[NewRunCall(number, call.id, call.tool, call.arguments) for number, call in enumerate(calls)],
+            origins=self._prepared.origins if self._prepared else (),
             noted=self._noted,
             streamed=[turn],
             usage=answer_usage(self._setup.opened, answer),

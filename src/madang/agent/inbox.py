@@ -11,7 +11,6 @@ from typing import Literal
 
 from madang.agent.approvals import Approvals, Scope
 from madang.agent.manual import ManualTurns
-from madang.agent.policy import decide_by_traits
 from madang.core.calls import Call
 from madang.core.errors import Conflict, Denied, InvalidArguments
 from madang.core.ids import UserId
@@ -28,7 +27,6 @@ from madang.storage.runs.journal_tables import JOURNAL_MIGRATIONS
 from madang.storage.runs.records import Run
 from madang.storage.runs.rows import find_awaited
 from madang.storage.runs.store import RunStore
-from madang.storage.sessions import SessionStore
 
 MAX_PLAYBOOKS = 50
 DECLINE = "decline"
@@ -190,12 +188,10 @@ class Inbox:
         run = await self._runs.get(at.user_id, pause.run_id)
         calls = [] if run is None else await self._calls.list_by_turn(run)
         # By the call: its row has the pause a moment later, with the step that ends the turn.
-        arguments = next((one.arguments for one in calls if one.call_id == pause.call_id), "")
-        tool = self._provider.find_tool(pause.tool)
-        session = await SessionStore(self._database).get(at)
-        is_tainted = session is not None and session.is_tainted
-        reason = decide_by_traits(tool, is_tainted=is_tainted).reason if tool else None
-        return InboxItem(pause, "approval", arguments, reason=reason)
+        asking = next((one for one in calls if one.call_id == pause.call_id), None)
+        return InboxItem(
+            pause, "approval", asking.arguments if asking else "", reason=asking.reason if asking else None
+        )
 
     async def _cancel(self, at: Call, pause: PauseRecord) -> None:
         async def work(tx: Transaction) -> PauseRecord | None:

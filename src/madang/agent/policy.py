@@ -1,20 +1,21 @@
 """What a run may do by itself, and for what the person is asked first.
 
 Reading and changing what belongs to the session is allowed, also taking away what can be brought back. Asked for is
-what takes away something that other sessions have, and what reaches beyond Madang. Once something was read that cannot
-be trusted, what other sessions would notice is asked for too, and what leaves Madang is denied.
+what takes something away for good, and what reaches beyond Madang. Once the model was shown something untrusted, what
+other sessions would notice is asked for too, and nothing that was allowed before counts any more.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from madang.agent.rules import NO_RULES, ApprovalRules
 from madang.core.calls import Call
 from madang.core.ids import AssistantId, UserId
-from madang.core.phrases import say
+from madang.core.phrases import Phrase, say
 from madang.core.tools import Tool
+from madang.core.trust import Origin, describe_origins
 from madang.provider.policy import ALLOWED, Decision
 from madang.storage.assistants import AssistantRecord
 from madang.storage.sessions import SessionRecord
@@ -41,6 +42,10 @@ class Assistants(Protocol):
     async def get(self, user_id: UserId, assistant_id: AssistantId) -> AssistantRecord | None: ...
 
 
+Taint = tuple[Origin, ...]
+"""Where the untrusted words came from that a session's model was shown, newest first. It may be empty: of older
+sessions only that there were some is known."""
+
 ServiceFinder = Callable[[str], str]
 """Returns the name of the service that a tool belongs to."""
 
@@ -54,7 +59,6 @@ class AgentPolicy:
         self._sessions: Sessions | None = None
         self._assistants: Assistants | None = None
         self._find_service: ServiceFinder = _no_service
-        self._approved: set[str] = set()
 
     def connect(
         self, decisions: Decisions, sessions: Sessions, assistants: Assistants, find_service: ServiceFinder
@@ -63,33 +67,31 @@ class AgentPolicy:
         self._decisions, self._sessions, self._assistants = decisions, sessions, assistants
         self._find_service = find_service
 
-    def approve(self, operation_id: str) -> None:
-        """Allow one call of a run, which the person has agreed to."""
-        self._approved.add(operation_id)
-
-    async def decide(self, call: Call, tool: Tool, arguments: Mapping[str, Any]) -> Decision:
+    async def decide(
+        self, call: Call, tool: Tool, arguments: Mapping[str, Any], shown: Sequence[Origin] = ()
+    ) -> Decision:
         if call.actor != "model":
             return ALLOWED
         if tool.name in self._rules.deny:
             return Decision("deny", say("'{tool}' is denied by a rule of the person's.", tool=tool.name))
         if tool.effect == "read" and not tool.open_world:
             return ALLOWED
-        if call.operation_id and call.operation_id in self._approved:
-            return ALLOWED
-        is_tainted = await self._is_tainted(call)
-        decision = decide_by_traits(tool, is_tainted=is_tainted)
+        taint = await self._taint(call, shown)
+        decision = decide_by_traits(tool, taint)
         if decision.verdict == "allow" and await self._asks_first(call, tool):
             decision = Decision("ask", say("The assistant is set up to ask before it uses '{tool}'.", tool=tool.name))
         if decision.verdict == "ask" and tool.name in self._rules.allow_untrusted:
             return ALLOWED
         # What was allowed before something untrusted was read was not meant for what that may have asked for.
-        if decision.verdict == "ask" and not is_tainted and await self._is_allowed(call, tool):
+        if decision.verdict == "ask" and taint is None and await self._is_allowed(call, tool):
             return ALLOWED
         return decision
 
-    async def _is_tainted(self, call: Call) -> bool:
+    async def _taint(self, call: Call, shown: Sequence[Origin]) -> Taint | None:
         session = await self._sessions.get(call) if self._sessions else None
-        return session is not None and session.is_tainted
+        if not shown and (session is None or not session.is_tainted):
+            return None
+        return tuple(dict.fromkeys((*shown, *(session.origins if session else ()))))
 
     async def _asks_first(self, call: Call, tool: Tool) -> bool:
         """Tell whether the person wants to be asked before this assistant uses the tool's service."""
@@ -108,14 +110,24 @@ def _no_service(tool: str) -> str:
     return ""
 
 
-def decide_by_traits(tool: Tool, *, is_tainted: bool) -> Decision:
-    """Return what is decided of a tool by what it is. Pure."""
+def decide_by_traits(tool: Tool, taint: Taint | None) -> Decision:
+    """Return what is decided of a tool by what it is, and by what its model was shown. Pure."""
+    if tool.effect == "read" and not tool.open_world:
+        return ALLOWED
     if tool.open_world:
-        if is_tainted:
-            return Decision("deny", say("'{tool}' could send out what was read here.", tool=tool.name))
-        return Decision("ask", say("'{tool}' reaches beyond Madang.", tool=tool.name))
-    if tool.effect == "destroy" and tool.reach != "session" and not tool.restorable:
-        return Decision("ask", say("'{tool}' takes away something for good.", tool=tool.name))
-    if tool.effect != "read" and tool.reach != "session" and is_tainted:
-        return Decision("ask", say("'{tool}' changes what other sessions use.", tool=tool.name))
+        return _ask(say("'{tool}' reaches beyond Madang.", tool=tool.name), taint)
+    if tool.effect == "destroy" and not tool.restorable:
+        return _ask(say("'{tool}' takes away something for good.", tool=tool.name), taint)
+    if tool.reach != "session" and taint is not None:
+        return _ask(say("'{tool}' changes what other sessions use.", tool=tool.name), taint)
     return ALLOWED
+
+
+def _ask(what: Phrase, taint: Taint | None) -> Decision:
+    if not taint:
+        return Decision("ask", what)
+    origins = describe_origins(taint)
+    return Decision(
+        "ask",
+        say("{what} It is asked because of what was read in this session: {origins}.", what=what, origins=origins),
+    )

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 
+from madang.agent.calls import parse_arguments
 from madang.core.calls import Call
 from madang.core.tools import Tool
+from madang.core.trust import Origin
 from madang.llm.base import ModelOptions, ModelRequest, OfferedTool
-from madang.llm.messages import Message
+from madang.llm.messages import CallPart, Message, TextPart, parse_parts
 from madang.provider.provider import Provider
+from madang.storage.runs.journal import Message as StoredMessage
 
 NOT_OFFERED = frozenset({"get_prompt", "list_prompts"})
 """In a run the result of a question is its answer, so a model has nothing to ask for there."""
@@ -26,14 +30,29 @@ async def offered_tools(provider: Provider, call: Call) -> list[Tool]:
     return [tool for tool in tools if tool.audience == "model" and tool.name not in NOT_OFFERED]
 
 
+def brought_in(origins: Sequence[Origin], messages: Sequence[StoredMessage]) -> tuple[Origin, ...]:
+    """Return the origins without the names that the model itself, or the person, has used in these messages."""
+    words: list[str] = []
+    for message in messages:
+        for part in parse_parts(list(message.parts)):
+            if isinstance(part, CallPart):
+                words.append(json.dumps(parse_arguments(part.arguments) or {}, ensure_ascii=False))
+            elif isinstance(part, TextPart) and not (message.kind or part.file or part.origins):
+                words.append(part.text if message.role == "user" else "")
+    said = "\n".join(words)
+    return tuple(origin for origin in origins if origin.kind != "name" or origin.name not in said)
+
+
 async def build_request(
     provider: Provider, call: Call, messages: Sequence[Message], own_instructions: str, options: ModelOptions
-) -> ModelRequest:
-    """Return the next request of a run. Only its state differs from the one before, beyond what was added."""
+) -> tuple[ModelRequest, tuple[Origin, ...]]:
+    """Return the next request of a run, and where untrusted words in its state came from.
+
+    Only the state differs from the request before, beyond what was added.
+    """
     offered = [
         OfferedTool(tool.name, tool.description, tool.input_schema) for tool in await offered_tools(provider, call)
     ]
     texts = (INSTRUCTIONS, provider.instructions(call), own_instructions)
-    return ModelRequest(
-        "\n\n".join(filter(None, texts)), messages, offered, await provider.build_state_prompt(call), options
-    )
+    state = await provider.build_state_prompt(call)
+    return ModelRequest("\n\n".join(filter(None, texts)), messages, offered, state.text, options), state.origins

@@ -30,9 +30,10 @@ from madang.agent.history import (
 )
 from madang.agent.limits import DEFAULT_WINDOW_TOKENS
 from madang.agent.open_calls import close_calls
-from madang.agent.prompt import build_request
+from madang.agent.prompt import brought_in, build_request
 from madang.core.calls import Call
 from madang.core.ids import new_id
+from madang.core.trust import Origin
 from madang.llm.base import ModelAnswer, ModelRequest, Retry, RetryPolicy, retrying
 from madang.llm.errors import (
     AnswerTooLarge,
@@ -63,6 +64,8 @@ class PreparedRequest:
     request: ModelRequest
     estimated_tokens: int
     calibration: Calibration
+    origins: tuple[Origin, ...] = ()
+    """Where untrusted words in the state that it tells came from."""
 
     def learn(self, answer: ModelAnswer) -> Calibration | None:
         """Return what the answer taught of how the model counts; None if nothing new."""
@@ -97,7 +100,7 @@ class RequestBuilder:
             LostRun: the run is no longer this process's.
             ModelError: the model cannot be reached for a summary.
         """
-        frame, budget_tokens, calibration = await self._frame(run, call)
+        frame, origins, budget_tokens, calibration = await self._frame(run, call)
         messages = await self._read(call, budget_tokens)
         if total_tokens(messages) > budget_tokens:
             run = await self._compact(run, call, budget_tokens)
@@ -106,7 +109,9 @@ class RequestBuilder:
         if tokens > budget_tokens:
             sent = shorten_results(sent, budget_tokens)
             tokens = sum(count_tokens(message.parts) for message in sent)
-        return run, PreparedRequest(replace(frame, messages=sent), count_frame(frame) + tokens, calibration)
+        request = replace(frame, messages=sent)
+        origins = brought_in(origins, messages)
+        return run, PreparedRequest(request, count_frame(frame) + tokens, calibration, origins)
 
     async def shrink(self, run: Run, call: Call, refused: PreparedRequest) -> Run:
         """Make room after the model refused a request as too long, and keep how much it takes.
@@ -116,15 +121,15 @@ class RequestBuilder:
         """
         learnt = learn_window(refused.calibration, refused.estimated_tokens)
         run = await self._runs.commit(run, Step(calibration=learnt))
-        _, budget_tokens, _ = await self._frame(run, call)
+        _, _, budget_tokens, _ = await self._frame(run, call)
         return await self._compact(run, call, budget_tokens)
 
-    async def _frame(self, run: Run, call: Call) -> tuple[ModelRequest, int, Calibration]:
+    async def _frame(self, run: Run, call: Call) -> tuple[ModelRequest, tuple[Origin, ...], int, Calibration]:
         opened = self._opened
-        frame = await build_request(self._provider, call, (), self._instructions, opened.options)
+        frame, origins = await build_request(self._provider, call, (), self._instructions, opened.options)
         calibration = await self._usage.get_calibration(run.user_id, opened.model.label)
         budget = Budget(opened.window_tokens or DEFAULT_WINDOW_TOKENS, calibration, opened.options)
-        return frame, budget.history_tokens(count_frame(frame)), calibration
+        return frame, origins, budget.history_tokens(count_frame(frame)), calibration
 
     async def _read(self, call: Call, budget_tokens: int, reach: int = SEEN_REACH) -> list[Message]:
         return visible(await self._messages.read_window(call, Window(budget_tokens, reach).is_full))

@@ -12,8 +12,10 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from madang.agent import events
-from madang.agent.execution import RunExecution, RunStores, SetupLoader
+from madang.agent.execution import RunExecution, SetupLoader
 from madang.agent.history import count_tokens
+from madang.agent.news import attached_origins
+from madang.agent.stores import RunStores
 from madang.agent.titles import title_of
 from madang.core.calls import Call
 from madang.core.ids import UserId, new_id
@@ -81,7 +83,6 @@ class Runner:
         deltas: DeltaStore,
         provider: Provider,
         load_setup: SetupLoader,
-        approve: Callable[[str], None],
         only_session: Call | None = None,
     ) -> None:
         self._stores = stores
@@ -89,7 +90,6 @@ class Runner:
         self._deltas = deltas
         self._provider = provider
         self._load_setup = load_setup
-        self._approve = approve
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._streams: dict[tuple[str, int], _Stream] = {}
         self._flushing: asyncio.Task[None] | None = None
@@ -115,7 +115,8 @@ class Runner:
             return Posted(None, queued)
         id = new_id()
         told = events.user_wrote(id, parts)
-        step = Step(events=told, messages=[NewMessage(id, "user", dumped, len(told) - 1, tokens)])
+        message = NewMessage(id, "user", dumped, len(told) - 1, tokens, origins=attached_origins(parts))
+        step = Step(events=told, messages=[message])
         run = await self._stores.runs.start(call, step, model=model, title=title_of(text), began=events.run_started)
         self._launch(run)
         return Posted(run)
@@ -202,7 +203,7 @@ class Runner:
             logger.error("The run %s failed", run_id, exc_info=error)
 
     async def _go_on(self, run: Run) -> None:
-        execution = RunExecution(run, self._load_setup, self._stores, self._provider, self._approve, self._hear)
+        execution = RunExecution(run, self._load_setup, self._stores, self._provider, self._hear)
         await execution.go_on()
 
     def _hear(self, run: Run, message_no: int, delta: ModelDelta | None) -> None:

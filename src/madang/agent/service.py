@@ -67,7 +67,7 @@ class AgentTools:
         self._is_effect = is_effect
 
     # What it finds may be a document or a page that somebody else wrote, read in another session.
-    @tool(effect="read", untrusted=True)
+    @tool(effect="read")
     async def search_messages(
         self, call: Call, query: Words, session_id: Annotated[str, Field(max_length=200)] = ""
     ) -> ToolResult[FoundMessages]:

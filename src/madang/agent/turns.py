@@ -4,33 +4,30 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from madang.agent import events
-from madang.agent.approvals import Approvals
 from madang.agent.call_details import NO_DETAILS, CallDetails, reply_details
 from madang.agent.calls import can_repeat, fingerprint, is_effect, parse_arguments, plan_turn
 from madang.agent.history import count_tokens
 from madang.agent.limits import RunStopped
+from madang.agent.stores import RunStores
 from madang.core.calls import Call
 from madang.core.errors import MadangError, NotGranted, UnknownTool
 from madang.core.ids import new_id
 from madang.core.pauses import PauseRecord
 from madang.core.phrases import Phrase, say
 from madang.core.results import Reply
-from madang.core.tools import Tool
+from madang.core.trust import Origin
 from madang.llm.messages import ImagePart, ResultPart, dump_parts, parse_parts
-from madang.provider.policy import Decision
+from madang.provider.policy import ALLOWED, Decision
 from madang.provider.provider import Provider
 from madang.rendering.catalogue import translator
 from madang.storage.events import NewEvent
-from madang.storage.pauses import PauseStore
-from madang.storage.runs.calls import CallStore
 from madang.storage.runs.journal import CallChange, CallOutcome, NewMessage, RunCall, Step, StepState
 from madang.storage.runs.message_calls import operation_id
 from madang.storage.runs.records import Run
-from madang.storage.runs.store import RunStore
 
 MAX_PARALLEL_READS = 8
 MAX_SAME_CALLS = 3
@@ -44,38 +41,35 @@ class _Pending:
     changes: list[CallChange] = field(default_factory=list)
     events: list[NewEvent] = field(default_factory=list)
     noted: list[str] = field(default_factory=list)
-    is_tainted: bool = False
 
 
 class Turn:
-    """The calls of the present turn of a run that this process owns."""
+    """The calls of the present turn of a run that this process owns.
+
+    Reads run side by side; effects one by one, in the model's order, each decided just before it is made, with all that
+    came before it in the turn. An effect that the person has to allow stops the later ones.
+    """
 
     def __init__(
         self,
         run: Run,
-        runs: RunStore,
-        calls: CallStore,
+        stores: RunStores,
         provider: Provider,
-        approvals: Approvals,
-        pauses: PauseStore,
         call: Callable[[Run, str, str], Call],
-        approve: Callable[[str], None],
         *,
         is_manual: bool,
     ) -> None:
         self.run = run
-        self._is_manual = is_manual
-        self._runs = runs
-        self._calls = calls
+        self._stores = stores
         self._provider = provider
-        self._approvals = approvals
-        self._pauses = pauses
         self._call = call
-        self._approve = approve
+        self._is_manual = is_manual
         self._pending = _Pending()
         self._results: dict[int, tuple[CallOutcome, ResultPart]] = {}
         self._open: dict[int, str] = {}
-        self._approvals_taken: dict[int, PauseRecord] = {}
+        self._gates: set[int] = set()
+        self._allowed: dict[int, PauseRecord] = {}
+        self._shown: list[Origin] = []
 
     async def settle(self, calls: Sequence[RunCall]) -> bool:
         """Bring every call to its end, as far as that goes without the person; False if the run waits now.
@@ -86,29 +80,34 @@ class Turn:
         """
         tools = {call.tool: self._provider.find_tool(call.tool) for call in calls}
         plan = plan_turn(calls, tools)
+        self._shown = [origin for call in calls for origin in call.origins]
         for call in plan.interrupted:
             self._end(call, "interrupted", self._words(_INTERRUPTED), is_error=True)
-        ready = list(plan.approved)
+        ready = [*plan.approved, *plan.undecided]
         for call in plan.asked:
-            await self._take_answer(call, ready)
-        for call in plan.undecided:
-            await self._decide(call, tools[call.tool], ready)
-        await self._make_reads([call for call in ready if not is_effect(tools[call.tool])])
-        await self._make_effects(calls, [call for call in ready if is_effect(tools[call.tool])], tools)
+            if await self._take_answer(call):
+                ready.append(call)
+        decided = {call.number: ALLOWED for call in ready if call.state != "received"}
+        ready.sort(key=lambda call: call.number)
+        await self._make_reads([call for call in ready if not is_effect(tools[call.tool])], decided)
+        await self._make_effects([call for call in ready if is_effect(tools[call.tool])], decided)
         return await self._finish(calls)
 
-    async def _take_answer(self, call: RunCall, ready: list[RunCall]) -> None:
-        """Take what came of a pause; one that is still open is not answered, because the person wrote instead."""
+    async def _take_answer(self, call: RunCall) -> bool:
+        """Take what came of a pause, and tell whether the person has allowed the call.
+
+        A pause that is still open is not answered, because the person wrote instead.
+        """
         pause = _find(self.run.pauses, call.pause_id)
         if pause is None:
             # An owner died between what it asked and the end of the turn, so nothing was awaited yet.
-            pause = _find(await self._pauses.list_by_run(self.run.user_id, self.run.id), call.pause_id)
+            pause = _find(await self._stores.pauses.list_by_run(self.run.user_id, self.run.id), call.pause_id)
             if pause is not None and pause.is_open:
-                self._open[call.number] = pause.id
-                return
+                self._await(call, pause.id, is_gate=call.state == "asking")
+                return False
         if pause is None:
             self._end(call, "interrupted", self._words(_INTERRUPTED), is_error=True)
-            return
+            return False
         self._pending.noted.append(pause.id)
         asked = CallDetails(pause=pause)
         if pause.is_open:
@@ -117,80 +116,84 @@ class Turn:
             reply = await self._provider.outcome(self._made(call), pause)
             self._end_with(call, reply, reply_details(self._made(call), {}, reply, pause=pause))
         elif pause.settled_with.get("arguments", {}).get("allow") is True:
-            ready.append(call)
-            self._approvals_taken[call.number] = pause
-            self._approve(self._operation(call))
+            self._allowed[call.number] = pause
+            return True
         else:
             self._end(call, "denied", self._words(_DENIED), is_error=True, details=asked)
+        return False
 
-    async def _decide(self, call: RunCall, tool: Tool | None, ready: list[RunCall]) -> None:
-        arguments = parse_arguments(call.arguments)
-        if arguments is None:
-            self._end(call, "error", self._words(_NO_OBJECT), is_error=True)
-            return
-        decision = Decision("allow")
-        if tool is not None:
-            decision = await self._provider.decide(self._made(call), tool, arguments)
-        if decision.verdict == "ask":
-            pause = await self._approvals.ask(self.run, call, self._operation(call))
-            self._open[call.number] = pause.id
-            self._pending.changes.append(CallChange(number=call.number, state="asking", pause_id=pause.id))
-            asked = CallDetails(pause=pause)
-            self._pending.events.append(events.call_paused(call.call_id, pause.id, "approval", asked.metadata()))
-        else:
-            ready.append(call)  # also one that is denied: the provider refuses it, and keeps a record of that
-
-    async def _make_reads(self, calls: Sequence[RunCall]) -> None:
+    async def _make_reads(self, calls: Sequence[RunCall], decided: Mapping[int, Decision]) -> None:
         limit = asyncio.Semaphore(MAX_PARALLEL_READS)
 
-        async def one(call: RunCall) -> None:
+        async def one(call: RunCall, decision: Decision) -> None:
             async with limit:
-                await self._make(call)
+                await self._make(call, decision)
 
-        await asyncio.gather(*map(one, calls))
+        decisions = [(call, decided.get(call.number) or await self._decide(call)) for call in calls]
+        await asyncio.gather(*(one(call, decision) for call, decision in decisions if decision is not None))
 
-    async def _make_effects(
-        self, calls: Sequence[RunCall], ready: list[RunCall], tools: dict[str, Tool | None]
-    ) -> None:
-        """Make effects one after another, in the model's order; none before one that the person has to allow first."""
-        first_open = min((n for n in self._open if is_effect(tools[_by_number(calls, n).tool])), default=None)
-        ready = sorted(
-            (call for call in ready if first_open is None or call.number < first_open), key=lambda call: call.number
-        )
-        unmarked = [call for call in ready if not can_repeat(tools[call.tool]) and call.state != "started"]
-        if unmarked:
-            self._pending.changes += [CallChange(number=call.number, state="started") for call in unmarked]
-            await self._commit()
-        for place, call in enumerate(ready):
-            await self._make(call)
-            if place < len(ready) - 1:
+    async def _make_effects(self, calls: Sequence[RunCall], decided: Mapping[int, Decision]) -> None:
+        for call in calls:
+            if any(number < call.number for number in self._gates):
+                return
+            decision = decided.get(call.number) or await self._decide(call)
+            if decision is None:
+                continue
+            is_marked = call.state == "started" or can_repeat(self._provider.find_tool(call.tool))
+            if decision.verdict == "allow" and not is_marked:
+                self._pending.changes.append(CallChange(number=call.number, state="started"))
+            # What came before is kept before the next effect begins, and that it begins is known to a next owner.
+            if any(change.state in ("started", "done") for change in self._pending.changes):
                 await self._commit()
+            await self._make(call, decision)
 
-    async def _make(self, call: RunCall) -> None:
+    async def _decide(self, call: RunCall) -> Decision | None:
+        """Decide over a call; None if it is not made now: the person is asked, or it is none that could be made."""
+        tool, arguments = self._provider.find_tool(call.tool), parse_arguments(call.arguments)
+        if arguments is None:
+            self._end(call, "error", self._words(_NO_OBJECT), is_error=True)
+            return None
+        if tool is None:
+            return ALLOWED  # making it tells the model so
+        decision = await self._provider.decide(self._made(call), tool, arguments, self._shown)
+        if decision.verdict != "ask":
+            return decision
+        pause = await self._stores.approvals.ask(self.run, call, self._operation(call))
+        self._await(call, pause.id, is_gate=True)
+        self._pending.changes.append(
+            CallChange(number=call.number, state="asking", pause_id=pause.id, reason=decision.reason)
+        )
+        asked = CallDetails(pause=pause)
+        self._pending.events.append(events.call_paused(call.call_id, pause.id, "approval", asked.metadata()))
+        return None
+
+    async def _make(self, call: RunCall, decision: Decision) -> None:
         arguments = parse_arguments(call.arguments)
         if arguments is None:
             self._end(call, "error", self._words(_NO_OBJECT), is_error=True)
             return
         started_s = time.perf_counter()
         try:
-            reply = await self._provider.execute_tool(self._made(call), call.tool, arguments)
+            reply = await self._provider.execute_tool(self._made(call), call.tool, arguments, decision)
         except (UnknownTool, NotGranted) as error:
             self._end(call, "error", f"[{call.tool[:100]}] Error: {self._error_words(error)}", is_error=True)
             return
         took_ms = round((time.perf_counter() - started_s) * 1000)
-        tool = self._provider.find_tool(call.tool)
-        self._pending.is_tainted = self._pending.is_tainted or (tool is not None and tool.untrusted)
-        approval = self._approvals_taken.get(call.number)
-        details = reply_details(self._made(call), arguments, reply, took_ms, approval)
+        details = reply_details(self._made(call), arguments, reply, took_ms, self._allowed.get(call.number))
         if reply.pause_id:
             self._pause(call, reply, details)
         else:
             self._end_with(call, reply, details)
 
+    def _await(self, call: RunCall, pause_id: str, *, is_gate: bool) -> None:
+        self._open[call.number] = pause_id
+        if is_gate:
+            self._gates.add(call.number)
+
     def _pause(self, call: RunCall, reply: Reply, details: CallDetails) -> None:
         # The time and the data are those of the question; what the person does is the outcome.
         details = CallDetails(view_id=details.view_id, view_uri=details.view_uri)
-        self._open[call.number] = reply.pause_id
+        self._await(call, reply.pause_id, is_gate=False)
         self._pending.changes.append(
             CallChange(number=call.number, state="waiting", pause_id=reply.pause_id, view_id=details.view_id or None)
         )
@@ -200,7 +203,10 @@ class Turn:
     def _end_with(self, call: RunCall, reply: Reply, details: CallDetails) -> None:
         images = tuple(ImagePart(image.data, image.mime_type, image.alt) for image in reply.images)
         outcome: CallOutcome = "denied" if reply.error_code == "denied" else "error" if reply.is_error else "ok"
-        self._end(call, outcome, reply.text, is_error=reply.is_error, images=images, details=details)
+        tool = self._provider.find_tool(call.tool)
+        origins = tool.origins(reply) if tool is not None else ()
+        self._shown += origins
+        self._end(call, outcome, reply.text, is_error=reply.is_error, images=images, details=details, origins=origins)
 
     def _end(
         self,
@@ -211,6 +217,7 @@ class Turn:
         is_error: bool = False,
         images: tuple[ImagePart, ...] = (),
         details: CallDetails = NO_DETAILS,
+        origins: tuple[Origin, ...] = (),
     ) -> None:
         part = ResultPart(call.call_id, call.tool, text, is_error, images)
         self._results[call.number] = outcome, part
@@ -225,6 +232,7 @@ class Turn:
                 data=details.data,
                 data_left_out=details.data_left_out,
                 view_id=details.view_id or None,
+                origins=origins,
             )
         )
         self._pending.events.append(events.call_ended(call.call_id, text, outcome, details.metadata()))
@@ -232,7 +240,9 @@ class Turn:
     async def _finish(self, calls: Sequence[RunCall]) -> bool:
         if self._open:
             ids = set(self._open.values())
-            pauses = [one for one in await self._pauses.list_by_run(self.run.user_id, self.run.id) if one.id in ids]
+            pauses = [
+                one for one in await self._stores.pauses.list_by_run(self.run.user_id, self.run.id) if one.id in ids
+            ]
             self._pending.events.append(events.run_waiting(self.run, pauses))
             await self._commit(state="waiting", awaited=[pause.id for pause in pauses])
             return False
@@ -259,7 +269,7 @@ class Turn:
         for change in self._pending.changes:
             if change.state != "done" or not change.fingerprint:
                 continue
-            count = 1 + await self._calls.count_same(self.run, change.fingerprint)
+            count = 1 + await self._stores.calls.count_same(self.run, change.fingerprint)
             if count > MAX_SAME_CALLS:
                 raise RunStopped("loop", say("The same call had the same outcome again and again."))
             if count == MAX_SAME_CALLS:
@@ -280,12 +290,11 @@ class Turn:
             events=pending.events,
             messages=messages,
             changes=pending.changes,
-            is_tainted=pending.is_tainted,
             awaited=awaited,
             noted=pending.noted,
         )
         if state != "running" or messages or pending.changes or pending.events:
-            self.run = await self._runs.commit(self.run, step)
+            self.run = await self._stores.runs.commit(self.run, step)
 
     def _operation(self, call: RunCall) -> str:
         return operation_id(self.run.id, call.turn, call.number)
@@ -303,10 +312,6 @@ class Turn:
 
 def _find(pauses: Sequence[PauseRecord], id: str) -> PauseRecord | None:
     return next((pause for pause in pauses if pause.id == id), None)
-
-
-def _by_number(calls: Sequence[RunCall], number: int) -> RunCall:
-    return next(call for call in calls if call.number == number)
 
 
 _INTERRUPTED = say(

@@ -13,6 +13,7 @@ from madang.cli.conversation import Conversation
 from madang.core.errors import RequestError
 from madang.core.phrases import Phrase, layout, say
 from madang.core.results import Reply
+from madang.core.trust import Origin
 from madang.llm.messages import AttachedFile, ImagePart, Part, TextPart
 from madang.storage.files.encodings import decode, detect_encoding, has_controls, replace_surrogates
 from madang.storage.files.kinds import MAX_IMAGE_BYTES, file_kind, image_type
@@ -92,7 +93,7 @@ async def compose(talk: Conversation, text: str, attachments: list[Attachment], 
     provider = talk.agent.madang.provider
     if playbook:
         reply = await provider.execute_tool(talk.call, "select_playbook", {"id": playbook})
-        parts.append(TextPart(_checked(reply).text))
+        parts.append(TextPart(_checked(reply).text, origins=(Origin("playbook", playbook),)))
     for one in attachments:
         parts.append(await _add(talk, one))
     return [*parts, *(ImagePart(one.data, one.image_type, one.name) for one in attachments if one.image_type)]

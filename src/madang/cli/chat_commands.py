@@ -117,7 +117,8 @@ class ChatCommands:
             self._chat.screen.show(f"{tool.name:<28} {one_line(first_sentence(tool.description), 100)}")
 
     async def _state(self, _: str) -> None:
-        self._chat.screen.show(await self._talk.agent.madang.provider.build_state_prompt(self._talk.call))
+        state = await self._talk.agent.madang.provider.build_state_prompt(self._talk.call)
+        self._chat.screen.show(state.text)
 
     async def _quit(self, _: str) -> None:
         self._chat.leave()

@@ -7,9 +7,11 @@ itself is a file and lives in `rendering`.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from typing import Any
 
 from madang.core.texts import block, one_line
 
@@ -47,6 +49,26 @@ def say(template: str, /, **values: object) -> Phrase:
 def layout(template: str, /, **values: object) -> Phrase:
     """Return a phrase of signs and values alone. It reads the same in every language, so no catalogue has it."""
     return Phrase(template, values)
+
+
+def dump_phrase(phrase: Phrase) -> str:
+    """Return a phrase as JSON, to be kept until its reader's language is known."""
+    return json.dumps(_plain(phrase), ensure_ascii=False)
+
+
+def parse_phrase(text: str) -> Phrase:
+    """Return what `dump_phrase` kept."""
+    return _phrase(json.loads(text))
+
+
+def _plain(phrase: Phrase) -> list[object]:
+    values = {name: _plain(one) if isinstance(one, Phrase) else one for name, one in phrase.values.items()}
+    return [phrase.template, values]
+
+
+def _phrase(plain: list[Any]) -> Phrase:
+    template, values = plain
+    return Phrase(template, {name: _phrase(one) if isinstance(one, list) else one for name, one in values.items()})
 
 
 BLOCK_MARGIN = "> "

@@ -8,6 +8,7 @@ from typing import Any, Generic, Literal, TypeVar
 
 from madang.core.documents import Document
 from madang.core.phrases import ByPage, Phrase, Text
+from madang.core.trust import Origin
 
 DataT = TypeVar("DataT", bound=Document | Mapping[str, Any], covariant=True)
 
@@ -108,7 +109,8 @@ class ToolResult(Generic[DataT]):
     give their model the data alone. `page` is shown to the person. `refill` shows nothing by itself: a page that is
     open already takes it when it calls the tool, because it lacks its content or holds what is out of date. `settles`
     is the id of the pause that this call settled. `foreign_page` is another server's page, and `raw` the result as that
-    server gave it, which its page reads.
+    server gave it, which its page reads. `origins` is where untrusted words in it came from, empty if there are none;
+    None leaves that to what the tool declares.
     """
 
     text: Text
@@ -122,6 +124,7 @@ class ToolResult(Generic[DataT]):
     settles: str = ""
     foreign_page: ForeignPage | None = None
     raw: Mapping[str, Any] | None = None
+    origins: tuple[Origin, ...] | None = None
 
 
 def page_uri(name: str) -> str:
@@ -160,6 +163,8 @@ class Reply:
     error_code: str = ""
     raw: Mapping[str, Any] | None = None
     """As another server gave it, for that server's own page."""
+    origins: tuple[Origin, ...] | None = None
+    """Where untrusted words in it came from; None leaves that to what its tool declares."""
 
     @property
     def is_error(self) -> bool:

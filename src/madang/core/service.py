@@ -16,6 +16,7 @@ from madang.core.phrases import Phrase, Text
 from madang.core.resources import Resource, ResourceList, ResourceTemplate
 from madang.core.results import ToolResult
 from madang.core.tools import Tool
+from madang.core.trust import Origin
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +68,8 @@ class ServiceContext:
     context_prompt: Text | str
     structured_state: Document = field(default_factory=NoState)
     """A document of the service's `state_type`, or `FailedState`."""
+    origins: tuple[Origin, ...] = ()
+    """Where untrusted words in the text came from: names that somebody else may have chosen."""
     summary: Phrase | None = None
     """One sentence for the text of another service: how much there is, and the tool that lists it."""
 

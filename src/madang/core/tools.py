@@ -16,8 +16,9 @@ from pydantic.alias_generators import to_camel
 from madang.core.arguments import check_shape, coerced, invalid_arguments, without_empty
 from madang.core.calls import Call
 from madang.core.documents import Document
-from madang.core.results import ToolResult
+from madang.core.results import Reply, ToolResult
 from madang.core.schemas import flat_schema, output_schema
+from madang.core.trust import Origin
 
 Effect = Literal["read", "write", "destroy"]
 """What a tool does to what is kept: nothing, add or change, or take away."""
@@ -39,6 +40,8 @@ Handler = Callable[..., Awaitable[ToolResult[Any]]]
 MethodT = TypeVar("MethodT", bound=Callable[..., Awaitable[ToolResult[Any]]])
 
 _DECLARATION = "_madang_tool"
+_REFUSALS = frozenset({"denied", "approval_required"})
+"""Codes of errors that are said before a tool runs, and so quote nothing that it read."""
 
 
 class ToolSchemas(TypedDict):
@@ -63,8 +66,9 @@ class Traits:
     """Done once for all calls with the same `Call.operation_id`, so that a call that may have happened is repeated."""
     open_world: bool = False
     """It reaches beyond what Madang keeps: other programs, other servers, the network."""
-    untrusted: bool = False
-    """Its results may hold instructions of somebody other than the person: what was downloaded, uploaded, or sent."""
+    trusted: bool = False
+    """Its results say only what Madang computed or what the person typed in this session. All others may hold
+    instructions of somebody else: what was downloaded, uploaded, sent, or named by another."""
     page: str = ""
     """The page that it shows, if any."""
     refills: tuple[str, ...] = ()
@@ -92,7 +96,7 @@ def tool(
     idempotent: bool = False,
     once_per_operation: bool = False,
     open_world: bool = False,
-    untrusted: bool = False,
+    trusted: bool = False,
     page: str = "",
     refills: tuple[str, ...] = (),
     buttons_on: tuple[str, ...] = (),
@@ -111,7 +115,7 @@ def tool(
         idempotent=idempotent or effect == "read",
         once_per_operation=once_per_operation,
         open_world=open_world,
-        untrusted=untrusted,
+        trusted=trusted,
         page=page,
         refills=refills,
         buttons_on=buttons_on,
@@ -139,6 +143,14 @@ class Tool(Traits, ABC):
     @property
     def title(self) -> str:
         return self.name.replace("_", " ").capitalize()
+
+    def origins(self, reply: Reply) -> tuple[Origin, ...]:
+        """Return where untrusted words in one of its replies came from; none if it can be trusted."""
+        if reply.error_code in _REFUSALS:
+            return ()
+        if reply.origins is not None:
+            return reply.origins
+        return () if self.trusted else (Origin("tool", self.name),)
 
     @property
     @abstractmethod

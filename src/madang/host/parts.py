@@ -10,10 +10,10 @@ from pathlib import Path
 
 from starlette.requests import Request
 
-from madang.agent.execution import RunStores
 from madang.agent.inbox import Inbox
 from madang.agent.models import OpenModels
 from madang.agent.runner import Runner
+from madang.agent.stores import RunStores
 from madang.core.calls import LOCALES, Call, Locale
 from madang.core.errors import NotFound
 from madang.core.executor import Executor

@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias, cast
 
+from madang.core.trust import Origin, dump_origins, parse_origins
+
 Role = Literal["user", "assistant", "tool", "summary"]
 """`tool`: results of calls. `summary`: what stands for messages that were compacted; sent as the user's."""
 
@@ -45,6 +47,8 @@ class TextPart:
     extra: Extra | None = None
     file: AttachedFile | None = None
     """The text tells the model of this file: the person has not written it."""
+    origins: tuple[Origin, ...] = ()
+    """Where it came from, if the person has not written it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,8 +165,9 @@ def parse_message(value: Mapping[str, Any]) -> Message:
 
 def _dump(part: Part) -> dict[str, Any]:
     match part:
-        case TextPart(text, extra, file):
-            return {"type": "text", "text": text, **_dump_extra(extra), **_dump_file(file)}
+        case TextPart(text, extra, file, origins):
+            source = {"origins": dump_origins(origins)} if origins else {}
+            return {"type": "text", "text": text, **_dump_extra(extra), **_dump_file(file), **source}
         case ThinkingPart(text, extra, took_ms):
             took = {} if took_ms is None else {"tookMs": took_ms}
             return {"type": "thinking", "text": text, **took, **_dump_extra(extra)}
@@ -200,7 +205,8 @@ def _parse(value: dict[str, Any]) -> Part:
     try:
         match value.get("type"):
             case "text":
-                return TextPart(_text(value, "text"), _parse_extra(value), _parse_file(value))
+                origins = parse_origins(value.get("origins", ""))
+                return TextPart(_text(value, "text"), _parse_extra(value), _parse_file(value), origins)
             case "thinking":
                 took_ms = value.get("tookMs")
                 return ThinkingPart(

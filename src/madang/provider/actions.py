@@ -10,9 +10,10 @@ from typing import Any
 from madang.core.calls import Call
 from madang.core.results import Reply
 from madang.core.tools import Tool
+from madang.core.trust import Origin
 
-ActionListener = Callable[[Call, str], Awaitable[object]]
-"""Takes a call that changed something, and the text of its reply."""
+ActionListener = Callable[[Call, str, tuple[Origin, ...]], Awaitable[object]]
+"""Takes a call that changed something, the text of its reply, and where untrusted words in it came from."""
 
 PageListener = Callable[[Call, Mapping[str, Any], Reply], Awaitable[object]]
 """Takes a call that showed a page, its arguments and its reply."""
@@ -34,7 +35,10 @@ class CallListeners:
         if self.on_page is not None and reply.page is not None and call.door in ("agent", "host"):
             await _tell(self.on_page(call, arguments, reply), "A page could not be kept for the session")
         if self.on_action is not None and _is_action(call, tool, reply):
-            await _tell(self.on_action(call, reply.text), "An action could not be noted for the session's run")
+            await _tell(
+                self.on_action(call, reply.text, _origins(call, tool, reply)),
+                "An action could not be noted for the session's run",
+            )
 
 
 NO_LISTENERS = CallListeners()
@@ -46,6 +50,11 @@ async def _tell(telling: Awaitable[object], failure: str) -> None:
     except Exception:
         # The call is done, and the state that it led to is told anyway.
         logger.warning(failure, exc_info=True)
+
+
+def _origins(call: Call, tool: Tool, reply: Reply) -> tuple[Origin, ...]:
+    """Return where untrusted words came from: what another program wrote is untrusted, whatever the tool."""
+    return tool.origins(reply) if call.actor == "person" else (Origin("program", call.client_name),)
 
 
 def _is_action(call: Call, tool: Tool, reply: Reply) -> bool:

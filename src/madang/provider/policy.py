@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
@@ -10,6 +10,7 @@ from madang.core.calls import Call
 from madang.core.errors import Denied, ToolError
 from madang.core.phrases import Phrase, say
 from madang.core.tools import Tool
+from madang.core.trust import Origin
 
 Verdict = Literal["allow", "ask", "deny"]
 
@@ -34,13 +35,19 @@ ALLOWED = Decision("allow")
 class Policy(Protocol):
     """Decides over calls, between the assistant's grant and the tool."""
 
-    async def decide(self, call: Call, tool: Tool, arguments: Mapping[str, Any]) -> Decision: ...
+    async def decide(
+        self, call: Call, tool: Tool, arguments: Mapping[str, Any], shown: Sequence[Origin] = ()
+    ) -> Decision:
+        """Decide over one call. `shown` is where untrusted words came from that no row of the session tells yet."""
+        ...
 
 
 class AllowAll:
     """Allows every call: the policy of doors behind which another program asks its person."""
 
-    async def decide(self, call: Call, tool: Tool, arguments: Mapping[str, Any]) -> Decision:
+    async def decide(
+        self, call: Call, tool: Tool, arguments: Mapping[str, Any], shown: Sequence[Origin] = ()
+    ) -> Decision:
         return ALLOWED
 
 

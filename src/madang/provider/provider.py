@@ -11,7 +11,7 @@ import asyncio
 import logging
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
 
@@ -34,6 +34,7 @@ from madang.core.service import (
 from madang.core.suggestions import did_you_mean
 from madang.core.texts import one_line
 from madang.core.tools import DEFAULT_TIME_LIMIT_S, Tool, ToolSchemas
+from madang.core.trust import Origin
 from madang.provider.actions import NO_LISTENERS, CallListeners
 from madang.provider.contexts import Contexts
 from madang.provider.failures import internal_error, not_granted, timed_out
@@ -52,6 +53,14 @@ from madang.storage.sessions import SessionStore
 MAX_TOOL_NAME_CHARS = 100
 
 logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class StatePrompt:
+    """What the model is told of the state of the services, and where untrusted words in it came from."""
+
+    text: str
+    origins: tuple[Origin, ...] = ()
 
 
 class Provider:
@@ -163,8 +172,12 @@ class Provider:
             if check_audience(call, tool).verdict == "allow" and (tool.audience != "panel" or call.door == "host")
         ]
 
-    async def execute_tool(self, call: Call, name: str, arguments: Mapping[str, Any]) -> Reply:
+    async def execute_tool(
+        self, call: Call, name: str, arguments: Mapping[str, Any], decision: Decision | None = None
+    ) -> Reply:
         """Run a tool and answer in the language and form of this call's reader. A `ToolError` becomes a reply too.
+
+        `decision` is what `decide` said of this call, or the person; without one the policy is asked now.
 
         Raises:
             UnknownTool, NotGranted: there is no such tool, or this assistant may not use it.
@@ -183,22 +196,28 @@ class Provider:
             self._record(call, tool.name, tool.effect, arguments, NotGranted.code, decision="deny")
             raise not_granted(call, service)
         started_s = time.perf_counter()
-        outcome, size_bytes, decision = "cancelled", 0, ""
+        outcome, size_bytes, verdict = "cancelled", 0, ""
         try:
-            verdict = await self._decide(call, tool, arguments)
-            decision = verdict.verdict
-            answer = await self._answer(call, service, tool, arguments, verdict)
+            decision = decision or await self.decide(call, tool, arguments)
+            verdict = decision.verdict
+            answer = await self._answer(call, service, tool, arguments, decision)
             outcome, size_bytes = answer.error_code or "ok", len(answer.text.encode())
-            decision = "relayed" if call.relays and answer.settles else decision
+            verdict = "relayed" if call.relays and answer.settles else verdict
         finally:
             elapsed_ms = (time.perf_counter() - started_s) * 1000
-            self._record(call, tool.name, tool.effect, arguments, outcome, size_bytes, elapsed_ms, decision)
+            self._record(call, tool.name, tool.effect, arguments, outcome, size_bytes, elapsed_ms, verdict)
         await self._listeners.tell(call, tool, arguments, answer)
         return answer
 
-    async def decide(self, call: Call, tool: Tool, arguments: Mapping[str, Any]) -> Decision:
-        """Return what the policy says of a call before it is made; making it asks the policy again."""
-        return await self._decide(call, tool, arguments)
+    async def decide(
+        self, call: Call, tool: Tool, arguments: Mapping[str, Any], shown: Sequence[Origin] = ()
+    ) -> Decision:
+        """Return what is decided of a call, for `execute_tool` to be given with it.
+
+        `shown` is where untrusted words came from that the caller was shown and no row of the session tells yet.
+        """
+        decision = check_audience(call, tool)
+        return decision if decision.verdict == "deny" else await self._policy.decide(call, tool, arguments, shown)
 
     async def outcome(self, call: Call, pause: PauseRecord) -> Reply:
         """Return what a pause led to, as the result of the call that opened it. It is no call, and not audited."""
@@ -295,15 +314,16 @@ class Provider:
 
         In this order, because a model's server caches the longest beginning that did not change.
         """
-        return "\n\n".join(filter(None, [self.instructions(call), await self.build_state_prompt(call)]))
+        return "\n\n".join(filter(None, [self.instructions(call), (await self.build_state_prompt(call)).text]))
 
-    async def build_state_prompt(self, call: Call) -> str:
+    async def build_state_prompt(self, call: Call) -> StatePrompt:
         """Return the state of each service in a fixed order. It changes from turn to turn: no history keeps it."""
         translate = translator(call.locale)
-        prompts = [context.context_prompt for context in (await self.service_contexts(call)).values()]
-        return "\n\n".join(
-            filter(None, (prompt if isinstance(prompt, str) else render_text(prompt, translate) for prompt in prompts))
-        )
+        contexts = (await self.service_contexts(call)).values()
+        prompts = [context.context_prompt for context in contexts]
+        texts = (prompt if isinstance(prompt, str) else render_text(prompt, translate) for prompt in prompts)
+        origins = dict.fromkeys(origin for context in contexts for origin in context.origins)
+        return StatePrompt("\n\n".join(filter(None, texts)), tuple(origins))
 
     async def _usable(self, call: Call) -> list[Service]:
         try:
@@ -322,10 +342,6 @@ class Provider:
         usable = [service for service in await self._usable(call) if service.resource_templates]
         await asyncio.gather(*(self._lifecycle.open_soon(service) for service in usable))
         return [service for service in usable if self._lifecycle.state(service) == "ready"]
-
-    async def _decide(self, call: Call, tool: Tool, arguments: Mapping[str, Any]) -> Decision:
-        decision = check_audience(call, tool)
-        return decision if decision.verdict == "deny" else await self._policy.decide(call, tool, arguments)
 
     async def _outcome(self, service: Service, call: Call, pause: PauseRecord) -> ToolResult[Any]:
         await self._lifecycle.open(service)

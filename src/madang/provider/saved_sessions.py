@@ -12,6 +12,7 @@ from madang.core.documents import Document
 from madang.core.errors import InvalidArguments
 from madang.core.ids import AssistantId, SessionId, is_raw_name
 from madang.core.phrases import say
+from madang.core.trust import Origin
 from madang.storage.clock import Timestamp
 from madang.storage.events import MAX_KIND_CHARS, Event
 from madang.storage.sessions import MAX_TITLE_CHARS, SessionRecord
@@ -59,7 +60,7 @@ class SavedSession(Document):
         )
 
     def record(self, id: SessionId) -> SessionRecord:
-        """Return it as the row of another session.
+        """Return it as the row of another session, which is tainted whatever the archive says: anybody may write one.
 
         Raises:
             InvalidArguments: it has no time, or an assistant without a name.
@@ -74,10 +75,11 @@ class SavedSession(Document):
             locale,
             SessionId(""),
             0,
-            self.is_tainted,
+            True,
             self.last_seq,
             self.created_at,
             self.last_at,
+            origins=(Origin("archive"),),
         )
 
 

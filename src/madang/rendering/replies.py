@@ -59,6 +59,7 @@ def reply(
         pause=result.pause.kind if result.pause else None,
         pause_id=result.pause.id if result.pause else "",
         settles=result.settles,
+        origins=result.origins,
         form=result.pause.form if result.pause else None,
         refill=_fragment(result.refill, translate) if result.refill and call.pages != "off" else "",
         links=result.links,

@@ -38,10 +38,10 @@ WHERE r.user_id = ?1 AND r.session_no = ?3 AND EXISTS (SELECT 1 FROM message m
 """
 _COPY_CALLS = """
 INSERT INTO run_call (user_id, run_no, turn, number, call_id, tool, arguments, state, decision, outcome, result,
-  started_at, ended_at, took_ms, data, data_left_out, view_id)
+  started_at, ended_at, took_ms, data, data_left_out, view_id, origins, reason)
 SELECT k.user_id, c.no, k.turn, k.number, k.call_id, k.tool, k.arguments, k.state, k.decision, k.outcome, k.result,
   k.started_at, k.ended_at, k.took_ms, k.data, k.data_left_out,
-  CASE WHEN k.view_id = '' THEN '' ELSE k.view_id || '-' || f.no END
+  CASE WHEN k.view_id = '' THEN '' ELSE k.view_id || '-' || f.no END, k.origins, k.reason
 FROM run r JOIN session f ON f.user_id = r.user_id AND f.parent_id = ?2
 JOIN run c ON c.user_id = r.user_id AND c.id = r.id || '-' || f.no
 JOIN run_call k ON k.user_id = r.user_id AND k.run_no = r.no

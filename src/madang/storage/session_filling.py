@@ -8,6 +8,7 @@ from madang.core.calls import Call
 from madang.core.errors import Conflict
 from madang.core.ids import SessionId, UserId
 from madang.core.phrases import say
+from madang.core.trust import dump_origins
 from madang.storage.clock import format_timestamp, now, timestamp
 from madang.storage.database import Database, Transaction
 from madang.storage.sessions import SessionRecord, find_session, session_topic
@@ -41,7 +42,7 @@ class SessionFilling:
         async def work(tx: Transaction) -> SessionRecord:
             # No event may be older than its session: `created_at` has been moved to the oldest by then.
             count = await tx.run(
-                "UPDATE session SET state = 'ready', locale = ?3, tainted = ?4, last_at = ?5, "
+                "UPDATE session SET state = 'ready', locale = ?3, tainted = ?4, origins = ?8, last_at = ?5, "
                 "created_at = CASE WHEN created_at > ?6 THEN ?6 ELSE created_at END, "
                 "last_seq = CASE WHEN last_seq < ?7 THEN ?7 ELSE last_seq END "
                 "WHERE user_id = ?1 AND id = ?2 AND state = 'filling'",
@@ -52,6 +53,7 @@ class SessionFilling:
                 like.last_at,
                 like.created_at,
                 like.last_seq,
+                dump_origins(like.origins),
             )
             if not count:
                 raise Conflict(say("The session '{id}' was taken away meanwhile.", id=call.session))

@@ -13,6 +13,7 @@ _STATES = """
 
 _ARCHIVED = "ALTER TABLE session ADD archived {number} NOT NULL DEFAULT 0"
 _CLIENT = "ALTER TABLE session ADD client TEXT NOT NULL DEFAULT ''"
+_ORIGINS = "ALTER TABLE session ADD origins TEXT NOT NULL DEFAULT ''"
 _PINNED = "ALTER TABLE session ADD pinned {number} NOT NULL DEFAULT 0"
 
 SESSION_MIGRATIONS = MigrationSet(
@@ -33,6 +34,7 @@ SESSION_MIGRATIONS = MigrationSet(
         _ARCHIVED.format(number="INTEGER"),
         _PINNED.format(number="INTEGER"),
         _CLIENT,
+        _ORIGINS,
     ),
     postgresql=(
         f"""
@@ -52,5 +54,6 @@ SESSION_MIGRATIONS = MigrationSet(
         _ARCHIVED.format(number="SMALLINT"),
         _PINNED.format(number="SMALLINT"),
         _CLIENT,
+        _ORIGINS,
     ),
 )

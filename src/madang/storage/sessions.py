@@ -6,7 +6,7 @@ What services keep of a session does not depend on its row: that is made by the 
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
@@ -17,6 +17,7 @@ from madang.core.errors import Conflict, InvalidArguments, InvalidCursor, NotFou
 from madang.core.ids import AssistantId, SessionId, UserId
 from madang.core.phrases import say
 from madang.core.texts import visible_name
+from madang.core.trust import Origin, dump_origins, parse_origins
 from madang.storage.accounts import ACCOUNT_MIGRATIONS, remember_user
 from madang.storage.clock import format_timestamp, now, parse_timestamp
 from madang.storage.database import Database, Row, Transaction
@@ -29,12 +30,15 @@ MAX_CLIENT_CHARS = 100
 TOUCH_EVERY = timedelta(minutes=1)
 """How old `last_at` may be while a session is in use: it costs a write, and only orders a list."""
 
+MAX_ORIGINS = 8
+"""Of a session: so many are enough to say why something is asked."""
+
 SessionState = Literal["ready", "filling", "deleting"]
 """`filling`: a copy or an import is under way, or was when its process died; `deleting` likewise."""
 
 _COLUMNS = (
     "id, assistant_id, title, locale, parent_id, parent_seq, tainted, last_seq, created_at, last_at, state, archived, "
-    "pinned, client"
+    "pinned, client, origins"
 )
 _BY_ID = f"SELECT {_COLUMNS} FROM session WHERE user_id = ?1 AND id = ?2"
 
@@ -65,6 +69,8 @@ class SessionRecord:
     """Stands before the others in a list."""
     client: str = ""
     """What the program calls itself that used it first; empty if that was none, or has no name."""
+    origins: tuple[Origin, ...] = ()
+    """Where the last untrusted words came from that its model was shown, newest first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +102,24 @@ async def ensure_ready_session(tx: Transaction, call: Call) -> int:
     return number
 
 
-async def taint_session(tx: Transaction, call: Call) -> None:
-    """Keep that something that cannot be trusted was read in the call's session: it stays in its history."""
-    await tx.run("UPDATE session SET tainted = 1 WHERE user_id = ?1 AND id = ?2", call.user_id, call.session)
+async def taint_session(tx: Transaction, call: Call, origins: Iterable[Origin]) -> None:
+    """Keep that the model of the call's session was shown something untrusted, in the unit that keeps what it was.
+
+    It is for good: what was shown stays in the history.
+    """
+    newest = tuple(dict.fromkeys(origins))
+    row = await tx.one("SELECT origins FROM session WHERE user_id = ?1 AND id = ?2", call.user_id, call.session)
+    if not newest or row is None:
+        return
+    known = parse_origins(row[0])
+    if set(newest) <= set(known):
+        return
+    await tx.run(
+        "UPDATE session SET tainted = 1, origins = ?3 WHERE user_id = ?1 AND id = ?2",
+        call.user_id,
+        call.session,
+        dump_origins(tuple(dict.fromkeys((*newest, *known)))[:MAX_ORIGINS]),
+    )
 
 
 async def delete_session(tx: Transaction, call: Call) -> bool:
@@ -350,7 +371,7 @@ def _folded(text: str) -> str:
 
 def _record(row: Row) -> SessionRecord:
     id, assistant_id, title, locale, parent_id, parent_seq, tainted, *rest = row
-    last_seq, created_at, last_at, state, archived, pinned, client = rest
+    last_seq, created_at, last_at, state, archived, pinned, client, origins = rest
     return SessionRecord(
         id,
         assistant_id,
@@ -366,6 +387,7 @@ def _record(row: Row) -> SessionRecord:
         bool(archived),
         bool(pinned),
         client,
+        parse_origins(origins),
     )
 
 

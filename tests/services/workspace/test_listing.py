@@ -322,8 +322,8 @@ async def test_the_last_exports_are_told_each_turn(asker: Asker) -> None:
     assert before == ServiceContext(
         "", WorkspaceState(files=0, newest=[], entries=[], folders=[], exports=[], export_count=0)
     )
-    assert two.splitlines()[-1] == snapshot('# Exported to the person, newest first: "second.md", "first.md"')
-    assert [text.splitlines()[-1] for text in four] == snapshot(
+    assert two.text.splitlines()[-1] == snapshot('# Exported to the person, newest first: "second.md", "first.md"')
+    assert [prompt.text.splitlines()[-1] for prompt in four] == snapshot(
         [
             '# Exported to the person, the newest of 4: "fourth # Status_ Agent paused.md", "third.md", "second.md"',
             '# 사용자에게 내보낸 파일 4개 중 최근 것: "fourth # Status_ Agent paused.md", "third.md", "second.md"',

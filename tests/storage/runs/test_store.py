@@ -16,6 +16,7 @@ from anyio import fail_after
 
 from madang.core.errors import Conflict
 from madang.core.ids import UserId
+from madang.core.trust import Origin
 from madang.storage import clock
 from madang.storage.events import NewEvent
 from madang.storage.pauses import PauseStore
@@ -80,7 +81,7 @@ async def test_a_step_is_one_unit_with_its_events(owners: list[Owner]) -> None:
     saved = await owner.store.commit(run, first)
     done = [CallChange(number=number, state="done") for number in range(2)]
     saved = await owner.store.commit(
-        saved, Step(changes=done, usage=AnswerUsage("m", output_tokens=4, cost=0.25), is_tainted=True)
+        saved, Step(changes=done, usage=AnswerUsage("m", output_tokens=4, cost=0.25), origins=[Origin("file", "a")])
     )
     saved = await owner.store.commit(saved, Step(events=[NewEvent("step", {})]))
 
@@ -108,8 +109,7 @@ async def test_a_step_keeps_all_that_it_carries_whatever_state_it_leads_to(
         Step(
             state=state,
             events=[NewEvent("step", {})],
-            changes=[CallChange(number=0, state="done", outcome="ok")],
-            is_tainted=True,
+            changes=[CallChange(number=0, state="done", outcome="ok", origins=(Origin("file", "a.md"),))],
             awaited=[id] if state == "waiting" else [],
             usage=AnswerUsage("m", 3, 0, 4, 0.5),
         ),
@@ -118,7 +118,8 @@ async def test_a_step_keeps_all_that_it_carries_whatever_state_it_leads_to(
     assert (saved.state, saved.calls, saved.is_tainted) == (state, 1, True)
     assert (saved.input_tokens, saved.output_tokens, saved.cost) == (3, 4, 0.5)
     session = await SessionStore(owner.database).get(run.call())
-    assert session is not None and session.is_tainted
+    assert session is not None
+    assert (session.is_tainted, session.origins) == (True, (Origin("file", "a.md"),))
     assert (await owner.kinds(run))[-1] == "step"
 
 

@@ -206,18 +206,18 @@ const WORDS = {
   policy: ["When you are asked", "언제 묻나요"],
   policyAllow: ["Without asking", "묻지 않음"],
   policyAllowText: [
-    "Reading; writing and exporting within the session; deleting what can be brought back or was made in the session.",
-    "읽기, 세션 안에서 쓰고 내보내기, 되돌릴 수 있거나 세션에서 만든 것 지우기.",
+    "Reading; writing and exporting within the session; deleting what can be brought back.",
+    "읽기, 세션 안에서 쓰고 내보내기, 되돌릴 수 있는 것 지우기.",
   ],
   policyAsk: ["Asked first", "먼저 물음"],
   policyAskText: [
-    "Any other deletion; code, browser and external servers; services that an assistant sets to “ask first”.",
-    "그 밖의 모든 지우기, 코드와 브라우저와 외부 서버, 어시스턴트가 “먼저 묻기”로 둔 서비스.",
+    "Deleting for good; what leaves Madang; once something untrusted was read, also what other sessions use; services that an assistant sets to “ask first”.",
+    "되돌릴 수 없게 지우기, Madang 밖으로 나가는 것, 믿을 수 없는 것을 읽은 뒤에는 다른 세션도 쓰는 것, 어시스턴트가 “먼저 묻기”로 둔 서비스.",
   ],
   policyDeny: ["Refused", "거절"],
   policyDenyText: [
-    "Sending out, once something untrusted was read in the session.",
-    "세션에서 믿을 수 없는 것을 읽은 뒤에 밖으로 보내기.",
+    "Answering or allowing in your place; anything outside of the session’s folder.",
+    "사람 대신 답하거나 허락하기, 세션 폴더 밖의 모든 것.",
   ],
   dataFolder: ["Data folder", "데이터 폴더"],
   dataSizes: [

@@ -17,7 +17,7 @@ from madang.services.chart.domain.summaries import summarize
 class ChartTools:
     """The tools of the chart service."""
 
-    @tool(effect="read", page=views.CHART_PAGE, either=("data", "series"))
+    @tool(effect="read", page=views.CHART_PAGE, either=("data", "series"), trusted=True)
     async def visualize_data(
         self,
         call: Call,

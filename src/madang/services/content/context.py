@@ -7,6 +7,7 @@ from madang.core.documents import Document
 from madang.core.phrases import Line, Rows, layout, say
 from madang.core.service import RowQuery, ServiceContext, StateRows
 from madang.core.texts import one_line
+from madang.core.trust import Origin
 from madang.rendering.catalogue import translator
 from madang.services.content.domain.contents import Content
 from madang.services.content.domain.jobs import Job, JobKind, JobPlace, JobState
@@ -105,7 +106,8 @@ async def content_context(contents: ContentStore, jobs: Jobs, call: Call) -> Ser
         jobs=shown,
     )
     summary = say("Contents: {total} ('list_content').", total=total) if total else None
-    return ServiceContext(text, state, summary)
+    names = [store.name for store in others] + [content.filename for content in newest]
+    return ServiceContext(text, state, tuple(Origin("name", name) for name in names), summary)
 
 
 async def content_rows(contents: ContentStore, call: Call, query: RowQuery) -> StateRows | None:

@@ -45,7 +45,7 @@ class ContentTools:
         self._search = search
         self._jobs = jobs
 
-    @tool(effect="write")
+    @tool(effect="write", trusted=True)
     async def create_store(self, call: Call, metadata: StoreMetadata | None = None) -> ToolResult[stores.StoreDetails]:
         """Make a store for texts and files that belong together, beside the session's own."""
         metadata = metadata or StoreMetadata()
@@ -69,7 +69,7 @@ class ContentTools:
         """Keep a text (content) or a file (fileUrl) for searching and reading. Without storeId: the session's store."""
         metadata = metadata or ContentMetadata()
         if content is not None and file_url is None:
-            return views.content_added(await self._writer.add_text(call, content, store_id, metadata))
+            return views.text_added(await self._writer.add_text(call, content, store_id, metadata))
         if file_url is not None and content is None:
             return views.content_added(await self._writer.add_file(call, file_url, store_id, metadata))
         raise views.text_or_file_required()
@@ -86,14 +86,14 @@ class ContentTools:
         contents, total = await self._contents.list_contents(store, pagination.offset, pagination.limit)
         return views.contents_listed(store, contents, total, pagination.offset)
 
-    @tool(effect="read", untrusted=True)
+    @tool(effect="read")
     async def read_content(
         self, call: Call, content_id: ContentId, store_id: StoreId = "", line_range: LineRange | None = None
     ) -> ToolResult[views.ContentRead]:
         """Read lines of a content, as many as fit; a chunk id in place of the content's reads that chunk."""
         return views.content_read(await self._reader.read(call, store_id, content_id, line_range or LineRange()))
 
-    @tool(effect="read", untrusted=True)
+    @tool(effect="read")
     async def keyword_similarity_search(
         self, call: Call, query: SearchQuery, store_id: StoreId = "", options: SearchOptions | None = None
     ) -> ToolResult[views.SearchResults]:

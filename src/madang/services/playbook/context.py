@@ -8,6 +8,7 @@ from madang.core.errors import NotFound
 from madang.core.phrases import Phrase, say
 from madang.core.service import RowQuery, ServiceContext, StateRows
 from madang.core.texts import one_line
+from madang.core.trust import Origin
 from madang.services.playbook.domain import Playbook, Selection
 from madang.services.playbook.store import PageRequest, PlaybookStore
 
@@ -54,7 +55,10 @@ async def playbook_context(store: PlaybookStore, call: Call) -> ServiceContext:
     selections = await store.selections(call, 1, MAX_STATE_RUNS)
     text = [say("# Playbooks: {total} (use 'list_playbooks')", total=total)]
     last = selections.items[0] if selections.items else None
-    if last:
+    # The goal of what another session selected stays out: somebody else may have written it, and a word that cannot be
+    # trusted would mark every session of the assistant.
+    is_own = last is not None and last.session_id == call.session_id
+    if last is not None and is_own:
         text.append(
             say(
                 'Last selected: "{goal}" (ID: {id}), {at}',
@@ -63,6 +67,8 @@ async def playbook_context(store: PlaybookStore, call: Call) -> ServiceContext:
                 at=last.selected_at,
             )
         )
+    elif last is not None:
+        text.append(say("Last selected in another session: ID {id}, {at}", id=last.playbook_id, at=last.selected_at))
     selected = await _selected(store, call, last)
     state = PlaybookState(
         total=total,
@@ -72,7 +78,8 @@ async def playbook_context(store: PlaybookStore, call: Call) -> ServiceContext:
         selected_runs=(await store.selections(call, 1, 1, selected.id)).total_items if selected else 0,
         runs=selections.items,
     )
-    return ServiceContext(text, state, _summary(selected))
+    origins = (Origin("playbook", last.goal),) if last is not None and is_own else ()
+    return ServiceContext(text, state, origins, _summary(selected))
 
 
 async def playbook_rows(store: PlaybookStore, call: Call, query: RowQuery) -> StateRows | None:

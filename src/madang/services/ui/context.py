@@ -57,7 +57,7 @@ async def ui_context(store: UiStore, call: Call) -> ServiceContext:
         text += [heading, *_open_rows(questions, count)]
     state = UiState(pending_prompts=questions, open_waits=waits, recent_answers=list(settled))
     summary = say("Open questions: {count} ('list_prompts').", count=total) if total else None
-    return ServiceContext(text or "", state, summary)
+    return ServiceContext(text or "", state, summary=summary)
 
 
 def _settled_row(item: InboxItem) -> Phrase:

@@ -69,7 +69,9 @@ class UiTools:
     def __init__(self, store: UiStore) -> None:
         self._store = store
 
-    @tool(effect="write", page=questions.QUESTION_PAGE, answered_by="reply_prompt", once_per_operation=True)
+    @tool(
+        effect="write", page=questions.QUESTION_PAGE, answered_by="reply_prompt", once_per_operation=True, trusted=True
+    )
     async def prompt_user(
         self,
         call: Call,
@@ -110,7 +112,7 @@ class UiTools:
         items, total = await self._store.list_items(call, status)
         return inbox.items_listed(items, status, total)
 
-    @tool(effect="write", page=waits.WAIT_PAGE, once_per_operation=True)
+    @tool(effect="write", page=waits.WAIT_PAGE, once_per_operation=True, trusted=True)
     async def wait_for_user(
         self, call: Call, message: QuestionText, resume_instruction: Annotated[str, Field(max_length=4_000)] = ""
     ) -> ToolResult[waits.WaitState]:

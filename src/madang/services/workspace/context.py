@@ -9,6 +9,7 @@ from madang.core.executor import Executor
 from madang.core.phrases import Line, Phrase, Rows, layout, say
 from madang.core.service import RowQuery, ServiceContext, StateRows
 from madang.core.texts import visible_name
+from madang.core.trust import Origin
 from madang.services.workspace.domain.exports import StoredExport, export_uri, made_at
 from madang.services.workspace.domain.files import FileTree, FolderFiles, RecentFiles
 from madang.services.workspace.engine.exports import Exports
@@ -105,7 +106,9 @@ async def workspace_context(
     if exported:
         text.append(_exports_line(exported[:MAX_NAMED_EXPORTS], export_count))
     summary = say("Files: {count} ('list_directory').", count=recent.files) if recent.files else None
-    return ServiceContext(text or "", state, summary)
+    names = [name for found in recent.folders for name in (found.path, *found.newest) if name]
+    names += [export.name for export in exported[:MAX_NAMED_EXPORTS]]
+    return ServiceContext(text or "", state, tuple(Origin("name", name) for name in names), summary)
 
 
 async def workspace_rows(trees: FileTrees, call: Call, query: RowQuery, executor: Executor) -> StateRows | None:

@@ -6,10 +6,11 @@ changes between two runs is told to the next one: its model may remember how it 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from madang.core.calls import Call
 from madang.core.ids import new_id
+from madang.core.trust import Origin, dump_origins
 from madang.storage.database import Database, Transaction
 from madang.storage.events import EventLog, NewEvent, append_events
 from madang.storage.runs.journal import encode_parts
@@ -50,7 +51,7 @@ class ActionStore:
         await self._database.prepare(JOURNAL_MIGRATIONS)
         self._is_open = True
 
-    async def note(self, call: Call, text: str, tell: Callable[[str], NewEvent]) -> bool:
+    async def note(self, call: Call, text: str, origins: Sequence[Origin], tell: Callable[[str], NewEvent]) -> bool:
         """Keep the text of a call for the model of the session's run; False if no model is to be told.
 
         `tell` makes the event that says so of the id under which it is kept.
@@ -61,7 +62,8 @@ class ActionStore:
         if not await self._database.find(find_session, call.user_id, call.session, user_id=call.user_id):
             return False
         id = new_id()
-        parts = encode_parts([{"type": "text", "text": text[:MAX_ACTION_CHARS], "by": call.actor}])
+        part = {"type": "text", "text": text[:MAX_ACTION_CHARS], "by": call.actor, "origins": dump_origins(origins)}
+        parts = encode_parts([part])
 
         async def work(tx: Transaction) -> bool:
             row = await tx.one(find_session, call.user_id, call.session)

@@ -13,7 +13,8 @@ from typing import Any, Literal
 from madang.core.errors import LimitExceeded
 from madang.core.ids import SessionId, UserId
 from madang.core.pauses import PauseRecord
-from madang.core.phrases import say
+from madang.core.phrases import Phrase, dump_phrase, parse_phrase, say
+from madang.core.trust import Origin, dump_origins, parse_origins
 from madang.storage.clock import timestamp
 from madang.storage.database import Dialect, Row, Transaction
 from madang.storage.events import NewEvent
@@ -57,6 +58,8 @@ class NewMessage:
     model: str = ""
     """Of an answer: who gave it, and how much it was sent."""
     input_tokens: int | None = None
+    origins: tuple[Origin, ...] = ()
+    """Where untrusted words in it came from, beside those of the results that it gives."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +133,10 @@ class RunCall:
     data_left_out: int = 0
     """How many bytes that had, if it was too much to be kept."""
     view_id: str = ""
+    origins: tuple[Origin, ...] = ()
+    """Where untrusted words in the result came from."""
+    reason: Phrase | None = None
+    """Why the person was asked before it was made."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,6 +155,8 @@ class CallChange:
     data: Mapping[str, Any] | None = None
     data_left_out: int = 0
     view_id: str | None = None
+    origins: tuple[Origin, ...] = ()
+    reason: Phrase | None = None
 
 
 StepState = Literal["running", "waiting", "finished", "failed"]
@@ -165,8 +174,8 @@ class Step:
     calls: Sequence[NewRunCall] = ()
     """Of the turn that the step begins."""
     changes: Sequence[CallChange] = ()
-    is_tainted: bool = False
-    """Something that cannot be trusted was read in it."""
+    origins: Sequence[Origin] = ()
+    """Where untrusted words came from that the model was shown beside its messages: in the state of the services."""
     awaited: Sequence[str] = ()
     """Ids of the run's pauses that a waiting run waits for, until all of them are settled or have expired."""
     noted: Sequence[str] = ()
@@ -183,6 +192,12 @@ class Step:
     error: str = ""
 
     @property
+    def shown_origins(self) -> tuple[Origin, ...]:
+        """Where all untrusted words came from that this step shows the model, or will."""
+        of_calls = (origin for change in self.changes for origin in change.origins)
+        return (*of_calls, *(origin for message in self.messages for origin in message.origins), *self.origins)
+
+    @property
     def ended_calls(self) -> int:
         return sum(change.state == "done" for change in self.changes)
 
@@ -193,7 +208,7 @@ class StaleNews(Exception):
 
 CALL_COLUMNS = (
     "turn, number, call_id, tool, arguments, state, decision, pause_id, outcome, result, took_ms, data, data_left_out, "
-    "view_id"
+    "view_id, origins, reason"
 )
 MESSAGE_COLUMNS = "id, seq, role, parts, tokens, turn, created_at, covers_seq, kind, model, input_tokens"
 _NEW_MESSAGE = (
@@ -207,7 +222,8 @@ _NEW_CALL = (
 _CHANGE_CALL = """
 UPDATE run_call SET state = ?5, outcome = ?6, decision = coalesce(?7, decision), pause_id = coalesce(?8, pause_id),
   result = ?9, fingerprint = ?10, started_at = coalesce(started_at, ?11), ended_at = ?12,
-  took_ms = coalesce(?13, took_ms), data = ?14, data_left_out = ?15, view_id = coalesce(?16, view_id)
+  took_ms = coalesce(?13, took_ms), data = ?14, data_left_out = ?15, view_id = coalesce(?16, view_id),
+  origins = ?17, reason = coalesce(?18, reason)
 WHERE user_id = ?1 AND run_no = ?2 AND turn = ?3 AND number = ?4
 """
 
@@ -282,6 +298,8 @@ async def write_rows(tx: Transaction, dialect: Dialect, run: Run, step: Step, fi
             json.dumps(change.data) if change.data is not None else "",
             change.data_left_out,
             change.view_id,
+            dump_origins(change.origins),
+            dump_phrase(change.reason) if change.reason else None,
         )
 
 
@@ -340,6 +358,7 @@ def parse_parts(text: str) -> tuple[Part, ...]:
 
 def parse_call(row: Row) -> RunCall:
     turn, number, call_id, tool, arguments, state, decision, pause_id, outcome, result, took_ms, data, *rest = row
+    left_out, view_id, origins, reason = rest
     return RunCall(
         turn,
         number,
@@ -353,5 +372,8 @@ def parse_call(row: Row) -> RunCall:
         tuple(json.loads(result)) if result else (),
         took_ms,
         json.loads(data) if data else None,
-        *rest,
+        left_out,
+        view_id,
+        parse_origins(origins),
+        parse_phrase(reason) if reason else None,
     )

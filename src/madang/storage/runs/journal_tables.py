@@ -95,16 +95,24 @@ _SHOWN = """
         ALTER TABLE run_call ADD view_id TEXT NOT NULL DEFAULT '';
         """
 
+# Where the untrusted words of a result came from, and why the person was asked before the call was made.
+_TRUST = """
+        ALTER TABLE run_call ADD origins TEXT NOT NULL DEFAULT '';
+        ALTER TABLE run_call ADD reason TEXT NOT NULL DEFAULT '';
+        """
+
 JOURNAL_MIGRATIONS = MigrationSet(
     "journal",
     sqlite=(
         _tables("INTEGER", "TEXT", f"({SQLITE_NOW})", " WITHOUT ROWID"),
         _SUMMARIES.format(number="INTEGER") + _SQLITE_WORDS,
         _SHOWN.format(number="INTEGER"),
+        _TRUST,
     ),
     postgresql=(
         _tables("BIGINT", "TIMESTAMPTZ", POSTGRESQL_NOW) + private_rows("message", "queued_message", "run_call"),
         _SUMMARIES.format(number="BIGINT") + _POSTGRESQL_WORDS,
         _SHOWN.format(number="BIGINT"),
+        _TRUST,
     ),
 )

@@ -13,7 +13,7 @@ from madang.storage.events import NewEvent, append_events
 from madang.storage.pauses import PAUSE_COLUMNS, parse_pause, withdraw_run
 from madang.storage.runs.journal import Step, end_calls, write_rows
 from madang.storage.runs.records import SELECT_RUN, LostRun, Run, RunState, parse_run
-from madang.storage.sessions import session_topic
+from madang.storage.sessions import session_topic, taint_session
 
 _PAUSES = f"SELECT {PAUSE_COLUMNS} FROM pause WHERE user_id = ?1 AND run_id = ?2 AND run_id <> ''"
 
@@ -115,6 +115,7 @@ async def write_step(tx: Transaction, dialect: Dialect, run: Run, step: Step, *,
     events = [*([began] if began else []), *step.events]
     last_seq = await append_events(tx, run.call(), events) if events else 0
     await write_rows(tx, dialect, run, step, last_seq - len(step.events) + 1)
+    await taint_session(tx, run.call(), step.shown_origins)
     return last_seq
 
 

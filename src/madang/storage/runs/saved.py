@@ -48,6 +48,7 @@ class SavedCall(Document):
     took_ms: Number | None = None
     data: dict[str, Any] | None = None
     data_left_out: Number = 0
+    origins: list[str] = Field(default_factory=list, max_length=100)
 
 
 class SavedRun(Document):
@@ -95,7 +96,7 @@ FROM run WHERE user_id = ?1 AND session_no = ?2 AND no > ?3 ORDER BY no LIMIT ?4
 """
 _CALLS = """
 SELECT r.id AS run_id, c.turn, c.number, c.call_id, c.tool, c.arguments, c.decision, c.outcome, c.result, c.started_at,
-  c.ended_at, c.took_ms, c.data, c.data_left_out, c.state, c.run_no
+  c.ended_at, c.took_ms, c.data, c.data_left_out, c.origins, c.state, c.run_no
 FROM run r JOIN run_call c ON c.user_id = r.user_id AND c.run_no = r.no
 WHERE r.user_id = ?1 AND r.session_no = ?2 AND (c.run_no, c.turn, c.number) > (?3, ?4, ?5)
 ORDER BY c.run_no, c.turn, c.number LIMIT ?6
@@ -113,8 +114,8 @@ VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, '', ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?1
 """
 _NEW_CALL = """
 INSERT INTO run_call (user_id, run_no, turn, number, call_id, tool, arguments, state, decision, outcome, result,
-  started_at, ended_at, took_ms, data, data_left_out)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 'done', ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)
+  started_at, ended_at, took_ms, data, data_left_out, origins)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 'done', ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)
 """
 _NEW_MESSAGE = """
 INSERT INTO message (user_id, session_no, seq, id, run_no, turn, role, parts, tokens, covers_seq, created_at, kind,
@@ -324,7 +325,8 @@ def _call_values(user_id: str, run_no: int, made: SavedCall) -> tuple[object, ..
     times = (made.started_at or None, made.ended_at or None)
     head = (user_id, run_no, made.turn, made.number, made.call_id, made.tool, made.arguments)
     details = (made.took_ms, json.dumps(made.data) if made.data is not None else "", made.data_left_out)
-    return *head, made.decision, made.outcome, result, *times, *details
+    origins = json.dumps(made.origins, ensure_ascii=False) if made.origins else ""
+    return *head, made.decision, made.outcome, result, *times, *details, origins
 
 
 def _saved_run(row: Row) -> SavedRun:
@@ -352,7 +354,7 @@ def _saved_run(row: Row) -> SavedRun:
 
 def _saved_call(row: Row) -> SavedCall:
     run_id, turn, number, call_id, tool, arguments, decision, outcome, result, *rest = row
-    started_at, ended_at, took_ms, data, data_left_out, state, _ = rest
+    started_at, ended_at, took_ms, data, data_left_out, origins, state, _ = rest
     return SavedCall(
         run_id=run_id,
         turn=turn,
@@ -368,6 +370,7 @@ def _saved_call(row: Row) -> SavedCall:
         took_ms=took_ms,
         data=json.loads(data) if data else None,
         data_left_out=data_left_out,
+        origins=json.loads(origins) if origins else [],
     )
 
 

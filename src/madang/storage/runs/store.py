@@ -48,7 +48,7 @@ from madang.storage.runs.rows import (
 from madang.storage.runs.tables import RUN_MIGRATIONS
 from madang.storage.runs.usage import USAGE_MIGRATIONS
 from madang.storage.runs.words import MessageAnalysis
-from madang.storage.sessions import ensure_ready_session, taint_session
+from madang.storage.sessions import ensure_ready_session
 from madang.storage.subscriptions import topic
 
 MAX_CANDIDATES = 64
@@ -142,8 +142,6 @@ class RunStore:
                 # What was settled before has nudged a run that did not wait yet: so the row says here what is so now.
                 is_nudged = not find_open(awaited) or await has_news(tx, run)
                 await set_live(tx, run, "waiting", wake_at=first_expiry(awaited), is_nudged=is_nudged)
-            if step.is_tainted and not run.is_tainted:
-                await taint_session(tx, run.call())
             last_seq = await write_step(tx, self._database.dialect, run, step)
             if step.state in ("finished", "failed"):
                 await set_end(tx, run, last_seq)
@@ -179,7 +177,7 @@ class RunStore:
             usage.input_tokens if usage else 0,
             usage.output_tokens if usage else 0,
             (usage.cost or 0.0) if usage else 0.0,
-            int(step.is_tainted),
+            int(bool(step.shown_origins)),
             step.error_code,
             step.error[:MAX_ERROR_CHARS],
         )

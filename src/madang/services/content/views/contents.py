@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from pydantic import ConfigDict
@@ -13,6 +13,7 @@ from madang.core.errors import InvalidArguments
 from madang.core.phrases import Block, Phrase, Rows, Text, say
 from madang.core.results import ToolResult
 from madang.core.texts import one_line
+from madang.core.trust import Origin
 from madang.services.content.domain.contents import (
     DELETED_DAYS,
     AddedContent,
@@ -106,6 +107,11 @@ _INDEX_UNWRITABLE = say(
 )
 
 
+def text_added(added: AddedContent) -> ToolResult[ContentAdded]:
+    """Return what was added of a text that the call itself brought: all that is said of it is its own."""
+    return replace(content_added(added), origins=None if added.is_duplicate else ())
+
+
 def content_added(added: AddedContent) -> ToolResult[ContentAdded]:
     store, content, is_duplicate = added
     data = ContentAdded.model_construct(**_summary_fields(content), store_id=store.id, duplicate=is_duplicate)
@@ -147,10 +153,12 @@ def contents_listed(
             [say("No files found: nothing was added to the session's own store yet.")],
             data,
             next=[say("Note: Use 'add_content' to add a text or a file, or 'list_stores' to see other stores.")],
+            origins=(),
         )
     if not total:
         empty = say("No files found in store {store}.", store=store.id)
-        return ToolResult([empty], data, next=[say("Note: Use 'add_content' to add a text or a file.")])
+        note = say("Note: Use 'add_content' to add a text or a file.")
+        return ToolResult([empty], data, next=[note], origins=())
     if not contents:
         past_end = say(
             "No files found in store {store} from offset {offset} on: it holds {total}.",
@@ -201,7 +209,8 @@ def content_read(read: ContentExcerpt) -> ToolResult[ContentRead]:
         content_id=content.id, content=text, line_range=[from_line, to_line], total_lines=content.line_count
     )
     body = Block(text.removesuffix("\n"))
-    return ToolResult([heading, "", body], data, next=[_reading_on(read)])
+    origins = (Origin("content", read.content.filename),)
+    return ToolResult([heading, "", body], data, next=[_reading_on(read)], origins=origins)
 
 
 def _reading_on(read: ContentExcerpt) -> Phrase:
@@ -256,6 +265,7 @@ def passages_found(query: str, matches: SearchMatches) -> ToolResult[SearchResul
             [say('No passages found for "{query}".', query=short_query)],
             data,
             next=[*lag, say("Note: Try other words or a lower threshold, or use 'list_content' to see what there is.")],
+            origins=(),
         )
     text: Text = [
         say('Found {count} passage(s) for "{query}", the most relevant first:', count=len(results), query=short_query),

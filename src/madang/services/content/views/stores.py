@@ -55,7 +55,7 @@ def stores_listed(stores: Sequence[Store]) -> ToolResult[StoreList]:
     data = StoreList.model_construct(stores=[_store(store) for store in stores], total=len(stores))
     if not stores:
         note = say("Note: Use 'add_content' to add to the session's own store, or 'create_store' to make another.")
-        return ToolResult([say("This session has no stores yet.")], data, next=[note])
+        return ToolResult([say("This session has no stores yet.")], data, next=[note], origins=())
     row = _store_row if len(stores) <= MAX_DESCRIBED_STORES else _brief_store_row
     text: Text = [
         say("Found {total} store(s) in this session.", total=len(stores)),

@@ -205,7 +205,7 @@ def _nothing_listed(call: Call, page: Page[PlaybookSummary], query: str = "") ->
     else:
         headline = say("No playbooks found for agent {agent}.", agent=call.assistant)
         note = say("Note: Use 'create_playbook' to make one.")
-    return ToolResult([headline], _listing(page, []), next=[note])
+    return ToolResult([headline], _listing(page, []), next=[note], origins=())
 
 
 def _listing(page: Page[PlaybookSummary], rows: Sequence[Phrase]) -> PlaybookListing:

@@ -74,7 +74,8 @@ def playbook_created(playbook: Playbook) -> ToolResult[PlaybookChanged]:
         "to execute it.",
         id=playbook.id,
     )
-    return ToolResult(text, PlaybookChanged.model_construct(success=True, playbook=playbook), next=[following])
+    data = PlaybookChanged.model_construct(success=True, playbook=playbook)
+    return ToolResult(text, data, next=[following], origins=())
 
 
 def playbook_read(playbook: Playbook, from_step: int) -> ToolResult[PlaybookDetails]:
@@ -180,7 +181,8 @@ def playbook_updated(playbook: Playbook) -> ToolResult[PlaybookChanged]:
         "'update_playbook' with expectedVersion {version} to go on changing this version.",
         version=playbook.version,
     )
-    return ToolResult(text, PlaybookChanged.model_construct(success=True, playbook=playbook), next=[following])
+    data = PlaybookChanged.model_construct(success=True, playbook=playbook)
+    return ToolResult(text, data, next=[following], origins=())
 
 
 def playbook_deleted(playbook: Playbook) -> ToolResult[PlaybookDeleted]:
@@ -206,7 +208,8 @@ def playbook_restored(playbook: Playbook) -> ToolResult[PlaybookChanged]:
         say("Steps: {steps}", steps=len(playbook.workflow)),
     ]
     following = say("The playbook is listed again. Use 'list_playbooks' to see all playbooks.")
-    return ToolResult(text, PlaybookChanged.model_construct(success=True, playbook=playbook), next=[following])
+    data = PlaybookChanged.model_construct(success=True, playbook=playbook)
+    return ToolResult(text, data, next=[following], origins=())
 
 
 def playbooks_exported(document: str, format: str, count: int, left_out: int) -> ToolResult[PlaybooksExported]:

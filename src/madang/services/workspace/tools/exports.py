@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated
 
 from pydantic import Field
@@ -37,7 +38,8 @@ class ExportTools:
         self, call: Call, path: FilePath, display_name: Name = "", description: Description = ""
     ) -> ToolResult[views.Exported]:
         """Give the person a workspace file to download, as it is now; displayName renames it."""
-        return await self._published(call, await self._exports.export_file(call, path, display_name), description)
+        exported = await self._published(call, await self._exports.export_file(call, path, display_name), description)
+        return replace(exported, origins=())  # it names what the call named
 
     @tool(effect="write", page=views.EXPORT_PAGE, time_limit_s=EXPORT_TIME_LIMIT_S)
     async def export_zip(

@@ -148,14 +148,14 @@ class FileTools:
         await self._publish(call, "/".join(parse_path(source)), entry.path)
         return views.moved(source, entry.path, entry.kind)
 
-    @tool(effect="destroy")
+    @tool(effect="destroy", restorable=True)
     async def delete_file(self, call: Call, path: PathText) -> ToolResult[views.FileDeleted]:
         """Delete a file, a link itself, or an empty folder of the workspace, for good."""
         entry = await self._change(call, self._engine.delete, path)
         await self._publish(call, entry.path)
         return views.deleted(entry.path, entry.kind)
 
-    @tool(effect="write", untrusted=True)
+    @tool(effect="write")
     async def import_file(self, call: Call, source: PathText, path: PathText = "") -> ToolResult[views.FileWritten]:
         """Copy a file into the workspace from a folder that the person allowed; path renames it."""
         result = await self._change(call, self._engine.import_file, source, path)

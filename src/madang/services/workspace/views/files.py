@@ -8,6 +8,7 @@ from madang.core.documents import Document
 from madang.core.phrases import Block, Line, Phrase, Rows, layout, say
 from madang.core.results import ToolResult
 from madang.core.texts import visible_name
+from madang.core.trust import Origin
 from madang.services.workspace.domain.files import (
     UNKNOWN_ENCODING,
     DirectoryEntry,
@@ -124,7 +125,7 @@ def read(excerpt: FileExcerpt) -> ToolResult[FileRead]:
         ending=excerpt.format.line_ending,
     )
     if not excerpt.lines:
-        return ToolResult([say("{about} is empty.", about=about)], data)
+        return ToolResult([say("{about} is empty.", about=about)], data, origins=())
     if excerpt.total is None:
         heading = say(
             "{about}, lines {first} to {last}; there are more than {counted}, which is how far counting came:",
@@ -145,7 +146,8 @@ def read(excerpt: FileExcerpt) -> ToolResult[FileRead]:
         )
     numbered_lines = "\n".join(f"{line.number:>6}\t{_with_note(line)}" for line in excerpt.lines)
     text: list[Line] = [heading, Block(numbered_lines, margin="")]
-    return ToolResult(text, data, next=_reading_on(excerpt, first, last, cut))
+    origins = (Origin("file", excerpt.path),)
+    return ToolResult(text, data, next=_reading_on(excerpt, first, last, cut), origins=origins)
 
 
 def _reading_on(excerpt: FileExcerpt, first: int, last: int, cut: list[int]) -> list[Phrase]:
@@ -242,7 +244,7 @@ def written(result: WrittenFile, *, appended: bool) -> ToolResult[FileWritten]:
             )
         )
     note = say("Note: Use Madang's 'read_file' to see it, Madang's 'edit_file' to change parts of it.")
-    return ToolResult(text, _written(result), next=[note])
+    return ToolResult(text, _written(result), next=[note], origins=())
 
 
 def imported(result: WrittenFile, source: str) -> ToolResult[FileWritten]:
@@ -294,7 +296,8 @@ def edited(result: EditedFile) -> ToolResult[FileEdited]:
         diff=result.diff,
     )
     text: list[Line] = [summary, Block(result.diff, margin="")]
-    return ToolResult(text, data, next=[say("Note: Use Madang's 'read_file' to see the whole.")])
+    note = say("Note: Use Madang's 'read_file' to see the whole.")
+    return ToolResult(text, data, next=[note], origins=(Origin("file", result.path),))
 
 
 def listed(listing: DirectoryListing) -> ToolResult[DirectoryListed]:
@@ -312,7 +315,7 @@ def listed(listing: DirectoryListing) -> ToolResult[DirectoryListed]:
         note = say(
             "Note: Madang's 'write_file' makes a file, 'import_file' copies one from a folder that the person allowed."
         )
-        return ToolResult([say("{folder} is empty.", folder=name)], data, next=[note])
+        return ToolResult([say("{folder} is empty.", folder=name)], data, next=[note], origins=())
     if listing.total is None:
         heading = say("{folder}: more than {count} entries (counting was stopped).", folder=name, count=listing.counted)
     else:
@@ -350,7 +353,7 @@ def row_text(entry: DirectoryEntry) -> Phrase:
 def moved(source: str, path: str, kind: EntryKind) -> ToolResult[FileMoved]:
     summary = say("Moved '{source}' to '{path}'.", source=visible_name(source), path=visible_name(path))
     note = say("Note: Use Madang's 'list_directory' to see what is there.")
-    return ToolResult([summary], FileMoved(source=source, path=path, kind=kind), next=[note])
+    return ToolResult([summary], FileMoved(source=source, path=path, kind=kind), next=[note], origins=())
 
 
 def deleted(path: str, kind: EntryKind) -> ToolResult[FileDeleted]:
@@ -361,4 +364,4 @@ def deleted(path: str, kind: EntryKind) -> ToolResult[FileDeleted]:
         "other": say("Deleted '{path}', which was no regular file.", path=visible_name(path)),
     }[kind]
     note = say("Note: Use Madang's 'list_directory' to see what is left.")
-    return ToolResult([summary], FileDeleted(path=path, kind=kind), next=[note])
+    return ToolResult([summary], FileDeleted(path=path, kind=kind), next=[note], origins=())

@@ -80,7 +80,7 @@ def files_found(matches: FileMatches) -> ToolResult[FilesFound]:
         notes.append(
             say("Note: A pattern is like '*.md' or 'src/**/*.py'; Madang's 'list_directory' shows what is there.")
         )
-    return ToolResult(text, data, next=notes)
+    return ToolResult(text, data, next=notes, origins=None if matches.files else ())
 
 
 def grepped(search: LineMatches) -> ToolResult[GrepResult]:
@@ -136,7 +136,7 @@ def grepped(search: LineMatches) -> ToolResult[GrepResult]:
     if search.matches:
         rest = say("… {left_out} more line(s): call Madang's 'grep' with a path or glob that holds fewer.")
         text.append(Rows(_match_rows(search.matches), rest))
-    return ToolResult(text, data, next=_grep_notes(search))
+    return ToolResult(text, data, next=_grep_notes(search), origins=None if search.matches else ())
 
 
 def _grep_notes(search: LineMatches) -> list[Phrase]:

@@ -1,0 +1,26 @@
+"""Where runs are kept."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from madang.agent.approvals import Approvals
+from madang.agent.manual import ManualTurns
+from madang.storage.pauses import PauseStore
+from madang.storage.runs.calls import CallStore
+from madang.storage.runs.messages import MessageStore
+from madang.storage.runs.store import RunStore
+from madang.storage.runs.usage import UsageStore
+
+
+@dataclass(frozen=True, slots=True)
+class RunStores:
+    """The stores that a run reads and writes, each of one part of it."""
+
+    runs: RunStore
+    calls: CallStore
+    messages: MessageStore
+    pauses: PauseStore
+    approvals: Approvals
+    manual: ManualTurns
+    usage: UsageStore
