@@ -29,6 +29,7 @@ from madang.storage.audit import AuditLog
 from madang.storage.database import Database
 from madang.storage.downloads import Downloads
 from madang.storage.folders import Folders
+from madang.storage.operations import OperationStore
 from madang.storage.pauses import PauseStore
 from madang.storage.postgresql.address import parse_database_url
 from madang.storage.sessions import SessionStore
@@ -73,6 +74,11 @@ class Madang:
     def pauses(self) -> PauseStore:
         """What waits for the person, to be read."""
         return PauseStore(self.database)
+
+    @cached_property
+    def operations(self) -> OperationStore:
+        """What services changed, to be taken back by `provider.undo`."""
+        return OperationStore(self.database)
 
     @cached_property
     def session_operations(self) -> SessionOperations:

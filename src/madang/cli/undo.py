@@ -12,13 +12,14 @@ from madang.core.calls import Call
 from madang.core.errors import RequestError, ToolError
 from madang.core.ids import SessionId, is_name, is_raw_name, normalised_name
 from madang.core.limits import MAX_NAME_CHARS
-from madang.core.phrases import Phrase, say
+from madang.core.phrases import Phrase, layout, say
 from madang.core.texts import one_line
 from madang.rendering.catalogue import translator
 from madang.settings import Settings
 from madang.storage.folders.undo import ChangedFile
 
 _RUN_HEADINGS = (say("CHANGED (UTC)"), say("RUN"), say("FILES"), say("TAKES BACK"))
+_OPERATION_HEADINGS = (say("CHANGED (UTC)"), say("OPERATION"), say("TAKEN BACK"), say("WHAT"))
 _FILE_HEADINGS = (say("WHAT"), say("BEFORE"), say("AFTER"), say("FILE"))
 _KINDS = {
     "added": say("added"),
@@ -38,6 +39,8 @@ async def _run(options: argparse.Namespace, settings: Settings) -> int:
     async with open_madang(settings) as madang:
         call = _named(madang, options.name)
         try:
+            if options.operation is not None:
+                return await _undo(madang, call, options)
             if options.list:
                 return await _list(madang, call, options)
             if options.forget:
@@ -46,6 +49,43 @@ async def _run(options: argparse.Namespace, settings: Settings) -> int:
             return await _take_back(madang, call, options)
         except ToolError as error:
             raise RequestError(error.message, hint=error.hint) from None
+
+
+async def _undo(madang: Madang, call: Call, options: argparse.Namespace) -> int:
+    """Take back one operation; without an id, list those there are."""
+    if not options.operation:
+        return await _list_operations(madang, call, options)
+    operation = await madang.operations.get(call, options.operation)
+    if operation is None:
+        raise RequestError(
+            say("There is no operation '{id}' in the session '{session}'.", id=options.operation, session=call.session),
+            hint=say("'madang sessions undo NAME --operation' lists them."),
+        )
+    taken = await madang.provider.undo(call, operation)
+    if options.json:
+        show_json({"operation": operation.id, "undo_id": taken.id})
+        return 0
+    _say(madang, say("Taken back: {what}", what=madang.provider.describe(operation) or operation.service))
+    command = f"madang sessions undo {call.session} --operation {taken.id}"
+    return _say(madang, say("To take this undo back: {command}", command=command))
+
+
+async def _list_operations(madang: Madang, call: Call, options: argparse.Namespace) -> int:
+    operations = await madang.operations.list_newest(call)
+    if options.json:
+        show_json([asdict(operation) for operation in operations])
+        return 0
+    rows = [
+        (
+            operation.made_at[:16].replace("T", " "),
+            operation.id,
+            operation.undone_at[:16].replace("T", " "),
+            _words(madang, madang.provider.describe(operation) or layout("{name}", name=operation.service)),
+        )
+        for operation in operations
+    ]
+    _show_rows(madang, _OPERATION_HEADINGS, rows)
+    return 0
 
 
 async def _list(madang: Madang, call: Call, options: argparse.Namespace) -> int:

@@ -11,6 +11,7 @@ from madang.core.archives import ArchiveReader, ArchiveWriter
 from madang.core.calls import Call
 from madang.core.documents import Document
 from madang.core.ids import AssistantId, SessionId
+from madang.core.operations import Operation
 from madang.core.pauses import PauseRecord
 from madang.core.phrases import Phrase, Text
 from madang.core.resources import Resource, ResourceList, ResourceTemplate
@@ -177,6 +178,18 @@ class Service:
         Any process can ask for it, long after the call that opened the pause.
         """
         raise NotImplementedError(f"{self.metadata.name} opens no pauses")
+
+    async def undo(self, call: Call, operation: Operation) -> Operation:
+        """Take back an operation of this service, and return the operation that does: it can be taken back as well.
+
+        Raises:
+            Conflict: it was taken back already, or its time is over.
+        """
+        raise NotImplementedError(f"{self.metadata.name} has no operations")
+
+    def describe(self, operation: Operation) -> Phrase:
+        """Return what an operation of this service changed, in words for the person and for the run's model."""
+        raise NotImplementedError(f"{self.metadata.name} has no operations")
 
     # A service that keeps something of a session has all of the next four. No tool leads to them. A process calls one
     # at a time, and tools do not change a session that is deleted or filled meanwhile.

@@ -40,6 +40,12 @@ class CallListeners:
                 "An action could not be noted for the session's run",
             )
 
+    async def tell_undo(self, call: Call, text: str) -> None:
+        """Tell of something that was taken back. The words may be anybody's: they name what was there before."""
+        if self.on_action is not None and not call.run_id and call.session_id is not None:
+            origins = (Origin("tool", "undo"),)
+            await _tell(self.on_action(call, text, origins), "An undo could not be noted for the session's run")
+
 
 NO_LISTENERS = CallListeners()
 

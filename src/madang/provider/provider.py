@@ -16,8 +16,9 @@ from functools import reduce
 from typing import Any
 
 from madang.core.calls import Call, assistant_missing
-from madang.core.errors import MadangError, NotFound, NotGranted, ToolError, Unavailable, UnknownTool
+from madang.core.errors import Denied, MadangError, NotFound, NotGranted, ToolError, Unavailable, UnknownTool
 from madang.core.executor import Executor
+from madang.core.operations import Operation
 from madang.core.pauses import PauseRecord
 from madang.core.phrases import Phrase, layout, say
 from madang.core.resources import Resource, ResourceList, ResourceTemplate
@@ -51,6 +52,8 @@ from madang.storage.audit import AuditEntry, AuditLog
 from madang.storage.sessions import SessionStore
 
 MAX_TOOL_NAME_CHARS = 100
+UNDO = "undo"
+"""In the audit log, in the place of a tool."""
 
 logger = logging.getLogger(__name__)
 
@@ -233,6 +236,41 @@ class Provider:
             return error_reply(pause.service, pause.tool, call, timed_out(self._time_limit_s))
         except Exception:
             return error_reply(pause.service, pause.tool, call, internal_error(pause.tool))
+
+    async def undo(self, call: Call, operation: Operation) -> Operation:
+        """Take back an operation of a service, for a person or a program; the session's run is told of it.
+
+        Returns the operation that did it, which can be taken back as well.
+
+        Raises:
+            Denied: a model, or a program that may be one, asks for it.
+            Conflict: it was taken back already, or its time is over.
+            Unavailable: its service is not there.
+        """
+        if call.actor in ("model", "foreign"):
+            raise Denied(say("What was done is for the person to take back."))
+        service, outcome = self._registry.get(operation.service), "error"
+        if service is None:
+            raise Unavailable(say("The service '{name}' is not there any more.", name=operation.service))
+        try:
+            await self._lifecycle.open(service)
+            taken = await bounded(service.undo(replace(call, operation_id=""), operation), self._time_limit_s)
+            outcome = "ok"
+        except TimeoutError:
+            raise timed_out(self._time_limit_s) from None
+        except ToolError as error:
+            outcome = error.code
+            raise
+        finally:
+            self._record(call, UNDO, "write", {"operation": operation.id}, outcome, decision="allow")
+        deed = say("Taken back: {what}", what=service.describe(operation)).render(translator(call.locale))
+        await self._listeners.tell_undo(call, f"[{UNDO}] {deed}")
+        return taken
+
+    def describe(self, operation: Operation) -> Phrase | None:
+        """Return what an operation changed, in words; None if its service is not there."""
+        service = self._registry.get(operation.service)
+        return service.describe(operation) if service else None
 
     def unknown_tool(self, call: Call, name: str) -> UnknownTool:
         """Return the error for a tool that does not exist, with the names that this call's assistant may have meant."""

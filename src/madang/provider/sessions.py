@@ -30,6 +30,7 @@ from madang.storage.clock import timestamp
 from madang.storage.database import Database
 from madang.storage.decisions import DecisionStore
 from madang.storage.forgetting import begin_removal, remove_notices, remove_session
+from madang.storage.operations import OperationStore
 from madang.storage.runs.forks import find_fork_seq
 from madang.storage.runs.store import open_run_tables
 from madang.storage.session_filling import SessionFilling
@@ -289,6 +290,7 @@ class SessionOperations:
             await open_run_tables(self._database)
             await ViewStore(self._database).open()
             await DecisionStore(self._database).open()
+            await OperationStore(self._database).open()
             yield
 
     @asynccontextmanager

@@ -7,6 +7,7 @@ from madang.core.ids import UserId
 from madang.storage.clock import timestamp
 from madang.storage.database import Database, Transaction
 from madang.storage.decisions import forget_session_decisions
+from madang.storage.operations import forget_operations
 from madang.storage.runs.live import check_no_live_run
 from madang.storage.saved_pauses import delete_pauses
 from madang.storage.sessions import delete_session, ensure_session, session_topic
@@ -102,6 +103,7 @@ async def remove_session(tx: Transaction, call: Call) -> None:
         await _leave_to_forks(tx, call, *row)
     await delete_pauses(tx, call)
     await forget_session_decisions(tx, call)
+    await forget_operations(tx, call)
     await delete_session(tx, call)
     await tx.notify(topic("event", call.user_id, call.session))
 

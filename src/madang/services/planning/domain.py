@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeVar
 
 from pydantic import Field
 
@@ -44,6 +44,26 @@ class PlanState(Document):
     last_cleared_goal: str = ""
     todos: list[Todo] = Field(default_factory=list)
     observations: list[str] = Field(default_factory=list)
+
+
+class TodoChange(Document):
+    """One todo before and after an operation; None where it was not there. `index` is its place before."""
+
+    id: int
+    before: Todo | None = None
+    after: Todo | None = None
+    index: int = 0
+
+
+class PlanChange(Document):
+    """What an operation changed of a plan: each piece before and after it; None where it stayed as it was."""
+
+    goal: tuple[str, str] | None = None
+    last_cleared_goal: tuple[str, str] | None = None
+    todos: list[TodoChange] = Field(default_factory=list)
+    observations: tuple[list[str], list[str]] | None = None
+    observed_at: tuple[list[str], list[str]] | None = None
+    next_id: tuple[int, int] | None = None
 
 
 class Plan(Document):
@@ -140,6 +160,57 @@ class Plan(Document):
         times = [*self.observation_times, at][-len(observations) :]
         return self._changed(observations=observations).model_copy(update={"observed_at": times}), dropped
 
+    def changed_since(self, before: Plan) -> PlanChange:
+        """Return what makes this plan of an earlier one."""
+        old, new = before.state, self.state
+        places = {todo.id: index for index, todo in enumerate(old.todos)}
+        olds, news = {todo.id: todo for todo in old.todos}, {todo.id: todo for todo in new.todos}
+        todos = [
+            TodoChange(id=id, before=olds.get(id), after=news.get(id), index=places.get(id, 0))
+            for id in dict.fromkeys((*olds, *news))
+            if olds.get(id) != news.get(id)
+        ]
+        if not todos and old.todos != new.todos:  # moved
+            todos = [TodoChange(id=todo.id, before=todo, after=todo, index=places[todo.id]) for todo in old.todos]
+        return PlanChange(
+            goal=_pair(old.goal, new.goal),
+            last_cleared_goal=_pair(old.last_cleared_goal, new.last_cleared_goal),
+            todos=todos,
+            observations=_pair(old.observations, new.observations),
+            observed_at=_pair(before.observed_at, self.observed_at),
+            next_id=_pair(before.next_id, self.next_id),
+        )
+
+    def without(self, change: PlanChange, *, is_repeated: bool = False) -> Plan:
+        """Return the plan with a change taken back, piece by piece; a piece that was changed again since stays.
+
+        `is_repeated`: the same change is made again, so that it may give the same ids.
+        """
+        state = self.state
+        todos = list(state.todos)
+        for one in sorted(change.todos, key=lambda one: one.index):
+            now = next((todo for todo in todos if todo.id == one.id), None)
+            if now != one.after:
+                continue
+            if now is not None:
+                place = todos.index(now)
+                todos.remove(now)
+                if one.before is not None:
+                    todos.insert(one.index if one.before == one.after else place, one.before)
+            elif one.before is not None and len(todos) < MAX_TODOS:
+                todos.insert(one.index, one.before)
+        restored = self._changed(
+            goal=_before(change.goal, state.goal),
+            last_cleared_goal=_before(change.last_cleared_goal, state.last_cleared_goal),
+            todos=todos,
+            observations=_before(change.observations, state.observations),
+        )
+        observed_at = _before(change.observed_at, self.observed_at)
+        # Ids are not given twice: a todo that is taken back may be named in the history.
+        next_id = _before(change.next_id, self.next_id) if is_repeated else self.next_id
+        next_id = max(next_id, 1 + max((todo.id for todo in todos), default=0))
+        return restored.model_copy(update={"observed_at": observed_at, "next_id": next_id})
+
     def todo(self, id: int) -> Todo:
         return next(todo for todo in self.state.todos if todo.id == id)
 
@@ -168,3 +239,15 @@ class Plan(Document):
 
     def _changed(self, **parts: object) -> Plan:
         return self.model_copy(update={"state": self.state.model_copy(update=parts)})
+
+
+ValueT = TypeVar("ValueT")
+
+
+def _pair(before: ValueT, after: ValueT) -> tuple[ValueT, ValueT] | None:
+    return None if before == after else (before, after)
+
+
+def _before(pair: tuple[ValueT, ValueT] | None, now: ValueT) -> ValueT:
+    """Return what there was before, if it is now as it was left."""
+    return pair[0] if pair is not None and now == pair[1] else now

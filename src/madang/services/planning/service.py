@@ -9,11 +9,13 @@ from madang.core.archives import ArchiveReader, ArchiveWriter
 from madang.core.calls import Call
 from madang.core.executor import Executor
 from madang.core.ids import SessionId
-from madang.core.phrases import say
+from madang.core.operations import Operation
+from madang.core.phrases import Phrase, say
 from madang.core.service import Service, ServiceContext, ServiceMetadata
 from madang.core.tools import tools_of
+from madang.services.planning import views
 from madang.services.planning.context import PlanInState, planning_context
-from madang.services.planning.domain import Plan
+from madang.services.planning.domain import Plan, PlanChange
 from madang.services.planning.store import PlanStore
 from madang.services.planning.tools import PlanningTools
 from madang.storage.database import Database
@@ -49,6 +51,12 @@ class PlanningService(Service):
 
     def changes(self, call: Call) -> AsyncIterator[object]:
         return self._store.changes(call)
+
+    async def undo(self, call: Call, operation: Operation) -> Operation:
+        return await self._store.undo(call, operation)
+
+    def describe(self, operation: Operation) -> Phrase:
+        return views.changed(PlanChange.model_validate_json(operation.change))
 
     async def forget_session(self, call: Call) -> None:
         await self._store.delete(call)

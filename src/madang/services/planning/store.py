@@ -6,12 +6,22 @@ from collections.abc import AsyncIterator, Callable
 from typing import TypeVar
 
 from madang.core.calls import Call
-from madang.services.planning.domain import Plan
+from madang.core.operations import Operation
+from madang.services.planning.domain import Plan, PlanChange
 from madang.storage.database import Database, MigrationSet, Row, Transaction, private_rows
+from madang.storage.operations import (
+    OPERATION_MIGRATIONS,
+    find_operation,
+    mark_undone,
+    not_undone,
+    record_operation,
+)
 from madang.storage.subscriptions import topic
 
+SERVICE = "planning"
+
 MIGRATIONS = MigrationSet(
-    "planning",
+    SERVICE,
     sqlite=(
         """
         CREATE TABLE plan (
@@ -63,6 +73,7 @@ class PlanStore:
 
     async def open(self) -> None:
         await self._database.prepare(MIGRATIONS)
+        await self._database.prepare(OPERATION_MIGRATIONS)
 
     async def get(self, call: Call) -> Plan:
         """Return the plan of the call's session; without a row it is empty."""
@@ -72,26 +83,42 @@ class PlanStore:
     async def change(self, call: Call, change: Callable[[Plan], tuple[Plan, DetailT]]) -> tuple[Plan, DetailT]:
         """Replace the plan by what `change` makes of it, in one transaction, so that no update is lost.
 
-        Returns the plan, and what `change` returned beside it.
+        Returns the plan, and what `change` returned beside it. A call that is repeated under its operation's id changes
+        nothing more, and gets what it got before.
         """
-        key = _key(call)
 
         async def work(tx: Transaction) -> tuple[Plan, DetailT]:
-            plan, outcome = change(_plan(await tx.one(_BY_KEY, *key)))
-            await tx.run(
-                "INSERT INTO plan VALUES (?1, ?2, ?3) "
-                "ON CONFLICT (user_id, session_id) DO UPDATE SET document = excluded.document",
-                *key,
-                plan.model_dump_json(),
-            )
-            await tx.notify(_topic(key))
+            before = _plan(await tx.one(_BY_KEY, *_key(call)))
+            done = await find_operation(tx, call)
+            if done is not None:
+                return change(before.without(PlanChange.model_validate_json(done.change), is_repeated=True))
+            plan, outcome = change(before)
+            await _write(tx, call, plan)
+            await record_operation(tx, call, SERVICE, plan.changed_since(before))
             return plan, outcome
 
         return await self._database.write(work, user_id=call.user_id)
 
+    async def undo(self, call: Call, operation: Operation) -> Operation:
+        """Take back what an operation changed, as an operation of its own.
+
+        Raises:
+            Conflict: it was taken back already, or its time is over.
+        """
+
+        async def work(tx: Transaction) -> Operation:
+            if not await mark_undone(tx, operation):
+                raise not_undone()
+            before = _plan(await tx.one(_BY_KEY, *_key(call)))
+            plan = before.without(PlanChange.model_validate_json(operation.change))
+            await _write(tx, call, plan)
+            return await record_operation(tx, call, SERVICE, plan.changed_since(before))
+
+        return await self._database.write(work, user_id=call.user_id)
+
     async def put(self, call: Call, plan: Plan) -> None:
-        """Replace the plan as it is."""
-        await self.change(call, lambda _: (plan, None))
+        """Replace the plan as it is: of a new session, in which nothing is to be taken back."""
+        await self._database.write(lambda tx: _write(tx, call, plan), user_id=call.user_id)
 
     async def delete(self, call: Call) -> None:
         """Delete the plan of the call's session."""
@@ -106,6 +133,17 @@ class PlanStore:
     def changes(self, call: Call) -> AsyncIterator[frozenset[str]]:
         """Yield the topic at each change of this plan; the first value is empty."""
         return self._database.changes(_topic(_key(call)))
+
+
+async def _write(tx: Transaction, call: Call, plan: Plan) -> None:
+    key = _key(call)
+    await tx.run(
+        "INSERT INTO plan VALUES (?1, ?2, ?3) "
+        "ON CONFLICT (user_id, session_id) DO UPDATE SET document = excluded.document",
+        *key,
+        plan.model_dump_json(),
+    )
+    await tx.notify(_topic(key))
 
 
 def _key(call: Call) -> tuple[str, str]:

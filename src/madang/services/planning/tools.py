@@ -31,25 +31,25 @@ class PlanningTools:
     def __init__(self, store: PlanStore) -> None:
         self._store = store
 
-    @tool(effect="write", idempotent=True, trusted=True)
+    @tool(effect="write", restorable=True, idempotent=True, once_per_operation=True, trusted=True)
     async def create_goal(self, call: Call, goal: Goal) -> ToolResult[views.PlanOutcome]:
         """Set the goal of this session. Use it before planning; todos are kept."""
         plan, previous = await self._store.change(call, lambda plan: (plan.with_goal(goal), plan.state.goal))
         return views.goal_created(plan, previous)
 
-    @tool(effect="destroy", restorable=True, idempotent=True, trusted=True)
+    @tool(effect="destroy", restorable=True, idempotent=True, once_per_operation=True, trusted=True)
     async def clear_goal(self, call: Call) -> ToolResult[views.PlanOutcome]:
         """Clear the goal, when it is reached or given up; it stays as the previous goal."""
         plan, cleared = await self._store.change(call, lambda plan: (plan.without_goal(), plan.state.goal))
         return views.goal_cleared(plan, cleared)
 
-    @tool(effect="write", trusted=True)
+    @tool(effect="write", restorable=True, once_per_operation=True, trusted=True)
     async def add_todo(self, call: Call, name: TodoName) -> ToolResult[views.TodoOutcome]:
         """Add one todo at the end of the plan."""
         plan, _ = await self._store.change(call, lambda plan: (plan.with_todo(name), None))
         return views.todo_added(plan, plan.state.todos[-1])
 
-    @tool(effect="write", idempotent=True, trusted=True)
+    @tool(effect="write", restorable=True, idempotent=True, once_per_operation=True, trusted=True)
     async def mark_todo(
         self, call: Call, id: TodoId, completed: bool = True, summary: TodoSummary | None = None
     ) -> ToolResult[views.TodoOutcome]:
@@ -58,7 +58,7 @@ class PlanningTools:
         plan, _ = await self._store.change(call, lambda plan: (plan.with_todo_marked(id, status, summary), None))
         return views.todo_marked(plan, plan.todo(id))
 
-    @tool(effect="write", audience="panel", idempotent=True, trusted=True)
+    @tool(effect="write", restorable=True, audience="panel", idempotent=True, once_per_operation=True, trusted=True)
     async def update_todo(
         self, call: Call, id: TodoId, name: TodoName | None = None, position: TodoPosition | None = None
     ) -> ToolResult[views.TodoOutcome]:
@@ -68,7 +68,7 @@ class PlanningTools:
         )
         return views.todo_updated(plan, plan.todo(id), before)
 
-    @tool(effect="destroy", restorable=True, idempotent=True, trusted=True)
+    @tool(effect="destroy", restorable=True, idempotent=True, once_per_operation=True, trusted=True)
     async def clear_todos(
         self, call: Call, ids: Annotated[list[TodoId], Field(min_length=1, max_length=MAX_TODOS)] | None = None
     ) -> ToolResult[views.TodosCleared]:
@@ -81,14 +81,14 @@ class PlanningTools:
 
         return views.todos_cleared(*await self._store.change(call, clear))
 
-    @tool(effect="write", trusted=True)
+    @tool(effect="write", restorable=True, once_per_operation=True, trusted=True)
     async def add_observation(self, call: Call, observation: Observation) -> ToolResult[views.ObservationAdded]:
         """Note something learned. The last ten are kept."""
         return views.observation_added(
             *await self._store.change(call, lambda plan: plan.with_observation(observation, timestamp()))
         )
 
-    @tool(effect="destroy", restorable=True, idempotent=True, trusted=True)
+    @tool(effect="destroy", restorable=True, idempotent=True, once_per_operation=True, trusted=True)
     async def clear_session(self, call: Call) -> ToolResult[views.PlanOutcome]:
         """Clear goal, todos and observations of this session, to start afresh."""
         plan, _ = await self._store.change(call, lambda _: (Plan(), None))

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import reduce
 from typing import TypeVar
 
 from madang.core.phrases import Line, Phrase, Rows, layout, say
 from madang.core.results import ToolResult
-from madang.services.planning.domain import MAX_OBSERVATIONS, Plan, PlanState, Todo
+from madang.core.texts import one_line
+from madang.services.planning.domain import MAX_OBSERVATIONS, Plan, PlanChange, PlanState, Todo, TodoChange
 
 OutcomeT = TypeVar("OutcomeT", bound="PlanOutcome")
 
@@ -148,3 +151,33 @@ def _actions(plan: Plan) -> Phrase:
     if plan.state.todos:
         return say("All todos are completed: 'add_todo' for what is missing, or 'clear_goal' when the goal is reached")
     return say("Break the goal into todos ('add_todo')")
+
+
+MAX_CHANGED_NAMES = 3
+MAX_CHANGED_NAME_CHARS = 60
+
+
+def changed(change: PlanChange) -> Phrase:
+    """Return what an operation changed of a plan, in one line."""
+    parts = [
+        *([say("goal: {goal}", goal=_short(change.goal[1]) or "-")] if change.goal else []),
+        *([_todos_changed(change.todos)] if change.todos else []),
+        *([say("observations")] if change.observations else []),
+    ]
+    if not parts:
+        return say("nothing of the plan")
+    return reduce(lambda first, second: layout("{first}; {second}", first=first, second=second), parts)
+
+
+def _todos_changed(todos: Sequence[TodoChange]) -> Phrase:
+    names = [_short(todo.name) for one in todos if (todo := one.after or one.before) is not None]
+    listed = ", ".join(names[:MAX_CHANGED_NAMES]) + (", …" if len(names) > MAX_CHANGED_NAMES else "")
+    if all(one.after is None for one in todos):
+        return say("{count} todo(s) removed: {names}", count=len(todos), names=listed)
+    if all(one.before is None for one in todos):
+        return say("{count} todo(s) added: {names}", count=len(todos), names=listed)
+    return say("{count} todo(s) changed: {names}", count=len(todos), names=listed)
+
+
+def _short(text: str) -> str:
+    return one_line(text, MAX_CHANGED_NAME_CHARS)
