@@ -65,6 +65,7 @@ const TEXTS = {
   language: ["Language", "언어"],
   // Talk
   conversation: ["Conversation", "대화"],
+  footnotes: ["Footnotes", "각주"],
   welcome: ["What shall we do together?", "무엇을 함께 할까요?"],
   welcomeWithModel: ["Write what you have in mind, or pick a tool.", "하려는 일을 적거나, 도구를 골라 주세요."],
   welcomeWithoutModel: [

@@ -1,4 +1,7 @@
-/** Markdown of a model: no HTML, no pictures fetched, links that say where they lead. One remembered part a block. */
+/**
+ * Markdown of a model: no HTML but a few bare tags, no pictures fetched, links that say where they lead. One remembered
+ * part a block.
+ */
 
 import { memo, useMemo, useState, type MouseEvent, type ReactNode } from "react"
 import ReactMarkdown, { type Components } from "react-markdown"
@@ -7,10 +10,11 @@ import { askLink } from "../state/app.ts"
 import { isSeparable, splitBlocks } from "../state/blocks.ts"
 import { gfm } from "../state/gfm.ts"
 import { highlight } from "../state/highlight.ts"
+import { wording } from "../state/wording.ts"
 import { Icon } from "./icons.tsx"
 import { useSay } from "./language.tsx"
 
-const PLUGINS = [gfm]
+const PLUGINS = [gfm, wording]
 const COMPONENTS: Components = {
   // A picture would tell its server that this was read: its text stands for it.
   img: ({ alt, src }) => <span className="soft">[{alt || String(src ?? "")}]</span>,
@@ -30,8 +34,13 @@ const COMPONENTS: Components = {
 }
 
 const Block = memo(function Block({ text }: { text: string }) {
+  const say = useSay()
+  const footnotes = useMemo(
+    () => ({ footnoteLabel: say("footnotes"), footnoteLabelProperties: { className: ["vh"] } }),
+    [say],
+  )
   return (
-    <ReactMarkdown skipHtml remarkPlugins={PLUGINS} components={COMPONENTS}>
+    <ReactMarkdown remarkPlugins={PLUGINS} remarkRehypeOptions={footnotes} components={COMPONENTS}>
       {text}
     </ReactMarkdown>
   )
