@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import logging
 import os
@@ -25,7 +26,7 @@ from tests.host.hosting import Tab, hosting
 from tests.host.test_assistants import change, make
 from tests.llm.test_keys import FakeKeyring
 from tests.model_server import Exchange, ModelServer, answers, refuses
-from tests.model_wires import Say
+from tests.model_wires import Ask, Say
 
 SECRET = "sk-canary-0123456789-never-seen"
 
@@ -39,6 +40,11 @@ def no_keyring(monkeypatch: pytest.MonkeyPatch) -> None:
 async def manual(folder: Path, **fields: Any) -> AsyncIterator[Tab]:
     async with hosting(folder, settings=Settings(data_dir=folder, **fields)) as tab:
         yield tab
+
+
+def model_on(server: ModelServer, name: str = "mine") -> dict[str, str]:
+    """Return what adds a model of a server under a name."""
+    return {"name": name, "url": f"http://127.0.0.1:{server.port}/v1", "model": "qwen3"}
 
 
 def model_of(answer: Any, name: str) -> Any:
@@ -273,3 +279,102 @@ async def test_requests_that_leave_are_counted_by_host_and_those_that_stay_are_n
         assert (host["host"], host["purpose"], host["count"]) == ("models.invalid", "model", 2)
     async with manual(tmp_path) as tab:
         assert [one["count"] for one in (await tab.get("/api/requests"))["hosts"]] == [2]
+
+
+async def test_the_first_model_is_the_default_and_answers_the_next_message(tmp_path: Path) -> None:
+    async with ModelServer() as server, manual(tmp_path) as tab:
+        server.plays(answers(Say("Hello back.")))
+        added = await tab.post("/api/models", model_on(server))
+        assert added["default"] == "mine"
+        me = await tab.get("/api/me")
+        assert (me["model"], me["isModelFixed"]) == ("mine", False)
+        session = await tab.new_session()
+        await tab.write(session, "Hello")
+        await eventually(lambda: tab.get(f"/api/sessions/{session}"), lambda now: now["run"] is None)
+        assert "Hello back." in str(await tab.messages(session))
+
+        again = await tab.post("/api/models", model_on(server, "second"))
+        assert again["default"] == "mine"
+    assert tomllib.loads((tmp_path / "config.toml").read_text())["model"] == "mine"
+    assert read_settings({}, data_dir=str(tmp_path)).default_model == "mine"
+
+
+async def test_the_first_model_takes_over_a_session_that_waits_for_the_person(tmp_path: Path) -> None:
+    async with ModelServer() as server, manual(tmp_path) as tab:
+        session = await tab.new_session()
+        await tab.write(session, "Is anybody there?")
+        await eventually(tab.inbox, lambda items: [one["type"] for one in items] == ["model"])
+
+        server.plays(answers(Ask("prompt_user", '{"prompt": "Which tea?", "type": "text"}')))
+        await tab.post("/api/models", model_on(server))
+        await tab.write(session, "And now?")
+        [question] = await eventually(tab.inbox, lambda items: [one["type"] for one in items] == ["text"])
+        assert "Is anybody there?" in str(server.requests[0].body)
+        assert "And now?" in str(server.requests[0].body)
+
+        server.plays(answers(Say("Green it is.")))
+        await tab.post(f"/api/inbox/{question['id']}", {"answer": "green"})
+        await eventually(lambda: tab.get(f"/api/sessions/{session}"), lambda now: now["run"] is None)
+        assert "Green it is." in str(await tab.messages(session))
+
+
+async def test_a_model_that_is_chosen_for_a_message_takes_over_a_session_that_waits(tmp_path: Path) -> None:
+    async with ModelServer() as server, manual(tmp_path) as tab:
+        server.plays(answers(Say("Hello back.")))
+        await tab.post("/api/models", model_on(server))
+        await tab.post("/api/models/default", {"name": ""})
+        session = await tab.new_session()
+        await tab.write(session, "Is anybody there?")
+        await eventually(tab.inbox, lambda items: [one["type"] for one in items] == ["model"])
+
+        await tab.post(f"/api/sessions/{session}/messages", {"text": "And now?", "model": "mine"})
+        await eventually(lambda: tab.get(f"/api/sessions/{session}"), lambda now: now["run"] is None)
+        assert "Hello back." in str(await tab.messages(session))
+
+
+async def test_a_model_that_is_chosen_while_another_works_answers_that_message(tmp_path: Path) -> None:
+    async with ModelServer() as first, ModelServer() as second, manual(tmp_path) as tab:
+        is_asked, may_answer = asyncio.Event(), asyncio.Event()
+
+        async def play(exchange: Exchange) -> None:
+            is_asked.set()
+            await may_answer.wait()
+            await answers(Say("I am the first."))(exchange)
+
+        first.plays(play)
+        second.plays(answers(Say("I am the second.")))
+        await tab.post("/api/models", model_on(first, "first"))
+        await tab.post("/api/models", model_on(second, "second"))
+        await tab.post("/api/models/default", {"name": "first"})
+        session = await tab.new_session()
+        await tab.write(session, "Who?")
+        async with asyncio.timeout(60):
+            await is_asked.wait()
+        await tab.post(f"/api/sessions/{session}/messages", {"text": "And who now?", "model": "second"})
+        may_answer.set()
+        await eventually(lambda: tab.get(f"/api/sessions/{session}"), lambda now: now["run"] is None)
+        assert (len(first.requests), len(second.requests)) == (1, 1)
+        assert "I am the second." in str(await tab.messages(session))
+
+
+async def test_the_next_model_is_the_default_where_the_default_one_was_removed(tmp_path: Path) -> None:
+    async with ModelServer() as server, manual(tmp_path) as tab:
+        await tab.post("/api/models", model_on(server))
+        assert (await tab.http.delete("/api/models/mine")).status_code == 200
+        assert (await tab.get("/api/models"))["default"] == ""
+        assert (await tab.post("/api/models", model_on(server, "other")))["default"] == "other"
+
+
+async def test_a_default_model_that_was_written_by_hand_meanwhile_stays_in_the_file(tmp_path: Path) -> None:
+    async with ModelServer() as server, manual(tmp_path) as tab:
+        (tmp_path / "config.toml").write_text('model = "openai:gpt"\n')
+        await tab.post("/api/models", model_on(server))
+    assert tomllib.loads((tmp_path / "config.toml").read_text())["model"] == "openai:gpt"
+
+
+async def test_whose_a_session_is_that_names_no_assistant_is_told(tmp_path: Path) -> None:
+    async with manual(tmp_path) as tab:
+        await make(tab, "Baker")
+        me = await tab.get("/api/me")
+        session = await tab.get(f"/api/sessions/{await tab.new_session()}")
+        assert session["assistantId"] == me["assistantId"] != "Baker"

@@ -33,6 +33,7 @@ const TEXTS = {
   close: ["Close", "닫기"],
   details: ["Details", "자세히"],
   cancel: ["Cancel", "취소"],
+  choose: ["Choose…", "고르기…"],
   // States of a session
   running: ["Running", "진행 중"],
   runningElsewhere: ["Running in another program", "다른 프로그램에서 진행 중"],
@@ -76,6 +77,7 @@ const TEXTS = {
   connectModelHint: ["One on this computer, or one of a provider", "이 컴퓨터의 모델이나 밖의 모델을 씁니다"],
   manualModeHint: ["Find any of {count} tools and call it by its form", "도구 {count}개를 찾아 양식으로 부릅니다"],
   nextAssistant: ["Assistant of the new session", "새 세션의 어시스턴트"],
+  assistantOfFiles: ["It has the attached files already", "첨부한 파일을 이미 맡고 있습니다"],
   // The tour of the first run
   tour: ["A tour of one minute", "1분 둘러보기"],
   tourHint: [

@@ -114,6 +114,10 @@ class RunExecution:
             with suppress(StaleNews):
                 self._run = await self._stores.runs.commit(self._run, rows.step)
                 self._attended_s = time.monotonic()
+                # The model that the person has chosen by now, for this message or in the settings, answers it.
+                self._setup = await self._load_setup(self._run)
+                if self._setup.opened is not None:
+                    await self._stores.manual.withdraw(self._run)
                 return
 
     async def _end_turn(self) -> bool:

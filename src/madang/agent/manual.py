@@ -13,7 +13,7 @@ from madang.core.phrases import say
 from madang.llm.base import ModelAnswer
 from madang.llm.messages import CallPart, Part, dump_parts, parse_parts
 from madang.storage.database import Database, Transaction
-from madang.storage.pauses import open_pause, settle_pause
+from madang.storage.pauses import clear_awaited, open_pause, settle_pause, supersede
 from madang.storage.runs.records import Run
 
 SERVICE = "agent"
@@ -39,6 +39,15 @@ class ManualTurns:
             return pause
 
         return await self._database.write(work, user_id=run.user_id)
+
+    async def withdraw(self, run: Run) -> None:
+        """Settle the open turn of a run that has a model now: the run would wait for the person beside it."""
+
+        async def work(tx: Transaction) -> None:
+            turns = await supersede(tx, run.call(), "model", tool=ACT)
+            await clear_awaited(tx, run.user_id, [turn.id for turn in turns])
+
+        await self._database.write(work, user_id=run.user_id)
 
     async def act(self, call: Call, pause_id: str, parts: Sequence[Part]) -> PauseRecord:
         """Give the turn of the model: a text, calls, or both. Without a call the run ends after it.

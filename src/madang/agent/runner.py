@@ -103,14 +103,16 @@ class Runner:
         return (await self.send(call, parts, model)).run
 
     async def send(self, call: Call, parts: Sequence[Part], model: str = "") -> Posted:
-        """Give the session's run a message of the person's, or start one with it.
+        """Give the session's run a message of the person's, or start one with it. A model that is named answers it.
 
         Raises:
             Conflict: the session is being deleted, or another process has just started a run there.
         """
         text = written_text(parts)
         dumped, tokens = dump_parts(parts), count_tokens(parts)
-        queued = await self._stores.messages.queue(call, dumped, tokens, lambda id: events.message_queued(id, text))
+        queued = await self._stores.messages.queue(
+            call, dumped, tokens, lambda id: events.message_queued(id, text), model
+        )
         if queued:
             return Posted(None, queued)
         id = new_id()

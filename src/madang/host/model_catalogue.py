@@ -60,6 +60,8 @@ class ModelCatalogue:
     ) -> Phrase | None:
         """Add a model to `config.toml`, and keep its key under its name; return where the key is.
 
+        Where there is no default model it is that from now on: a model that was added is there to be used.
+
         Raises:
             InvalidArguments, SetupError: it cannot be reached so.
             Conflict: there is one of this name.
@@ -80,8 +82,11 @@ class ModelCatalogue:
                 raise Conflict(say("There is a model '{name}' already.", name=name))
             # The key first: a model whose key is missing is worse than a key that is not used.
             place = await asyncio.to_thread(self.keys.save, name, key) if key is not None else None
-            await asyncio.to_thread(self._file.add_model, name, values)
+            is_default = not self.default
+            await asyncio.to_thread(self._file.add_model, name, values, as_default=is_default)
             self.configs[name] = config
+            if is_default:
+                self.default = name
         return place
 
     async def remove(self, name: str) -> None:

@@ -65,7 +65,7 @@ class ModelApi:
         return await asyncio.to_thread(self._list)
 
     async def add(self, request: ApiRequest) -> ModelsAnswer:
-        """Add a model to `config.toml`; its key, if one is given, goes to the keyring."""
+        """Add a model to `config.toml`, as the default one where there is none; its key goes to the keyring."""
         body: NewModelBody = request.body
         await self._catalogue.add(
             body.name.strip(),

@@ -83,8 +83,12 @@ class MeAnswer(Document):
     locales: list[Locale]
     model: str
     """The model of new runs; empty: the person is the model."""
+    is_model_fixed: bool
+    """It is the model of every run, whatever assistants say."""
     models: list[ModelChoice]
     assistants: list[AssistantAnswer]
+    assistant_id: str
+    """The assistant of new sessions that name none."""
     data_dir: str
     content_origin: str
     tool_count: int

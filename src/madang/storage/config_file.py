@@ -38,24 +38,16 @@ class ConfigFile:
             Conflict: the file is written in a way that cannot be changed here.
             Unavailable: it cannot be read or written.
         """
-        line = f"model = {_text(name)}\n" if name else ""
-
-        def edit(text: str) -> str:
-            header = _HEADER.search(text)
-            head, tables = (text[: header.start()], text[header.start() :]) if header else (text, "")
-            if _MODEL_LINE.search(head):
-                return _MODEL_LINE.sub(lambda _: line, head, count=1) + tables
-            return line + text
 
         def say_so(config: dict[str, Any]) -> None:
             config.pop("model", None)
             if name:
                 config["model"] = name
 
-        self._change(edit, say_so)
+        self._change(lambda text: _with_default_model(text, name), say_so)
 
-    def add_model(self, name: str, values: Mapping[str, ConfigValue]) -> None:
-        """Add a model under a name of its own.
+    def add_model(self, name: str, values: Mapping[str, ConfigValue], *, as_default: bool = False) -> None:
+        """Add a model under a name of its own; with `as_default` it is the default one, too, unless the file names one.
 
         Raises:
             Conflict: there is one of this name, or the file cannot be changed here.
@@ -64,13 +56,17 @@ class ConfigFile:
         lines = [f"[models.{_text(name)}]", *(f"{field} = {_value(value)}" for field, value in values.items())]
 
         def edit(text: str) -> str:
-            return "\n".join([text.rstrip(), "", *lines, ""]).lstrip("\n")
+            added = "\n".join([text.rstrip(), "", *lines, ""]).lstrip("\n")
+            is_default = as_default and not tomllib.loads(text).get("model")
+            return _with_default_model(added, name) if is_default else added
 
         def say_so(config: dict[str, Any]) -> None:
             models = config.setdefault("models", {})
             if name in models:
                 raise Conflict(say("There is a model '{name}' already.", name=name))
             models[name] = dict(values)
+            if as_default and not config.get("model"):
+                config["model"] = name
 
         self._change(edit, say_so)
 
@@ -147,6 +143,15 @@ class ConfigFile:
     def _unusable(self, error: Exception) -> Unavailable:
         reason = getattr(error, "strerror", None) or str(error)
         return Unavailable(say("{path} cannot be used: {reason}", path=str(self._path), reason=reason))
+
+
+def _with_default_model(text: str, name: str) -> str:
+    line = f"model = {_text(name)}\n" if name else ""
+    header = _HEADER.search(text)
+    head, tables = (text[: header.start()], text[header.start() :]) if header else (text, "")
+    if _MODEL_LINE.search(head):
+        return _MODEL_LINE.sub(lambda _: line, head, count=1) + tables
+    return line + text
 
 
 def _table_name(line: str) -> tuple[str, ...]:

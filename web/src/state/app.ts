@@ -20,6 +20,7 @@ import {
 } from "../wire/api.ts"
 import type { InboxItem, Locale, Me, Session, SessionsValue } from "../wire/types.ts"
 import { followAll, type Following } from "../wire/stream.ts"
+import { nextAssistant } from "./choices.ts"
 import { TalkFeed, type FeedListener } from "./feed.ts"
 import { isKnown } from "./inbox.ts"
 import { dropOwn } from "./made.ts"
@@ -68,8 +69,10 @@ export interface AppState {
   isOutdated: boolean
   locale: Locale
   theme: Theme
-  /** Whose the next session is; empty is the default one. */
+  /** Whose the person wants the next session to be; empty: they have not said. */
   nextAssistantId: string
+  /** The session that was made for files before its first message. */
+  madeSessionId: string
   notices: readonly Notice[]
   isPaletteOpen: boolean
   /** The panels as a column beside the talk. */
@@ -95,6 +98,7 @@ export const app = new Store<AppState>({
   locale: readLocale() ?? (isKorean(navigator.language) ? "ko" : "en"),
   theme: readTheme(),
   nextAssistantId: "",
+  madeSessionId: "",
   notices: [],
   isPaletteOpen: false,
   isPanelOpen: localStorage.getItem(PANEL_KEY) !== "closed",
@@ -138,6 +142,7 @@ export async function start(): Promise<void> {
     if (document.visibilityState !== "visible") return
     doubtServer() // a browser may have let the tab sleep, and it would hear only later that the stream has ended
     void refresh()
+    void refreshMe() // models and assistants may have been changed in the tab that was looked at
   })
 }
 
@@ -294,9 +299,9 @@ export function loseToken(): void {
 /* Sessions */
 
 export async function newSession(): Promise<Session> {
-  const { locale, nextAssistantId, me } = app.get()
-  const isThere = me?.assistants.some(({ id }) => id === nextAssistantId) // it may have been deleted since
-  const session = await createSession({ locale, ...(isThere && { assistantId: nextAssistantId }) })
+  const { locale, ...shared } = app.get()
+  const { id: assistantId } = nextAssistant(shared)
+  const session = await createSession({ locale, ...(assistantId !== "" && { assistantId }) })
   app.update({ sessions: [session, ...app.get().sessions] })
   return session
 }

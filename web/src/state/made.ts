@@ -7,6 +7,7 @@
  */
 
 import type { Me, Session, ToolOutcome } from "../wire/types.ts"
+import { modelOf } from "./choices.ts"
 import type { CallState, Talk } from "./talk.ts"
 import { hasFailed } from "./rows.ts"
 
@@ -39,8 +40,7 @@ export interface MadeCall {
 
 /** Whether the person is the model of a session: neither the host nor its assistant has one. */
 export function isManual(me: Me | null, session: Session | undefined): boolean {
-  const assistant = me?.assistants.find(({ id }) => id === session?.assistantId)
-  return me?.model === "" && (assistant?.model ?? "") === ""
+  return me !== null && modelOf(me, session?.assistantId) === ""
 }
 
 /** The calls of a talk that the person made in the model's place. */

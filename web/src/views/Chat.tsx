@@ -1,9 +1,10 @@
 /** One session: its head, its talk, and the dock with the composer or, in its place, the gate. */
 
-import { Suspense, useMemo, useRef, useState } from "react"
+import { Suspense, useEffect, useMemo, useRef, useState } from "react"
 
 import { app, go, newSession, refreshSoon, report, togglePanel } from "../state/app.ts"
 import { askInBranch, editInBranch, forkAfter } from "../state/branching.ts"
+import { modelOf, nextAssistant } from "../state/choices.ts"
 import { readDraft, readMadeSession, writeDraft, writeFiles, writeMadeSession } from "../state/drafts.ts"
 import type { Feed, TalkFeed } from "../state/feed.ts"
 import { questionsOf, sortInbox } from "../state/inbox.ts"
@@ -54,7 +55,12 @@ export function Chat({ sessionId, messageId }: { sessionId: string; messageId: s
       ) : (
         <BeforeTalk state={state} sessionId={sessionId} />
       )}
-      <Dock key={`dock-${sessionId}`} sessionId={sessionId} state={state} />
+      <Dock
+        key={`dock-${sessionId}`}
+        sessionId={sessionId}
+        assistantId={sessionId === "" ? nextAssistant(shared).id : session?.assistantId}
+        state={state}
+      />
     </>
   )
 }
@@ -124,10 +130,11 @@ function ChatHead({ session, state, onFind }: ChatHeadProps) {
 
 function BeforeTalk({ state, sessionId }: { state: Feed | null; sessionId: string }) {
   const say = useSay()
+  const shared = useStore(app)
   if (sessionId === "") {
     return (
       <div className="scroll">
-        <Welcome />
+        <Welcome assistantId={nextAssistant(shared).id} />
       </div>
     )
   }
@@ -174,7 +181,7 @@ export function OpenTalk({ feed, state, session, target }: OpenTalkProps) {
             <ForeignCalls sessionId={session.id} client={session.client} />
           </Suspense>
         ) : (
-          <Welcome />
+          <Welcome assistantId={session?.assistantId} />
         ))}
     </Talk>
   )
@@ -197,8 +204,14 @@ function actionsOf(feed: TalkFeed, goOn: string): TalkActions {
   }
 }
 
+interface DockProps {
+  sessionId: string
+  assistantId: string | undefined
+  state: Feed | null
+}
+
 /** What stands below the talk. No frame is ever drawn here. */
-export function Dock({ sessionId, state }: { sessionId: string; state: Feed | null }) {
+export function Dock({ sessionId, assistantId, state }: DockProps) {
   const say = useSay()
   const { inbox, me } = useStore(app)
   const [later, setLater] = useState<ReadonlySet<string>>(new Set())
@@ -209,21 +222,24 @@ export function Dock({ sessionId, state }: { sessionId: string; state: Feed | nu
   const [approval] = pending
   const talk = state?.talk
   const isRunning = talk?.run.state === "running"
+  const model = modelOf(me, assistantId)
 
   // A file needs a session before the first message does; going there would drop what is being written.
   const made = useRef(sessionId === "" ? readMadeSession() : "")
+  useEffect(() => app.update({ madeSessionId: made.current }), [])
   const makeSession = async () => {
     if (made.current === "") {
       made.current = (await newSession()).id
       writeMadeSession(made.current)
+      app.update({ madeSessionId: made.current })
     }
     return made.current
   }
-  const onSend = async ({ text, attachments, model }: Sent) => {
+  const onSend = async ({ text, attachments, model: chosen }: Sent) => {
     const tool = text.trim().replace(/^\//, "")
-    if (me?.model === "" && isTool(tool)) return go({ screen: "manual", tool })
+    if (me !== null && model === "" && chosen === "" && isTool(tool)) return go({ screen: "manual", tool })
     const id = sessionId || (await makeSession())
-    await sendMessage(id, { text, attachments, ...(model !== "" && { model }) })
+    await sendMessage(id, { text, attachments, ...(chosen !== "" && { model: chosen }) })
     app.get().feed?.showEnd()
     if (sessionId === "") {
       writeDraft(id, readDraft("")) // typed meanwhile
@@ -281,7 +297,7 @@ export function Dock({ sessionId, state }: { sessionId: string; state: Feed | nu
           sessionId={sessionId}
           makeSession={makeSession}
           models={me?.models ?? []}
-          model={me?.model ?? ""}
+          model={model}
           isRunning={isRunning}
           question={textQuestion}
           onSend={onSend}

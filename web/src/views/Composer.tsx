@@ -25,6 +25,7 @@ interface Props {
   sessionId: string
   makeSession: () => Promise<string>
   models: Model[]
+  /** The one in force, unless another is picked; empty: the person is the model. */
   model: string
   isRunning: boolean
   /** A text question that what is written could answer. */
@@ -84,7 +85,8 @@ export function Composer(props: Props) {
   )
   const [isSending, setSending] = useState(false)
   const [isOver, setOver] = useState(false)
-  const [chosen, setChosen] = useState(model)
+  const [picked, setPicked] = useState("")
+  const chosen = models.some(({ name }) => name === picked) ? picked : model
   const isManual = models.length === 0 && model === ""
 
   // Where there are keys, one can type at once; on a phone this would open the keyboard.
@@ -284,14 +286,15 @@ export function Composer(props: Props) {
               className="btn quiet"
               aria-label={say("model")}
               value={chosen}
-              onChange={(event) => setChosen(event.target.value)}
-            >
-              {models.map(({ name, label }) => (
-                <option key={name} value={name}>
-                  {label}
-                </option>
-              ))}
-            </Select>
+              options={[
+                // No model is in force, or an assistant's own that is not there any more.
+                ...(models.some(({ name }) => name === chosen)
+                  ? []
+                  : [{ value: chosen, label: chosen || say("choose") }]),
+                ...models.map(({ name, label }) => ({ value: name, label })),
+              ]}
+              onChange={setPicked}
+            />
           )
         )}
         {isRunning && !canSend ? (

@@ -71,7 +71,7 @@ export default function Manual({ toolName }: { toolName: string }) {
           </a>
         )}
         <h1>{say("manualMode")}</h1>
-        {me?.model === "" && (
+        {isManual(me, findSession(shared, sessionId)) && (
           <span className="chip line">
             <Icon name="hand" small />
             {say("noModelChip")}

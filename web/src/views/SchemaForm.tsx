@@ -6,6 +6,7 @@ import type { Entries, Entry, FormField, Problem } from "../state/schema.ts"
 import type { Say } from "../texts.ts"
 import { Icon } from "./icons.tsx"
 import { useLocale, useSay } from "./language.tsx"
+import { Select } from "./Select.tsx"
 
 const MAX_SEGMENTS = 5
 
@@ -77,20 +78,18 @@ function Control({ field, entry, id, isBad, onChange }: ControlProps) {
         return <Segments field={field} entry={text} onChange={onChange} />
       const options =
         field.kind === "choice"
-          ? field.options.map((one) => [one, one])
+          ? field.options.map((one) => ({ value: one, label: one }))
           : [
-              ["true", say("yes")],
-              ["false", say("no")],
+              { value: "true", label: say("yes") },
+              { value: "false", label: say("no") },
             ]
       return (
-        <select {...common} value={text} onChange={(event) => onChange(event.target.value)}>
-          <option value="">{say("notSet")}</option>
-          {options.map(([value, label]) => (
-            <option key={value} value={value}>
-              {label}
-            </option>
-          ))}
-        </select>
+        <Select
+          {...common}
+          value={text}
+          options={[{ value: "", label: say("notSet") }, ...options]}
+          onChange={onChange}
+        />
       )
     }
     case "texts":

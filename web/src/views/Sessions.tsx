@@ -32,10 +32,11 @@ function useOwnSay() {
 export default function Sessions() {
   const say = useSay()
   const own = useOwnSay()
-  const { sessions } = useStore(app)
+  const { sessions, me } = useStore(app)
   const [query, setQuery] = useState("")
   const [tab, setTab] = useState<Tab>("")
-  const [assistant, setAssistant] = useState<string | null>(null)
+  const [picked, setPicked] = useState<string | null>(null)
+  const assistant = me?.assistants.some(({ id }) => id === picked) ? picked : null // it may have been deleted since
   const [page, setPage] = useState<Found | null>(null)
   const words = query.trim()
   const isArchived = tab === "archived"
@@ -105,7 +106,7 @@ export default function Sessions() {
         </div>
         <div className="row bar-tabs">
           <Tabs page={page} query={words} tab={place === "" && !isArchived ? "" : tab} onTab={setTab} />
-          <AssistantFilter value={assistant} onChange={setAssistant} />
+          <AssistantFilter value={assistant} onChange={setPicked} />
         </div>
         {page !== null && shown.length === 0 && (
           <div className="card empty">
@@ -182,16 +183,13 @@ function AssistantFilter({ value, onChange }: { value: string | null; onChange: 
     <Select
       className="btn quiet"
       aria-label={own("assistant")}
-      value={index}
-      onChange={(event) => onChange(assistants[Number(event.target.value)]?.id ?? null)}
-    >
-      <option value={-1}>{own("everyAssistant")}</option>
-      {assistants.map(({ id, name }, number) => (
-        <option key={id} value={number}>
-          {name || own("defaultAssistant")}
-        </option>
-      ))}
-    </Select>
+      value={String(index)}
+      options={[
+        { value: "-1", label: own("everyAssistant") },
+        ...assistants.map(({ name }, number) => ({ value: String(number), label: name || own("defaultAssistant") })),
+      ]}
+      onChange={(number) => onChange(assistants[Number(number)]?.id ?? null)}
+    />
   )
 }
 

@@ -3,6 +3,7 @@
 import { Suspense } from "react"
 
 import { app, setLocale } from "../state/app.ts"
+import { modelOf, nextAssistant } from "../state/choices.ts"
 import { part } from "../state/parts.ts"
 import { useStore } from "../state/store.ts"
 import { isTourOver } from "../state/tour.ts"
@@ -16,8 +17,10 @@ const Tour = part(() => import("./Tour.tsx"))
 export function WelcomeHead() {
   const say = useSay()
   const locale = useLocale()
-  const { me, nextAssistantId } = useStore(app)
+  const shared = useStore(app)
+  const { me } = shared
   const assistants = me?.assistants ?? []
+  const { id: assistantId, isSettled } = nextAssistant(shared)
   const other = locale === "ko" ? "en" : "ko"
   return (
     <header className="top">
@@ -28,21 +31,18 @@ export function WelcomeHead() {
         <Select
           className="btn quiet"
           aria-label={say("nextAssistant")}
-          value={assistants.some(({ id }) => id === nextAssistantId) ? nextAssistantId : assistants[0]!.id}
-          onChange={(event) => app.update({ nextAssistantId: event.target.value })}
-        >
-          {assistants.map(({ id, name }) => (
-            <option key={id} value={id}>
-              {name || say("madang")}
-            </option>
-          ))}
-        </Select>
+          disabled={isSettled}
+          title={isSettled ? say("assistantOfFiles") : undefined}
+          value={assistantId}
+          options={assistants.map(({ id, name }) => ({ value: id, label: name || say("madang") }))}
+          onChange={(nextAssistantId) => app.update({ nextAssistantId })}
+        />
       )}
       <span className="grow" />
       <button type="button" className="btn quiet" lang={other} onClick={() => setLocale(other)}>
         {other === "ko" ? "한국어" : "English"}
       </button>
-      {me?.model === "" && (
+      {me !== null && modelOf(me, assistantId) === "" && (
         <a className="btn" href="#/settings">
           <Icon name="plug" small />
           {say("connectModel")}
@@ -52,10 +52,10 @@ export function WelcomeHead() {
   )
 }
 
-export function Welcome() {
+export function Welcome({ assistantId }: { assistantId: string | undefined }) {
   const say = useSay()
   const { me, tour, sessions } = useStore(app)
-  const hasModel = me?.model !== ""
+  const hasModel = me === null || modelOf(me, assistantId) !== ""
   const isFirstRun = sessions.every(({ id }) => id === tour.sessionId)
   const isTourShown = !tour.isSkipped && (isFirstRun || tour.isWanted || tour.results.length > 0)
   return (

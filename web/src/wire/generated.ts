@@ -454,8 +454,10 @@ export interface MeAnswer {
   locale: "en" | "ko"
   locales: ("en" | "ko")[]
   model: string
+  isModelFixed: boolean
   models: ModelChoice[]
   assistants: AssistantAnswer[]
+  assistantId: string
   dataDir: string
   contentOrigin: string
   toolCount: number

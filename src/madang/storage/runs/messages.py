@@ -117,10 +117,12 @@ class MessageStore:
 
         return await self._database.read(work, user_id=call.user_id)
 
-    async def queue(self, call: Call, parts: Sequence[Part], tokens: int, tell: Callable[[str], NewEvent]) -> str:
+    async def queue(
+        self, call: Call, parts: Sequence[Part], tokens: int, tell: Callable[[str], NewEvent], model: str = ""
+    ) -> str:
         """Keep what the person wrote until the session's live run can give it to its model, and return its id.
 
-        Empty if no run is live: then it is the first message of a new one.
+        Empty if no run is live: then it is the first message of a new one. A model that is named becomes the run's.
 
         Raises:
             LimitExceeded: too many wait.
@@ -153,6 +155,8 @@ class MessageStore:
                 text,
                 tokens,
             )
+            if model:
+                await tx.run("UPDATE run SET model = ?3 WHERE user_id = ?1 AND no = ?2", call.user_id, run[0], model)
             await tx.run("UPDATE run_live SET nudged = 1 WHERE user_id = ?1 AND run_no = ?2", call.user_id, run[0])
             await append_events(tx, call, [tell(id)])
             await tx.notify(topic("run", call.user_id, call.session, run[1]))

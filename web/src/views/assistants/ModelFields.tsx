@@ -3,7 +3,7 @@
 import { useState } from "react"
 
 import type { AssistantDetails, ModelsAnswer, OwnOptions } from "../../wire/generated.ts"
-import { Select } from "../Select.tsx"
+import { Select, type Option } from "../Select.tsx"
 import { useWords } from "../settings/words.ts"
 import type { Change } from "./Editor.tsx"
 import { NumberField } from "./NumberField.tsx"
@@ -38,17 +38,15 @@ export function ModelFields({ details, models, onChange }: Props) {
           id="assistant-model"
           className="input"
           value={model}
-          onChange={(event) => {
-            setModel(event.target.value)
-            onChange({ model: event.target.value })
+          options={[
+            { value: "", label: usual === "" ? words("usualModel") : words("usualModelNamed", { name: usual }) },
+            ...(model !== "" && !names.includes(model) ? [model, ...names] : names).map(asOption),
+          ]}
+          onChange={(name) => {
+            setModel(name)
+            onChange({ model: name })
           }}
-        >
-          <option value="">{usual === "" ? words("usualModel") : words("usualModelNamed", { name: usual })}</option>
-          {model !== "" && !names.includes(model) && <option>{model}</option>}
-          {names.map((name) => (
-            <option key={name}>{name}</option>
-          ))}
-        </Select>
+        />
         {models !== null && models.fixed !== "" && (
           <p className="hint">{words("fixedModel", { name: models.fixed })}</p>
         )}
@@ -77,20 +75,19 @@ export function ModelFields({ details, models, onChange }: Props) {
             id="assistant-thinking"
             className="input"
             value={options.thinking ?? ""}
-            onChange={(event) => set({ thinking: EFFORTS.find((one) => one === event.target.value) ?? null })}
-          >
-            <option value="">{words("asModel")}</option>
-            {EFFORTS.map((one) => (
-              <option key={one} value={one}>
-                {words(one)}
-              </option>
-            ))}
-          </Select>
+            options={[
+              { value: "", label: words("asModel") },
+              ...EFFORTS.map((one) => ({ value: one, label: words(one) })),
+            ]}
+            onChange={(effort) => set({ thinking: EFFORTS.find((one) => one === effort) ?? null })}
+          />
         </div>
       </fieldset>
     </>
   )
 }
+
+const asOption = (name: string): Option => ({ value: name, label: name })
 
 /** What is left to the model is not said at all. */
 function withoutEmpty(options: Chosen): OwnOptions {

@@ -61,11 +61,12 @@ export function Services({ details, models, onChange }: Props) {
                   className="pick-mode"
                   aria-label={words("modeOf", { name: service.title })}
                   value={mode}
-                  onChange={(event) => set(service.name, event.target.value === "ask" ? "ask" : "on")}
-                >
-                  <option value="on">{words("allow")}</option>
-                  <option value="ask">{words("askFirst")}</option>
-                </Select>
+                  options={[
+                    { value: "on", label: words("allow") },
+                    { value: "ask", label: words("askFirst") },
+                  ]}
+                  onChange={(value) => set(service.name, value === "ask" ? "ask" : "on")}
+                />
               ) : (
                 <span className="soft small pick-mode">{words("off")}</span>
               )}

@@ -73,7 +73,7 @@ export default function TryChat({ assistantId, name, onClose }: Props) {
       {feed !== null && state?.status === "ready" ? (
         <>
           <OpenTalk feed={feed} state={state} session={session} target="" />
-          <Dock sessionId={feed.sessionId} state={state} />
+          <Dock sessionId={feed.sessionId} assistantId={assistantId} state={state} />
         </>
       ) : (
         <div className="scroll" aria-busy="true" />

@@ -3,7 +3,9 @@
 import { useEffect, useState } from "react"
 
 import { app, notify, refreshSoon, report } from "../../state/app.ts"
+import { isManual } from "../../state/made.ts"
 import { act, useMounted, useRows } from "../../state/panels.ts"
+import { findSession } from "../../state/sessions.ts"
 import { stepStates, type StepState } from "../../state/steps.ts"
 import { useStore } from "../../state/store.ts"
 import type { Talk } from "../../state/talk.ts"
@@ -262,8 +264,9 @@ function PlaybookRow({ sessionId, playbook, say, onScreen }: RowProps) {
 
 /** With a model it is asked to; without one the person is the model, and selects it. */
 async function runPlaybook(sessionId: string, { id, goal }: PlaybookInState, say: PanelSay): Promise<void> {
-  const hasModel = (app.get().me?.model ?? "") !== ""
-  if (!hasModel) return void (await act(sessionId, "select_playbook", { id }))
+  const shared = app.get()
+  if (shared.me === null || isManual(shared.me, findSession(shared, sessionId)))
+    return void (await act(sessionId, "select_playbook", { id }))
   try {
     await sendMessage(sessionId, { text: say("runMessage", { goal, id }) })
     refreshSoon()

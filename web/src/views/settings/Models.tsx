@@ -52,16 +52,16 @@ function ModelChoice({ models, onChange }: Props) {
     `${name} ${model} ${provider}`.toLowerCase().includes(query.trim().toLowerCase()),
   )
   // Shown at once; what the server says counts.
-  const [chosen, setChosen] = useState(models.default)
+  const [pressed, setPressed] = useState<string | null>(null)
+  const chosen = pressed ?? models.default
   const choose = async (name: string) => {
-    setChosen(name)
+    setPressed(name)
     try {
       await setDefaultModel(name)
-    } catch (error) {
-      setChosen(models.default)
-      throw error
+      await onChange()
+    } finally {
+      setPressed(null)
     }
-    await onChange()
   }
   return (
     <section className="card choice" aria-label={words("modelToUse")}>
@@ -125,7 +125,6 @@ function ModelChoice({ models, onChange }: Props) {
           title={words("removeModelAsk", { name: removing })}
           button={words("removeModel")}
           onConfirm={() => {
-            if (chosen === removing) setChosen("")
             void removeModel(removing).then(() => onChange(), report)
           }}
           onClose={() => setRemoving("")}

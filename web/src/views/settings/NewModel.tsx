@@ -16,8 +16,9 @@ interface Props {
 export function NewModel({ models, onAdded }: Props) {
   const words = useWords()
   const [fields, setFields] = useState({ name: "", provider: "", url: "", model: "", key: "" })
+  const choose = (field: keyof typeof fields) => (value: string) => setFields({ ...fields, [field]: value })
   const set = (field: keyof typeof fields) => (event: { target: { value: string } }) =>
-    setFields({ ...fields, [field]: event.target.value })
+    choose(field)(event.target.value)
   const isWhole =
     fields.name.trim() !== "" && fields.model.trim() !== "" && (fields.provider !== "" || fields.url !== "")
   const add = async () => {
@@ -42,14 +43,18 @@ export function NewModel({ models, onAdded }: Props) {
       <div className="two">
         <div className="field">
           <label htmlFor="new-from">{words("where")}</label>
-          <Select id="new-from" className="input" value={fields.provider} onChange={set("provider")}>
-            <option value="">{words("byAddress")}</option>
-            {models.vendors
-              .filter(({ isInstalled }) => isInstalled)
-              .map(({ name }) => (
-                <option key={name}>{name}</option>
-              ))}
-          </Select>
+          <Select
+            id="new-from"
+            className="input"
+            value={fields.provider}
+            options={[
+              { value: "", label: words("byAddress") },
+              ...models.vendors
+                .filter(({ isInstalled }) => isInstalled)
+                .map(({ name }) => ({ value: name, label: name })),
+            ]}
+            onChange={choose("provider")}
+          />
         </div>
         <Field id="name" label={words("ownName")} value={fields.name} maxLength={200} onChange={set("name")} />
         {fields.provider === "" && (
