@@ -11,6 +11,7 @@ from madang.agent import events
 from madang.core.calls import Call
 from madang.core.pauses import PauseRecord
 from madang.core.results import Reply, page_uri
+from madang.core.run_events import ViewReference
 from madang.storage.views import find_view_id
 
 MAX_DATA_BYTES = 32 * 1024
@@ -30,19 +31,19 @@ class CallDetails:
     view_uri: str = ""
     pause: PauseRecord | None = None
 
-    def metadata(self) -> dict[str, Any]:
+    def metadata(self) -> events.CallMetadata:
         """Return what the event of the call says of it; what there is none of is left out."""
-        metadata: dict[str, Any] = {}
+        metadata: events.CallMetadata = {}
         if self.took_ms is not None:
-            metadata["tookMs"] = self.took_ms
+            metadata["took_ms"] = self.took_ms
         if self.data is not None:
-            metadata["data"] = self.data
+            metadata["data"] = dict(self.data)
         if self.data_left_out:
-            metadata["dataLeftOut"] = self.data_left_out
+            metadata["data_left_out"] = self.data_left_out
         if self.images:
             metadata["images"] = self.images
         if self.view_id:
-            metadata["view"] = {"id": self.view_id, "uri": self.view_uri}
+            metadata["view"] = ViewReference(id=self.view_id, uri=self.view_uri)
         if self.pause is not None:
             metadata["pause"] = events.pause_document(self.pause)
         return metadata

@@ -197,8 +197,8 @@ class Turn:
         self._pending.changes.append(
             CallChange(number=call.number, state="waiting", pause_id=reply.pause_id, view_id=details.view_id or None)
         )
-        kind = reply.pause or ""
-        self._pending.events.append(events.call_paused(call.call_id, reply.pause_id, kind, details.metadata()))
+        assert reply.pause is not None
+        self._pending.events.append(events.call_paused(call.call_id, reply.pause_id, reply.pause, details.metadata()))
 
     def _end_with(self, call: RunCall, reply: Reply, details: CallDetails) -> None:
         images = tuple(ImagePart(image.data, image.mime_type, image.alt) for image in reply.images)

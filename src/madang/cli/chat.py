@@ -20,6 +20,7 @@ from madang.core.errors import MadangError
 from madang.core.ids import new_id
 from madang.core.phrases import Phrase, say
 from madang.core.results import Reply
+from madang.core.run_events import RunFailed, read_event
 from madang.llm.messages import Part, TextPart
 from madang.settings import Settings
 from madang.storage.runs.records import LIVE_STATES, Run
@@ -154,8 +155,9 @@ class Chat:
                     if event.kind == "RUN_STARTED" and event.run_id != self._printer.run_id:
                         self._printer.begin(event.run_id)
                     self._printer.print(event)
-                    if event.kind == "RUN_ERROR" and event.payload.get("code") != "interrupted":
-                        self.screen.note(str(event.payload.get("message", "")))
+                    told = read_event(event.document())
+                    if isinstance(told, RunFailed) and told.code != "interrupted":
+                        self.screen.note(told.message)
                     self._seen = event.seq
                 await self.refresh()
 

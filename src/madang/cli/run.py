@@ -8,7 +8,6 @@ import os
 from collections.abc import Callable
 from contextlib import suppress
 
-from madang.agent.event_documents import event_document
 from madang.cli.attachments import Attachment, compose, read_attachments, read_input
 from madang.cli.conversation import Conversation, interrupts, open_conversation
 from madang.cli.questions import answer_command, command, describe, kind_name, title
@@ -83,7 +82,7 @@ class _Session:
 
     def _print_json(self, event: Event) -> None:
         self._screen.clear()
-        show_json_line(event_document(event))
+        show_json_line(event.document())
 
     def _interrupt(self) -> None:
         """Cancel the run at the first Ctrl-C; the second one ends the process, and leaves it to others."""

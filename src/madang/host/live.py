@@ -16,8 +16,9 @@ from madang.core.ids import AssistantId, SessionId, UserId
 from madang.core.phrases import say
 from madang.core.service import ActiveSession
 from madang.host.presence import Presence
-from madang.host.reader import LiveText, ReaderQueue, frame
+from madang.host.reader import LiveText, ReaderQueue, live_frame
 from madang.host.session_news import SessionNews
+from madang.host.wire_events import InboxChanged, InboxValue, SessionsChanged
 from madang.llm.base import ModelDelta
 from madang.provider.provider import Provider
 from madang.storage.clock import parse_timestamp, timestamp
@@ -195,8 +196,7 @@ class LiveReaders:
 
         async def tell(topics: frozenset[str]) -> None:
             if self._all():
-                value = (await news.read(topics)).model_dump(mode="json", by_alias=True)
-                self.tell_all(frame({"type": "CUSTOM", "name": "madang/sessions", "value": value}))
+                self.tell_all(live_frame(SessionsChanged(value=await news.read(topics))))
                 self._cut_moved(await news.find_assistants(self._readers))
 
         await self._watch(news.changes, tell)
@@ -225,8 +225,7 @@ class LiveReaders:
     async def _tell_inbox(self) -> None:
         pauses = await self._pauses.list_open(self._user_id, MAX_COUNTED)
         turns = sum(pause.is_turn for pause in pauses)
-        counts = {"open": len(pauses) - turns, "turns": turns}
-        self._inbox = frame({"type": "CUSTOM", "name": "madang/inbox", "value": counts})
+        self._inbox = live_frame(InboxChanged(value=InboxValue(open=len(pauses) - turns, turns=turns)))
         self.tell_all(self._inbox)
         self._first_expiry = min((pause.expires_at for pause in pauses if pause.expires_at), default="")
         self._next_expiry.set()

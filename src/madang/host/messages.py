@@ -9,6 +9,7 @@ from madang.agent import events
 from madang.core.calls import Call
 from madang.core.errors import InvalidArguments, NotFound
 from madang.core.phrases import say
+from madang.core.run_events import Answered, Retried, read_event
 from madang.host.api import ApiRequest, Operation
 from madang.host.parts import HostParts
 from madang.host.talk import call_answer, calls_of_parts, message_answer, note_answer, part_text
@@ -139,11 +140,11 @@ class MessageApi:
             return None
         page = await self._parts.events.read(call, max(last_seq - MAX_RETRY_EVENTS, 0), MAX_RETRY_EVENTS)
         for event in reversed(page.events):
-            name, value = event.payload.get("name"), event.payload.get("value")
-            if event.kind != "CUSTOM" or name == "madang/answered":
+            told = read_event(event.document())
+            if isinstance(told, Retried):
+                return RetryAnswer(attempt=told.value.attempt, code=told.value.code)
+            if isinstance(told, Answered) or event.kind != "CUSTOM":
                 return None
-            if name == "madang/retry" and isinstance(value, dict):
-                return RetryAnswer(attempt=value["attempt"], code=value["code"])
         return None
 
 

@@ -44,7 +44,7 @@ def openapi_document(operations: Iterable[Endpoint]) -> dict[str, Any]:
 def wire_schema() -> dict[str, Any]:
     """Return the JSON Schemas of every wire type: types of the front end are generated from it.
 
-    What a browser sends may leave out what has a default; what it gets is whole, but for events.
+    What a browser sends may leave out what has a default; what it gets is whole, but for what events leave out.
     """
     documents = [
         value
@@ -53,8 +53,9 @@ def wire_schema() -> dict[str, Any]:
         if issubclass(value, Document) and value.__module__ == module.__name__ and not value.__name__.startswith("_")
     ]
     sent = [(one, "validation") for one in documents if one.__name__.endswith(SENT_SUFFIXES)]
-    definitions = _definitions([*sent, (wire_events.StreamEvent, "validation")])
-    rest = [(one, "serialization") for one in documents if one.__name__ not in definitions]
+    definitions = _definitions(sent)
+    told = [one for one in documents if one.__name__ not in definitions]
+    rest = [(one, "serialization") for one in (*told, wire_events.StreamEvent)]
     return {"$defs": {**_definitions(rest), **definitions}}
 
 

@@ -9,6 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from madang.core.run_events import DeltaMetadata, MessageContinued, ReasoningContinued
+from madang.host.wire_events import LiveEvent, Resync, ResyncReason, ResyncValue
+
 MAX_QUEUED_BYTES = 1024 * 1024
 MAX_QUEUED_EVENTS = 256
 CHUNK_BYTES = 64 * 1024
@@ -27,9 +30,14 @@ def frame(event: Mapping[str, Any], seq: int | None = None) -> bytes:
     return b"%bdata: %b\n\n" % (head, data)
 
 
-def resync(reason: str) -> bytes:
+def live_frame(event: LiveEvent | MessageContinued | ReasoningContinued) -> bytes:
+    """Return what is live as it is on the stream."""
+    return frame(event.model_dump())
+
+
+def resync(reason: ResyncReason) -> bytes:
     """Return the last thing on a stream that does not go on."""
-    return frame({"type": "CUSTOM", "name": "madang/resync", "value": {"reason": reason}})
+    return live_frame(Resync(value=ResyncValue(reason=reason)))
 
 
 @dataclass(slots=True)
@@ -52,14 +60,9 @@ class LiveText:
         return is_same and self.offset + len(self.text) == other.offset
 
     def frame(self) -> bytes:
-        return frame(
-            {
-                "type": "REASONING_MESSAGE_CONTENT" if self.is_thinking else "TEXT_MESSAGE_CONTENT",
-                "messageId": f"{self.run_id}:{self.message_no}",
-                "delta": self.text,
-                "metadata": {"runId": self.run_id, "messageNo": self.message_no, "offset": self.offset},
-            }
-        )
+        kind = ReasoningContinued if self.is_thinking else MessageContinued
+        metadata = DeltaMetadata(run_id=self.run_id, message_no=self.message_no, offset=self.offset)
+        return live_frame(kind(message_id=f"{self.run_id}:{self.message_no}", delta=self.text, metadata=metadata))
 
 
 class ReaderQueue:
@@ -110,7 +113,7 @@ class ReaderQueue:
         else:
             self.cut("slow")
 
-    def cut(self, reason: str) -> None:
+    def cut(self, reason: ResyncReason) -> None:
         """Drop what waits, and end the stream with the reason."""
         if self.end is None:
             self.end = resync(reason)

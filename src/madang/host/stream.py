@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Coroutine, Sequence
 from contextlib import aclosing
 from typing import Any
 
@@ -16,14 +16,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from madang.agent.event_documents import event_document
 from madang.core.calls import Call
 from madang.host.api import API_HEADERS, Endpoint, answer_safely, parse_query
 from madang.host.live import LiveReaders
 from madang.host.parts import HostParts
-from madang.host.reader import ReaderQueue, frame
+from madang.host.reader import ReaderQueue, frame, live_frame
 from madang.host.wire import EventsQuery
-from madang.host.wire_events import StreamEvent
+from madang.host.wire_events import ServiceChange, StateDelta, StateServices, StateSnapshot, StreamEvent
 from madang.server.gate import CONNECTION_KEY, GatedConnection
 
 HEARTBEAT_S = 15.0
@@ -119,7 +118,7 @@ class EventStreams:
                     queue.cut("beyond" if page.is_beyond else "gap")
                     return
                 for event in page.events:
-                    await queue.put(frame(event_document(event), event.seq))
+                    await queue.put(frame(event.document(), event.seq))
                     if event.kind in ("RUN_FINISHED", "RUN_ERROR"):
                         self._readers.forget(event.run_id)
 
@@ -137,7 +136,7 @@ class EventStreams:
                     name: context.structured_state.model_dump(mode="json", by_alias=True)
                     for name, context in changed.items()
                 }
-                queue.push(frame(_snapshot(states) if is_first else _delta(states)))
+                queue.push(live_frame(_snapshot(states) if is_first else _delta(states)))
                 is_first = False
 
     async def _write(self, queue: ReaderQueue, scope: Scope, send: Send) -> None:
@@ -157,14 +156,13 @@ class EventStreams:
             _abort(scope)
 
 
-def _snapshot(states: Mapping[str, Any]) -> dict[str, Any]:
-    return {"type": "STATE_SNAPSHOT", "snapshot": {"services": states}}
+def _snapshot(states: dict[str, Any]) -> StateSnapshot:
+    return StateSnapshot(snapshot=StateServices(services=states))
 
 
-def _delta(states: Mapping[str, Any]) -> dict[str, Any]:
+def _delta(states: dict[str, Any]) -> StateDelta:
     # Whole states: what changes within one is for the service to know, and a reader has nothing to put together.
-    changes = [{"op": "add", "path": f"/services/{name}", "value": state} for name, state in states.items()]
-    return {"type": "STATE_DELTA", "delta": changes}
+    return StateDelta(delta=[ServiceChange(path=f"/services/{name}", value=state) for name, state in states.items()])
 
 
 async def _disconnected(receive: Receive) -> None:

@@ -12,7 +12,8 @@ from madang.agent.events import MAX_DELTA_CHARS, pause_document
 from madang.agent.news import SHOWN
 from madang.core.pauses import PauseRecord
 from madang.core.results import page_uri
-from madang.host.wire import CallAnswer, CallPause, MessageAnswer, NoteAnswer, ViewReference
+from madang.core.run_events import ViewReference
+from madang.host.wire import CallAnswer, MessageAnswer, NoteAnswer
 from madang.llm.errors import retry_helps
 from madang.storage.runs.endings import RunEnding
 from madang.storage.runs.journal import Message
@@ -53,7 +54,7 @@ def call_answer(one: MessageCall, pages: Mapping[str, str], pauses: Mapping[str,
         took_ms=call.took_ms,
         view=ViewReference(id=call.view_id, uri=page_uri(page)) if page is not None else None,
         pause_id=call.pause_id,
-        pause=CallPause.model_validate(pause_document(pause)) if pause is not None else None,
+        pause=pause_document(pause) if pause is not None else None,
     )
 
 

@@ -7,9 +7,10 @@ from dataclasses import replace
 
 from madang.core.ids import new_id
 from madang.core.results import page_uri
+from madang.core.run_events import ViewReference
 from madang.host.api import ApiRequest, Operation
 from madang.host.parts import HostParts
-from madang.host.wire import ToolAnswer, ToolCallAnswer, ToolCallBody, ToolsAnswer, ViewReference
+from madang.host.wire import ToolAnswer, ToolCallAnswer, ToolCallBody, ToolsAnswer
 from madang.storage.views import view_id
 
 

@@ -9,9 +9,8 @@ from pydantic import Field
 from madang.core.calls import Locale
 from madang.core.documents import Document
 from madang.core.limits import MAX_NAME_CHARS
-from madang.core.pauses import PauseStatus, SettledBy
-from madang.core.results import PauseKind
-from madang.storage.runs.journal import CallOutcome, CallState, MessageKind, Role
+from madang.core.run_events import CallOutcome, CallPause, ViewReference
+from madang.storage.runs.journal import CallState, MessageKind, Role
 from madang.storage.runs.records import RunState
 from madang.storage.sessions import MAX_TITLE_CHARS
 
@@ -206,26 +205,6 @@ class MessageAnswer(Document):
     model: str
     """Of an answer: who gave it, and how many tokens it was sent, if its server said so."""
     input_tokens: int | None
-
-
-class ViewReference(Document):
-    id: str
-    uri: str
-
-
-class CallPause(Document):
-    """What a call has asked the person, and how that stands."""
-
-    id: str
-    kind: PauseKind
-    status: PauseStatus
-    settled_by: SettledBy
-    settled_at: str
-    settler: str
-    """What the client that settled it calls itself, if one did."""
-    answer: str
-    """What was answered, as one short line; some answers have no words."""
-    expires_at: str
 
 
 class CallAnswer(Document):

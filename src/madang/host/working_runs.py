@@ -12,7 +12,8 @@ from collections.abc import Sequence
 
 from madang.core.ids import UserId
 from madang.host.live import COALESCE_S, RETRY_S, LiveReaders
-from madang.host.reader import frame
+from madang.host.reader import live_frame
+from madang.host.wire_events import RunsChanged, RunsValue, WorkingRun
 from madang.storage.runs.deltas import DeltaStore, joined_text
 from madang.storage.runs.records import Run
 from madang.storage.runs.store import RunStore
@@ -64,20 +65,20 @@ class WorkingRuns:
             self._has_elsewhere.set()
         else:
             self._has_elsewhere.clear()
-        value = {"runs": await self._documents(running)}
-        self._readers.tell_runs(frame({"type": "CUSTOM", "name": "madang/runs", "value": value}))
+        value = RunsValue(runs=await self._documents(running))
+        self._readers.tell_runs(live_frame(RunsChanged(value=value)))
 
-    async def _documents(self, runs: Sequence[Run]) -> list[dict[str, object]]:
+    async def _documents(self, runs: Sequence[Run]) -> list[WorkingRun]:
         sessions = await self._sessions.find(self._user_id, [run.session_id for run in runs])
         titles = {session.id: session.title for session in sessions}
         return [
-            {
-                "id": run.id,
-                "sessionId": run.session_id,
-                "title": titles[run.session_id],
-                "startedAt": run.created_at,
-                "isElsewhere": run.id in self._elsewhere,
-            }
+            WorkingRun(
+                id=run.id,
+                session_id=run.session_id,
+                title=titles[run.session_id],
+                started_at=run.created_at,
+                is_elsewhere=run.id in self._elsewhere,
+            )
             for run in runs
             if run.session_id in titles
         ]

@@ -74,6 +74,10 @@ class Event:
     kind: str
     payload: Mapping[str, Any]
 
+    def document(self) -> dict[str, Any]:
+        """Return it as it leaves the process, for a browser and for a pipe, whichever build wrote it."""
+        return {"type": self.kind, "seq": self.seq, "at": self.at, **self.payload}
+
 
 @dataclass(frozen=True, slots=True)
 class EventPage:

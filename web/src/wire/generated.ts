@@ -34,7 +34,7 @@ export interface AnsweredLateValue {
   messageId: string
   id: string
   text: string
-  pause: CallPause
+  pause?: CallPause
 }
 
 export interface AnsweredValue {
@@ -42,6 +42,21 @@ export interface AnsweredValue {
   model: string
   inputTokens: number | null
   outputTokens: number | null
+}
+
+export interface ArgumentsContinued {
+  seq?: number
+  at?: string
+  type: "TOOL_CALL_ARGS"
+  toolCallId: string
+  delta: string
+}
+
+export interface ArgumentsEnded {
+  seq?: number
+  at?: string
+  type: "TOOL_CALL_END"
+  toolCallId: string
 }
 
 export interface AssistantAnswer {
@@ -180,7 +195,7 @@ export interface Compacted {
 export interface CompactedValue {
   messageId: string
   upToSeq: number
-  text: string
+  text?: string
 }
 
 /** A content without its text. */
@@ -480,7 +495,7 @@ export interface MessageBody {
   model?: string
 }
 
-export interface MessageContent {
+export interface MessageContinued {
   seq?: number
   at?: string
   type: "TEXT_MESSAGE_CONTENT"
@@ -620,20 +635,20 @@ export interface OwnOptions {
   thinking?: "off" | "low" | "medium" | "high"
 }
 
-export interface PauseValue {
-  toolCallId: string
-  id: string
-  kind: "choice" | "prompt" | "wait" | "approval" | "model"
-  view?: ViewReference
-  pause?: CallPause
-}
-
 export interface Paused {
   seq?: number
   at?: string
   type: "CUSTOM"
   name: "madang/pause"
-  value: PauseValue
+  value: PausedValue
+}
+
+export interface PausedValue {
+  toolCallId: string
+  id: string
+  kind: "choice" | "prompt" | "wait" | "approval" | "model"
+  view?: ViewReference
+  pause?: CallPause
 }
 
 /** A plan as panels show it: with the time of each observation. */
@@ -714,7 +729,7 @@ export interface QueuedAnswer {
   createdAt: string
 }
 
-export interface ReasoningContent {
+export interface ReasoningContinued {
   seq?: number
   at?: string
   type: "REASONING_MESSAGE_CONTENT"
@@ -770,6 +785,7 @@ export interface ResultMetadata {
   pause?: CallPause
 }
 
+/** The model has the results of a turn, all in one message. */
 export interface ResultsGiven {
   seq?: number
   at?: string
@@ -796,18 +812,18 @@ export interface Retried {
   at?: string
   type: "CUSTOM"
   name: "madang/retry"
-  value: RetryValue
+  value: RetriedValue
+}
+
+export interface RetriedValue {
+  attempt: number
+  afterS: number
+  code: string
 }
 
 /** The model's server is asked again. */
 export interface RetryAnswer {
   attempt: number
-  code: string
-}
-
-export interface RetryValue {
-  attempt: number
-  afterS: number
   code: string
 }
 
@@ -821,7 +837,7 @@ export interface RunCancelled {
 }
 
 /** `interrupted`: the process that ran it ended, and another goes on with it. */
-export interface RunError {
+export interface RunFailed {
   seq?: number
   at?: string
   type: "RUN_ERROR"
@@ -1093,30 +1109,30 @@ export interface StoreInState {
 export type StreamEvent =
   | RunStarted
   | RunFinished
-  | RunError
+  | RunFailed
   | MessageStarted
-  | MessageContent
+  | MessageContinued
   | MessageEnded
   | ReasoningStarted
-  | ReasoningContent
+  | ReasoningContinued
   | ReasoningEnded
-  | ToolCallStarted
-  | ToolCallArguments
-  | ToolCallEnded
-  | ToolCallResult
-  | StateSnapshot
-  | StateDelta
+  | ToolStarted
+  | ArgumentsContinued
+  | ArgumentsEnded
+  | ToolFinished
   | Answered
   | Stopped
   | ResultsGiven
-  | Withdrawn
-  | Acted
-  | Noted
   | Queued
-  | AnsweredLate
+  | Withdrawn
+  | Noted
+  | Acted
   | Paused
+  | AnsweredLate
   | Retried
   | Compacted
+  | StateSnapshot
+  | StateDelta
   | InboxChanged
   | SessionsChanged
   | RunsChanged
@@ -1161,26 +1177,11 @@ export interface ToolCallAnswer {
   pauseId: string
 }
 
-export interface ToolCallArguments {
-  seq?: number
-  at?: string
-  type: "TOOL_CALL_ARGS"
-  toolCallId: string
-  delta: string
-}
-
 export interface ToolCallBody {
   arguments?: Record<string, unknown>
 }
 
-export interface ToolCallEnded {
-  seq?: number
-  at?: string
-  type: "TOOL_CALL_END"
-  toolCallId: string
-}
-
-export interface ToolCallResult {
+export interface ToolFinished {
   seq?: number
   at?: string
   type: "TOOL_CALL_RESULT"
@@ -1191,7 +1192,7 @@ export interface ToolCallResult {
   metadata: ResultMetadata
 }
 
-export interface ToolCallStarted {
+export interface ToolStarted {
   seq?: number
   at?: string
   type: "TOOL_CALL_START"

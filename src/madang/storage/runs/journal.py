@@ -14,6 +14,7 @@ from madang.core.errors import LimitExceeded
 from madang.core.ids import SessionId, UserId
 from madang.core.pauses import PauseRecord
 from madang.core.phrases import Phrase, dump_phrase, parse_phrase, say
+from madang.core.run_events import CallOutcome as CallOutcome
 from madang.core.trust import Origin, dump_origins, parse_origins
 from madang.storage.clock import timestamp
 from madang.storage.database import Dialect, Row, Transaction
@@ -33,10 +34,6 @@ MessageKind = Literal["", "action", "answered_late", "stopped"]
 
 CallState = Literal["received", "asking", "approved", "started", "waiting", "done"]
 """`asking`: its approval is open; `approved`: it may begin; `waiting`: it has begun, and a pause of it is open."""
-
-CallOutcome = Literal["", "ok", "error", "denied", "interrupted", "cancelled", "unanswered", "answered_late"]
-"""How a call that is done ended. `interrupted`: nobody knows; `unanswered`: the person wrote instead, and may answer
-as long as the run is not over; `answered_late`: they did, and the model was told."""
 
 Part = Mapping[str, Any]
 
