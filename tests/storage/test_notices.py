@@ -6,7 +6,7 @@ import asyncio
 import threading
 from contextlib import aclosing
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from anyio import fail_after
@@ -16,7 +16,7 @@ from madang.storage.database import Database, Transaction
 from madang.storage.notices import Notices
 from madang.storage.sqlite import SqliteDatabase
 from madang.storage.subscriptions import MAX_TOPIC_BYTES
-from tests.storage.backends import EMBEDDED, insert, numbers
+from tests.storage.backends import EMBEDDED, NUMBERS, insert, numbers
 
 if TYPE_CHECKING:
     pass
@@ -101,3 +101,47 @@ async def test_units_that_share_a_flush_leave_one_notice_a_topic(database: Datab
 
     rows = await database.find("SELECT topic FROM notice ORDER BY topic")
     assert rows == [("topic/0/",), ("topic/1/",)]
+
+
+class _CountedDatabase(SqliteDatabase):
+    reads = 0
+
+    async def read(self, *arguments: Any, **options: Any) -> Any:
+        self.reads += 1
+        return await super().read(*arguments, **options)
+
+
+async def test_what_this_process_commits_is_published_without_a_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("madang.storage.notices.POLL_S", 3600.0)
+    database = _CountedDatabase(tmp_path / "madang.db")
+    await database.prepare(NUMBERS)
+    async with aclosing(database.changes("files/")) as changes:
+        with fail_after(60):
+            assert await anext(changes) == frozenset()
+            before = database.reads
+            for number in (1, 2, 3):
+                await insert(database, number, topic=f"files/{number}/")
+                assert await anext(changes) == {f"files/{number}/"}
+            assert database.reads == before
+    await database.close()
+
+
+async def test_what_another_process_committed_before_is_not_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("madang.storage.notices.POLL_S", 3600.0)
+    ours, theirs = SqliteDatabase(tmp_path / "madang.db"), SqliteDatabase(tmp_path / "madang.db")
+    for database in (ours, theirs):
+        await database.prepare(NUMBERS)
+    async with aclosing(ours.changes("files/")) as changes:
+        with fail_after(60):
+            assert await anext(changes) == frozenset()
+            await insert(theirs, 1, topic="files/theirs/")
+            await insert(ours, 2, topic="files/ours/")
+            assert await anext(changes) == {"files/theirs/", "files/ours/"}
+            await insert(ours, 3, topic="files/later/")
+            assert await anext(changes) == {"files/later/"}
+    for database in (ours, theirs):
+        await database.close()

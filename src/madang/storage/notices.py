@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -42,6 +42,8 @@ class Subscriptions:
         self._poller: asyncio.Task[None] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._wake = asyncio.Event()
+        self._last_seq = 0
+        """Of the last notice that was published here."""
 
     async def changes(self, topics: tuple[str, ...]) -> AsyncGenerator[frozenset[str], None]:
         """Yield an empty set once the subscription has begun, then what changed at or below `topics`, until `close`."""
@@ -50,7 +52,8 @@ class Subscriptions:
         self._subscriptions.add(subscription)
         if self._poller is None:
             self._loop = asyncio.get_running_loop()
-            self._poller = asyncio.create_task(self._poll(last_seq))
+            self._last_seq = last_seq
+            self._poller = asyncio.create_task(self._poll())
         try:
             async for changed in subscription.changes():
                 yield changed
@@ -59,12 +62,20 @@ class Subscriptions:
             if not self._subscriptions:
                 self._stop()
 
-    def wake(self) -> None:
-        """Poll now: this process has just committed a change. Called from the writer's thread."""
+    def committed(self, last_seq: int, topics: Sequence[str]) -> None:
+        """Publish what this process has just committed, as notices up to a number. Called from the writer's thread."""
         loop = self._loop
         if self._poller is not None and loop is not None:
             with suppress(RuntimeError):
-                loop.call_soon_threadsafe(self._wake.set)
+                loop.call_soon_threadsafe(self._publish_own, last_seq, topics)
+
+    def _publish_own(self, last_seq: int, topics: Sequence[str]) -> None:
+        if last_seq - len(topics) != self._last_seq:
+            self._wake.set()  # another process has committed before: its notices are in the table
+            return
+        self._last_seq = last_seq
+        for topic in topics:
+            self._subscriptions.publish(topic)
 
     async def close(self) -> None:
         """End every iterator."""
@@ -76,20 +87,21 @@ class Subscriptions:
             self._poller.cancel()
             self._poller = None
 
-    async def _poll(self, last_seq: int) -> None:
+    async def _poll(self) -> None:
         while True:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._wake.wait(), POLL_S)
             self._wake.clear()
             try:
-                rows = await self._since(last_seq)
+                rows = await self._since(self._last_seq)
             except Unavailable:
                 continue  # a locked or closed database has no news now; the next poll asks again
+            rows = [row for row in rows if row[0] > self._last_seq]  # some may have been published meanwhile
             if not rows:
                 continue
             # Rows that were trimmed before this poll leave a gap: then anything may have changed.
-            has_gap = rows[0][0] > last_seq + 1
-            last_seq = rows[-1][0]
+            has_gap = rows[0][0] > self._last_seq + 1
+            self._last_seq = rows[-1][0]
             if has_gap:
                 self._subscriptions.publish_all()
                 continue

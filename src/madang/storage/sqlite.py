@@ -171,7 +171,7 @@ class SqliteDatabase:
                 hint=say("Check that the data folder exists, is yours and can be written, or name another one."),
             ) from error
         self._threads = [
-            _thread(SqliteWriter(writer, self._writes, self._subscriptions.wake).run),
+            _thread(SqliteWriter(writer, self._writes, self._subscriptions.committed).run),
             *(_thread(self._read_loop, reader) for reader in readers),
         ]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import queue
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from itertools import islice
 
@@ -24,10 +24,16 @@ LOCK_ATTEMPT_S = 0.2
 
 
 class SqliteWriter:
-    """Runs the units of a queue on one connection, until it takes a None. `on_notices` is called after a notice."""
+    """Runs the units of a queue on one connection, until it takes a None.
+
+    `on_notices` is called after notices were committed, with the number of the last one and their topics in order.
+    """
 
     def __init__(
-        self, connection: apsw.Connection, jobs: queue.SimpleQueue[Job | None], on_notices: Callable[[], None]
+        self,
+        connection: apsw.Connection,
+        jobs: queue.SimpleQueue[Job | None],
+        on_notices: Callable[[int, Sequence[str]], None],
     ) -> None:
         self._connection = connection
         self._jobs = jobs
@@ -100,13 +106,15 @@ class SqliteWriter:
 
     def _write_batch(self) -> None:
         jobs = [self._waiting.popleft() for _ in range(min(len(self._waiting), MAX_BATCH_WRITES))]
-        has_notices = self._commit(jobs)
+        topics = self._commit(jobs)
         settle_jobs(jobs)
-        if has_notices:
-            self._on_notices()
+        if topics:
+            self._on_notices(self._connection.last_insert_rowid(), topics)
 
-    def _commit(self, jobs: list[Job]) -> bool:
+    def _commit(self, jobs: list[Job]) -> list[str]:
         """Run the units of a batch in the transaction that was begun, so that they share one flush to disk.
+
+        Return the topics of the notices, which are the last rows that it writes.
 
         A savepoint around each keeps a failing unit from taking its neighbours along.
         """
@@ -135,8 +143,8 @@ class SqliteWriter:
             for job in jobs:
                 if job.error is None or isinstance(job.error, apsw.Error):
                     job.error = translate_sqlite_error(error)
-            return False
+            return []
         for job in jobs:
             if isinstance(job.error, apsw.Error):
                 job.error = translate_sqlite_error(job.error)
-        return bool(topics)
+        return topics
