@@ -21,9 +21,9 @@ from madang.host.ending import HostEnding
 from madang.host.launch import LaunchCodes
 from madang.host.live import LiveReaders
 from madang.host.model_catalogue import ModelCatalogue
+from madang.host.overview import OverviewFeed
 from madang.host.parts import HostParts
 from madang.host.recent_log import RecentLog
-from madang.host.session_news import SessionNews
 from madang.host.static_files import StaticFiles
 from madang.host.working_runs import WorkingRuns
 from madang.llm.discovery import USUAL_PORTS
@@ -99,7 +99,7 @@ async def open_web_host(
         services=services,
     ) as agent:
         parts = await _host_parts(settings, agent, address, catalogue, ending, export)
-        readers = LiveReaders(settings.user, agent.runner, agent.madang.provider, agent.stores.pauses)
+        readers = LiveReaders(agent.runner, agent.madang.provider)
         mcp = McpServer(
             agent.madang.provider,
             agent.madang.call("mcp-http"),
@@ -111,11 +111,9 @@ async def open_web_host(
         files = files or StaticFiles(address.origin, address.content_origin)
         access = address.access(client_token, browser_token)
         app = host_app(parts, address, access, codes, readers, mcp.server, agent.madang.downloads, files)
-        agent.madang.background.start(readers.watch_inbox(), "inbox")
-        agent.madang.background.start(readers.watch_sessions(SessionNews(parts)), "sessions")
-        deltas = DeltaStore(agent.madang.database)
-        working = WorkingRuns(settings.user, agent.stores.runs, deltas, agent.madang.sessions, readers)
-        agent.madang.background.start(working.watch(), "runs")
+        working = WorkingRuns(settings.user, agent.stores.runs, DeltaStore(agent.madang.database), readers)
+        agent.madang.background.start(OverviewFeed(parts, readers, working).watch(), "overview")
+        agent.madang.background.start(working.read_words(), "words of runs elsewhere")
         parts.recent_log.open()
         try:
             yield WebHost(app, address, agent, readers, codes, files.are_built, ending, parts)

@@ -26,6 +26,7 @@ from madang.host.wire_inbox import (
 from madang.rendering.catalogue import translator
 from madang.storage.clock import format_timestamp, now
 from madang.storage.pause_history import ANSWERED, UNANSWERED, list_settled
+from madang.storage.sessions import SessionRecord
 
 MAX_ITEMS = 100
 HISTORY = timedelta(days=7)
@@ -66,7 +67,8 @@ class InboxApi:
         pause = await self._parts.inbox.get(call, request.path("id"))
         if pause is None:
             raise _unknown()
-        call, _ = await self._located(call, pause)
+        session = await self._parts.sessions.get(replace(call, session_id=SessionId(pause.session_id)))
+        call = call if session is None else self._parts.in_session(call, session)
         # Also of one that is settled: the same answer again is told as what it was, another one as too late.
         item = await self._parts.inbox.read(call, pause)
         text = await self._settle(call, item, body)
@@ -104,7 +106,12 @@ class InboxApi:
         return InboxAnswer(items=[], settled=settled, next=page.next)
 
     async def _read(self, call: Call, pause: PauseRecord) -> InboxItemAnswer:
-        at, title = await self._located(call, pause)
+        session = await self._parts.sessions.get(replace(call, session_id=SessionId(pause.session_id)))
+        return await self.read_item(call, pause, session)
+
+    async def read_item(self, call: Call, pause: PauseRecord, session: SessionRecord | None) -> InboxItemAnswer:
+        """Return what is open with all that the person needs to settle it, in the language of its session."""
+        at, title = (call, "") if session is None else (self._parts.in_session(call, session), session.title)
         item = await self._parts.inbox.read(at, pause)
         return InboxItemAnswer(
             id=item.id,
@@ -125,11 +132,6 @@ class InboxApi:
             expires_at=pause.expires_at,
             asker=pause.asker_name,
         )
-
-    async def _located(self, call: Call, pause: PauseRecord) -> tuple[Call, str]:
-        """Return the call in the session of a pause, in its language, and the session's title."""
-        session = await self._parts.sessions.get(replace(call, session_id=SessionId(pause.session_id)))
-        return (call, "") if session is None else (self._parts.in_session(call, session), session.title)
 
     async def _open_pause(self, call: Call, id: str) -> PauseRecord:
         pause = await self._parts.inbox.get(call, id)

@@ -1,41 +1,28 @@
-"""What is told to all readers at once: the words of runs while their models write them, the inbox, and the list of
-sessions. One subscription each, however many tabs there are."""
+"""The readers of all streams, and what they are told at once: the words of runs while their models write them, and
+what `host/overview.py` reads for all of them."""
 
 from __future__ import annotations
 
-import asyncio
-import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from madang.agent.runner import Runner
-from madang.core.calls import Call
-from madang.core.errors import LimitExceeded, MadangError
-from madang.core.ids import AssistantId, SessionId, UserId
+from madang.core.calls import Call, Locale
+from madang.core.errors import LimitExceeded
+from madang.core.ids import AssistantId, SessionId
 from madang.core.phrases import say
 from madang.core.service import ActiveSession
 from madang.host.presence import Presence
-from madang.host.reader import LiveText, ReaderQueue, live_frame
-from madang.host.session_news import SessionNews
-from madang.host.wire_events import InboxChanged, InboxValue, SessionsChanged
+from madang.host.reader import LiveText, ReaderQueue
 from madang.llm.base import ModelDelta
 from madang.provider.provider import Provider
-from madang.storage.clock import parse_timestamp, timestamp
-from madang.storage.pauses import PauseStore
 from madang.storage.runs.records import Run
 
-MAX_COUNTED = 500
 MAX_WRITTEN_RUNS = 256
 """Runs whose unfinished message is held here, for readers that come in its middle. Of more, the oldest go."""
 MAX_STREAMS = 600
 """Of one host: more than tabs anybody has, and below the connections that the server takes."""
-RETRY_S = 1.0
-MAX_EXPIRY_WAIT_S = 3600.0
-EXPIRY_GRACE_S = 0.05
-COALESCE_S = 0.05
-
-logger = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
@@ -70,9 +57,7 @@ class _Present:
 class LiveReaders:
     """The readers of all streams of this process, by their session."""
 
-    def __init__(self, user_id: UserId, runner: Runner, provider: Provider, pauses: PauseStore) -> None:
-        self._user_id = user_id
-        self._pauses = pauses
+    def __init__(self, runner: Runner, provider: Provider) -> None:
         self._readers: dict[SessionId, dict[ReaderQueue, Call]] = {}
         self._written: dict[str, _Present] = {}
         self._stop_listening = runner.listen(self._hear)
@@ -80,8 +65,6 @@ class LiveReaders:
         self._inbox = b""
         self._runs = b""
         self._outside: set[ReaderQueue] = set()
-        self._first_expiry = ""
-        self._next_expiry = asyncio.Event()
 
     def end(self) -> None:
         """End every stream in order: the process is about to stop, and a reader that comes again finds the next one."""
@@ -153,6 +136,20 @@ class LiveReaders:
         for queue in self._all():
             queue.push(data)
 
+    def tell_inbox(self, whole: bytes, changed: Mapping[Locale, bytes]) -> None:
+        """Tell every reader what has changed in the inbox, in its language, and those who come later the whole."""
+        self._inbox = whole
+        for queue in self._all():
+            queue.push(changed.get(queue.locale, whole))
+
+    def locales(self) -> set[Locale]:
+        """Return the languages of the readers."""
+        return {queue.locale for queue in self._all()}
+
+    def sessions(self) -> set[SessionId]:
+        """Return the sessions that somebody has open."""
+        return set(self._readers)
+
     def _all(self) -> list[ReaderQueue]:
         return [*self._outside, *(queue for readers in self._readers.values() for queue in readers)]
 
@@ -167,68 +164,12 @@ class LiveReaders:
                 say("{max} streams are open already.", max=MAX_STREAMS), hint=say("Close tabs that are not needed.")
             )
 
-    async def watch_inbox(self) -> None:
-        """Tell every reader how much is open, whenever that may have changed, until this is cancelled."""
-        await asyncio.gather(
-            self._watch(lambda: self._pauses.changes(self._user_id), lambda _: self._tell_inbox()),
-            self._watch_expiries(),
-        )
-
-    async def _watch_expiries(self) -> None:
-        """Tell the inbox anew when something in it expires: that is nobody's deed, so nobody tells it."""
-        while True:
-            self._next_expiry.clear()
-            with suppress(TimeoutError):
-                async with asyncio.timeout(min(self._expiry_s(), MAX_EXPIRY_WAIT_S)):
-                    await self._next_expiry.wait()
-                    continue
-            with suppress(MadangError):
-                await self._tell_inbox()
-
-    def _expiry_s(self) -> float:
-        if not self._first_expiry:
-            return MAX_EXPIRY_WAIT_S
-        left = parse_timestamp(self._first_expiry) - parse_timestamp(timestamp())
-        return max(left.total_seconds(), 0.0) + EXPIRY_GRACE_S
-
-    async def watch_sessions(self, news: SessionNews) -> None:
-        """Tell every reader what changes in the list of sessions, until this is cancelled."""
-
-        async def tell(topics: frozenset[str]) -> None:
-            if self._all():
-                self.tell_all(live_frame(SessionsChanged(value=await news.read(topics))))
-                self._cut_moved(await news.find_assistants(self._readers))
-
-        await self._watch(news.changes, tell)
-
-    def _cut_moved(self, assistants: Mapping[SessionId, AssistantId | None]) -> None:
+    def cut_moved(self, assistants: Mapping[SessionId, AssistantId | None]) -> None:
         """End the streams of sessions that have gone over to another assistant: the next ones are that one's."""
         for session, assistant in assistants.items():
             for queue, call in list(self._readers.get(session, {}).items()):
                 if call.assistant_id != assistant:
                     queue.cut("stopping")
-
-    async def _watch(
-        self,
-        changes: Callable[[], AsyncIterator[frozenset[str]]],
-        tell: Callable[[frozenset[str]], Awaitable[None]],
-    ) -> None:
-        while True:
-            try:
-                async for topics in changes():
-                    await tell(topics)
-                    await asyncio.sleep(COALESCE_S)
-            except Exception:
-                logger.exception("Changes cannot be watched")
-            await asyncio.sleep(RETRY_S)
-
-    async def _tell_inbox(self) -> None:
-        pauses = await self._pauses.list_open(self._user_id, MAX_COUNTED)
-        turns = sum(pause.is_turn for pause in pauses)
-        self._inbox = live_frame(InboxChanged(value=InboxValue(open=len(pauses) - turns, turns=turns)))
-        self.tell_all(self._inbox)
-        self._first_expiry = min((pause.expires_at for pause in pauses if pause.expires_at), default="")
-        self._next_expiry.set()
 
     def _hear(self, run: Run, message_no: int, at_char: int, delta: ModelDelta | None) -> None:
         if delta is None:

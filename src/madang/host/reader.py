@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from madang.core.calls import Locale
 from madang.core.run_events import DeltaMetadata, MessageContinued, ReasoningContinued
 from madang.host.wire_events import LiveEvent, Resync, ResyncReason, ResyncValue
 
@@ -71,7 +72,9 @@ class ReaderQueue:
     What is live cannot wait: where there is no room for it, the reader is cut.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, locale: Locale = "en") -> None:
+        self.locale = locale
+        """What the reader's browser asks for; a session may have another one."""
         self._items: deque[bytes | LiveText] = deque()
         self._size = 0
         self._wake = asyncio.Event()

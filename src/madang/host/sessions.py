@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import timedelta
 
 from madang import __version__
 from madang.core.calls import LOCALES, Call
 from madang.core.errors import NotFound
-from madang.core.ids import AssistantId, SessionId, UserId, new_id
+from madang.core.ids import AssistantId, SessionId, new_id
+from madang.core.pauses import PauseRecord
 from madang.core.phrases import say
 from madang.host.api import ApiRequest, Operation
 from madang.host.parts import HostParts
@@ -31,11 +32,10 @@ from madang.host.wire import (
 )
 from madang.storage.client_calls import SEEN_DAYS, ClientCalls
 from madang.storage.clock import format_timestamp, now
+from madang.storage.overview import read_overview
 from madang.storage.runs.message_search import MAX_HITS, MessageHit
 from madang.storage.runs.records import Run
 from madang.storage.sessions import SessionRecord
-
-MAX_COUNTED_PAUSES = 500
 
 
 class SessionApi:
@@ -205,15 +205,17 @@ class SessionApi:
         return answer
 
     async def _answers(self, call: Call, sessions: list[SessionRecord]) -> list[SessionAnswer]:
-        return await session_answers(self._parts, call.user_id, sessions)
+        rows = await read_overview(self._parts.database, call.user_id, ())
+        return session_answers(sessions, rows.runs, rows.pauses)
 
 
-async def session_answers(parts: HostParts, user_id: UserId, sessions: Sequence[SessionRecord]) -> list[SessionAnswer]:
+def session_answers(
+    sessions: Iterable[SessionRecord], runs: Iterable[Run], pauses: Iterable[PauseRecord]
+) -> list[SessionAnswer]:
     """Return sessions as lists show them, with what runs and what is asked there."""
-    runs = {run.session_id: run for run in await parts.stores.runs.list_live(user_id)}
-    pauses = await parts.inbox.list_open(user_id, MAX_COUNTED_PAUSES)
+    by_session = {run.session_id: run for run in runs}
     counts = Counter(pause.session_id for pause in pauses if not pause.is_turn)
-    return [_session(one, runs.get(one.id), counts[one.id]) for one in sessions]
+    return [_session(one, by_session.get(one.id), counts[one.id]) for one in sessions]
 
 
 def _hit(hit: MessageHit) -> SessionHit:

@@ -61,7 +61,7 @@ class EventStreams:
         if refusal.status_code != 200:
             await refusal(scope, receive, send)
             return
-        queue = ReaderQueue()
+        queue = ReaderQueue(self._parts.call_of(Request(scope)).locale)
         with self._readers.listening(queue):
             await self._serve([self._write(queue, scope, send), _disconnected(receive)], scope)
 
@@ -85,7 +85,7 @@ class EventStreams:
         await self._stream(*begun[0], scope, receive, send)
 
     async def _stream(self, call: Call, after: int, scope: Scope, receive: Receive, send: Send) -> None:
-        queue = ReaderQueue()
+        queue = ReaderQueue(self._parts.call_of(Request(scope)).locale)
         with self._readers.reading(call, queue):
             jobs: list[Coroutine[Any, Any, None]] = [
                 self._write(queue, scope, send),

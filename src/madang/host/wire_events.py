@@ -12,6 +12,7 @@ from pydantic import RootModel
 from madang.core.documents import Document
 from madang.core.run_events import CustomEvent, EventDocument, RunEvent
 from madang.host.wire import SessionAnswer
+from madang.host.wire_inbox import InboxItemAnswer
 
 
 class StateServices(Document):
@@ -49,6 +50,22 @@ class InboxValue(Document):
 class InboxChanged(CustomEvent):
     name: Literal["madang/inbox"] = "madang/inbox"
     value: InboxValue
+
+
+class PausesValue(Document):
+    """What is open in the inbox: a reader that knows all of these has nothing to ask for."""
+
+    ids: list[str]
+    """Of all that is open, newest first, as the inbox lists it."""
+    items: list[InboxItemAnswer]
+    """Those of them that are new."""
+
+
+class PausesChanged(CustomEvent):
+    """What is in the inbox: at connect, and when it changes."""
+
+    name: Literal["madang/pauses"] = "madang/pauses"
+    value: PausesValue
 
 
 class SessionsValue(Document):
@@ -104,7 +121,7 @@ class Resync(CustomEvent):
     value: ResyncValue
 
 
-LiveEvent = StateSnapshot | StateDelta | InboxChanged | SessionsChanged | RunsChanged | Resync
+LiveEvent = StateSnapshot | StateDelta | InboxChanged | PausesChanged | SessionsChanged | RunsChanged | Resync
 
 
 class StreamEvent(RootModel[RunEvent | LiveEvent]):

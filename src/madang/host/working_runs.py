@@ -8,20 +8,20 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
 
 from madang.core.ids import UserId
-from madang.host.live import COALESCE_S, RETRY_S, LiveReaders
+from madang.host.live import LiveReaders
 from madang.host.reader import live_frame
 from madang.host.wire_events import RunsChanged, RunsValue, WorkingRun
+from madang.storage.overview import Overview
 from madang.storage.runs.deltas import DeltaStore, joined_text
 from madang.storage.runs.records import Run
 from madang.storage.runs.store import RunStore
-from madang.storage.sessions import SessionStore
 
 MAX_TOLD_RUNS = 50
 """Of more, the oldest are not told: a list that nobody reads to its end."""
 READ_EVERY_S = 0.25
+RETRY_S = 1.0
 
 logger = logging.getLogger(__name__)
 
@@ -29,61 +29,40 @@ logger = logging.getLogger(__name__)
 class WorkingRuns:
     """Tells the readers of sessions which runs of the user are running, and what is written elsewhere."""
 
-    def __init__(
-        self, user_id: UserId, runs: RunStore, deltas: DeltaStore, sessions: SessionStore, readers: LiveReaders
-    ) -> None:
+    def __init__(self, user_id: UserId, runs: RunStore, deltas: DeltaStore, readers: LiveReaders) -> None:
         self._user_id = user_id
         self._runs = runs
         self._deltas = deltas
-        self._sessions = sessions
         self._readers = readers
         self._elsewhere: dict[str, Run] = {}
         self._has_elsewhere = asyncio.Event()
         self._written: dict[str, tuple[int, str]] = {}
         """Of each run elsewhere: the message it was at, and what was told of it."""
 
-    async def watch(self) -> None:
-        """Do both until this is cancelled."""
-        await asyncio.gather(self._watch_runs(), self._read_words())
-
-    async def _watch_runs(self) -> None:
-        while True:
-            try:
-                async for _ in self._runs.changes():
-                    await self._tell_runs()
-                    await asyncio.sleep(COALESCE_S)
-            except Exception:
-                logger.exception("Runs cannot be watched")
-            await asyncio.sleep(RETRY_S)
-
-    async def _tell_runs(self) -> None:
-        live = await self._runs.list_live(self._user_id)
-        running = [run for run in live if run.state == "running"][-MAX_TOLD_RUNS:]
+    def tell(self, rows: Overview) -> None:
+        """Tell which runs are at work, if that has changed."""
+        running = [run for run in rows.runs if run.state == "running"][-MAX_TOLD_RUNS:]
         self._elsewhere = {run.id: run for run in running if self._runs.is_elsewhere(run)}
         self._written = {id: written for id, written in self._written.items() if id in self._elsewhere}
         if self._elsewhere:
             self._has_elsewhere.set()
         else:
             self._has_elsewhere.clear()
-        value = RunsValue(runs=await self._documents(running))
-        self._readers.tell_runs(live_frame(RunsChanged(value=value)))
-
-    async def _documents(self, runs: Sequence[Run]) -> list[WorkingRun]:
-        sessions = await self._sessions.find(self._user_id, [run.session_id for run in runs])
-        titles = {session.id: session.title for session in sessions}
-        return [
+        told = [
             WorkingRun(
                 id=run.id,
                 session_id=run.session_id,
-                title=titles[run.session_id],
+                title=rows.sessions[run.session_id].title,
                 started_at=run.created_at,
                 is_elsewhere=run.id in self._elsewhere,
             )
-            for run in runs
-            if run.session_id in titles
+            for run in running
+            if run.session_id in rows.sessions
         ]
+        self._readers.tell_runs(live_frame(RunsChanged(value=RunsValue(runs=told))))
 
-    async def _read_words(self) -> None:
+    async def read_words(self) -> None:
+        """Tell what is written elsewhere until this is cancelled."""
         while True:
             await self._has_elsewhere.wait()
             for run in list(self._elsewhere.values()):

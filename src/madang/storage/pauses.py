@@ -70,6 +70,7 @@ PAUSE_COLUMN_COUNT = 16
 
 _SELECT = f"SELECT {PAUSE_COLUMNS} FROM pause"
 _IS_OPEN = "settled_at IS NULL AND (expires_at IS NULL OR expires_at > ?2)"
+_FIND_OPEN = f"{_SELECT} WHERE user_id = ?1 AND {_IS_OPEN} AND (?3 = '' OR id < ?3) ORDER BY id DESC LIMIT ?4"
 _SETTLE = "UPDATE pause SET settled_at = ?2, status = ?3, settled_by = ?4, settled_with = ?5 WHERE user_id = ?1"
 
 SettledStatus = Literal["answered", "cancelled"]
@@ -273,8 +274,7 @@ class PauseStore:
     async def list_open(self, user_id: UserId, limit: int, after: str = "") -> list[PauseRecord]:
         """Return what waits for the user in all sessions, newest first: up to `limit`, older than the id `after`."""
         now = timestamp()
-        sql = f"{_SELECT} WHERE user_id = ?1 AND {_IS_OPEN} AND (?3 = '' OR id < ?3) ORDER BY id DESC LIMIT ?4"
-        rows = await self._database.find(sql, user_id, now, after, limit, user_id=user_id)
+        rows = await self._database.find(_FIND_OPEN, user_id, now, after, limit, user_id=user_id)
         return [parse_pause(row, now) for row in rows]
 
     async def list_by_run(self, user_id: UserId, run_id: str) -> list[PauseRecord]:
@@ -287,6 +287,12 @@ class PauseStore:
     def changes(self, user_id: UserId) -> AsyncGenerator[frozenset[str], None]:
         """Yield whenever one of the user's pauses is opened or settled; that one expires is nobody's deed."""
         return self._database.changes(topic("pause", user_id))
+
+
+async def find_open_pauses(tx: Transaction, user_id: UserId, limit: int, after: str = "") -> list[PauseRecord]:
+    """Do as `PauseStore.list_open`, inside a unit of work."""
+    now = timestamp()
+    return [parse_pause(row, now) for row in await tx.all(_FIND_OPEN, user_id, now, after, limit)]
 
 
 def pause_topic(user_id: UserId, *ids: str) -> str:

@@ -233,14 +233,7 @@ class SessionStore:
         """Return those of these sessions that there are, newest first."""
         if not ids:
             return []
-        marks = ", ".join(f"?{number}" for number in range(2, len(ids) + 2))
-        rows = await self._database.find(
-            f"SELECT {_COLUMNS} FROM session WHERE user_id = ?1 AND state <> 'filling' AND id IN ({marks}) "
-            "ORDER BY last_at DESC, id DESC",
-            user_id,
-            *ids,
-            user_id=user_id,
-        )
+        rows = await self._database.find(_find_by_ids(len(ids)), user_id, *ids, user_id=user_id)
         return [_record(row) for row in rows]
 
     async def count_by_assistant(self, user_id: UserId) -> dict[AssistantId, int]:
@@ -363,6 +356,21 @@ async def find_session(tx: Transaction, call: Call) -> SessionRecord:
     row = await tx.one(_BY_ID, call.user_id, call.session)
     assert row is not None
     return _record(row)
+
+
+async def find_sessions(tx: Transaction, user_id: UserId, ids: Sequence[str]) -> list[SessionRecord]:
+    """Do as `SessionStore.find`, inside a unit of work."""
+    if not ids:
+        return []
+    return [_record(row) for row in await tx.all(_find_by_ids(len(ids)), user_id, *ids)]
+
+
+def _find_by_ids(count: int) -> str:
+    marks = ", ".join(f"?{number}" for number in range(2, count + 2))
+    return (
+        f"SELECT {_COLUMNS} FROM session WHERE user_id = ?1 AND state <> 'filling' AND id IN ({marks}) "
+        "ORDER BY last_at DESC, id DESC"
+    )
 
 
 def _folded(text: str) -> str:

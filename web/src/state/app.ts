@@ -18,11 +18,11 @@ import {
   Unreachable,
   updateSession,
 } from "../wire/api.ts"
-import type { InboxItem, Locale, Me, Session, SessionsValue } from "../wire/types.ts"
+import type { InboxItem, Locale, Me, PausesValue, Session, SessionsValue } from "../wire/types.ts"
 import { followAll, type Following } from "../wire/stream.ts"
 import { nextAssistant } from "./choices.ts"
 import { TalkFeed, type FeedListener } from "./feed.ts"
-import { isKnown } from "./inbox.ts"
+import { mergeInbox } from "./inbox.ts"
 import { dropOwn } from "./made.ts"
 import { parseRoute, routeTo, type Route } from "./route.ts"
 import { speaker } from "../texts.ts"
@@ -186,7 +186,7 @@ function followOutside(): void {
     onEvent: (event) => {
       if (event.type !== "CUSTOM") return
       if (event.name === "madang/sessions") takeSessions(event.value)
-      else if (event.name === "madang/inbox" && !isKnown(app.get().inbox, event.value)) refreshSoon()
+      else if (event.name === "madang/pauses") takeInbox(event.value)
     },
     onConnection: (isOpen) => {
       const { lostAt } = app.get()
@@ -229,10 +229,9 @@ async function readOpened(): Promise<void> {
 }
 
 export const feedListener: FeedListener = {
-  onFold: (before, after) => {
-    if (after.changes !== before.changes) refreshSoon()
-  },
   onSessions: takeSessions,
+  onInbox: takeInbox,
+  onConnected: refreshSoon,
   onTokenLost: loseToken,
 }
 
@@ -244,6 +243,13 @@ function takeSessions(changed: SessionsValue): void {
     sessions: mergeSessions(sessions, changed),
     opened: changed.sessions.find(({ id }) => id === feed?.sessionId) ?? opened,
   })
+}
+
+/** Put in what the stream has told of the inbox; only what it has not told is asked for. */
+function takeInbox(told: PausesValue): void {
+  const inbox = refreshes > 0 ? null : mergeInbox(app.get().inbox, told)
+  if (inbox === null) return refreshSoon()
+  app.update({ inbox })
 }
 
 /** Read anew what the first screen needs: models and assistants have changed. */

@@ -2,7 +2,7 @@
 
 import { ApiError, getMessages } from "../wire/api.ts"
 import { follow, type Following } from "../wire/stream.ts"
-import type { RunEvent, SessionsValue } from "../wire/types.ts"
+import type { PausesValue, RunEvent, SessionsValue } from "../wire/types.ts"
 import { fold } from "./fold.ts"
 import { addImages, addOlder, EMPTY_TALK, oldestSeq, openTalk, type Talk } from "./talk.ts"
 import { Store } from "./store.ts"
@@ -25,8 +25,10 @@ export interface Feed {
 
 /** What a stream tells beside the talk. */
 export interface FeedListener {
-  onFold(before: Talk, after: Talk): void
   onSessions(changed: SessionsValue): void
+  onInbox(told: PausesValue): void
+  /** What was told while no stream was open is not told again. */
+  onConnected(): void
   onTokenLost(): void
 }
 
@@ -97,10 +99,14 @@ export class TalkFeed {
     this.#following = follow(this.sessionId, after, {
       onEvent: (event) => {
         if (event.type === "CUSTOM" && event.name === "madang/sessions") return this.#listener.onSessions(event.value)
+        if (event.type === "CUSTOM" && event.name === "madang/pauses") return this.#listener.onInbox(event.value)
         this.#pending.push(event)
         this.#schedule()
       },
-      onConnection: (isConnected) => this.store.update({ isConnected }),
+      onConnection: (isConnected) => {
+        this.store.update({ isConnected })
+        if (isConnected) this.#listener.onConnected()
+      },
       onReset: () => {
         this.#following?.close()
         void this.#open()
@@ -134,7 +140,6 @@ export class TalkFeed {
     const after = events.reduce(fold, before)
     if (after === before) return
     this.store.update({ talk: after })
-    this.#listener.onFold(before, after)
     if (events.some(hasImages)) void this.#loadImages()
   }
 

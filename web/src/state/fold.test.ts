@@ -498,11 +498,6 @@ test("the first answer of another run is not taken for an old piece", () => {
   assert.equal(play([live(7, 0, "old"), other]).draft?.text, "new")
 })
 
-test("news of the inbox are counted", () => {
-  const inbox = custom({ name: "madang/inbox", value: { open: 1, turns: 0 } })
-  assert.equal(play([inbox, inbox]).changes, 2)
-})
-
 test("the runs at work are those that were told last", () => {
   const run = { id: "r", sessionId: "other", title: "Shopping", startedAt: "2026-11-16T09:00:00Z", isElsewhere: true }
   const begun = play([custom({ name: "madang/runs", value: { runs: [run] } })])

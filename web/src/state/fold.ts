@@ -47,14 +47,7 @@ function foldLive(talk: Talk, event: RunEvent): Talk {
 
 /** What is told beside the log and concerns more than this session. */
 function foldNews(talk: Talk, event: Extract<RunEvent, { type: "CUSTOM" }>): Talk {
-  switch (event.name) {
-    case "madang/inbox":
-      return { ...talk, changes: talk.changes + 1 }
-    case "madang/runs":
-      return { ...talk, runs: event.value.runs }
-    default:
-      return talk
-  }
+  return event.name === "madang/runs" ? { ...talk, runs: event.value.runs } : talk
 }
 
 function foldStored(talk: Talk, event: RunEvent, seq: number): Talk {
@@ -208,6 +201,7 @@ function foldCustom(talk: Talk, event: RunEvent & { type: "CUSTOM" }, seq: numbe
         run: { ...talk.run, retry: { attempt: event.value.attempt, code: event.value.code } },
       }
     case "madang/inbox":
+    case "madang/pauses":
     case "madang/sessions":
     case "madang/runs":
     case "madang/resync":
@@ -230,7 +224,7 @@ function finishRun(talk: Talk, outcome: "success" | "cancelled" | "interrupt", s
     case "success":
       return { ...talk, calls: endCalls(talk.calls), draft: null, run: NO_RUN }
     case "interrupt":
-      return { ...talk, draft: null, run: { state: "waiting", retry: null }, changes: talk.changes + 1 }
+      return { ...talk, draft: null, run: { state: "waiting", retry: null } }
     case "cancelled": {
       const note = {
         note: "cancelled",
@@ -247,7 +241,6 @@ function finishRun(talk: Talk, outcome: "success" | "cancelled" | "interrupt", s
         calls: endCalls(talk.calls),
         draft: null,
         run: { state: "cancelled", retry: null },
-        changes: talk.changes + 1,
       }
     }
     default:

@@ -2,7 +2,7 @@ import assert from "node:assert/strict"
 import { test } from "node:test"
 
 import type { InboxItem } from "../wire/types.ts"
-import { isKnown, questionsOf, sortInbox } from "./inbox.ts"
+import { mergeInbox, questionsOf, sortInbox } from "./inbox.ts"
 
 const item = (id: string, values: Partial<InboxItem>) =>
   ({ id, type: "text", openedAt: "2026-11-16T06:00:00Z", expiresAt: "", ...values }) as InboxItem
@@ -27,7 +27,14 @@ test("the turn of a model that there is none of is no question", () => {
     questionsOf(items).map(({ id }) => id),
     ["question", "approval"],
   )
-  assert.ok(isKnown(items, { open: 2, turns: 1 }))
-  assert.ok(!isKnown(items, { open: 3, turns: 0 }))
-  assert.ok(!isKnown(items, { open: 2, turns: 0 }))
+})
+
+test("what a stream tells of the inbox is put in, in the server's order, without what is not open any more", () => {
+  const [settled, open, opened] = [item("settled", {}), item("open", {}), item("opened", { text: "Which tea?" })]
+  assert.deepEqual(mergeInbox([settled, open], { ids: ["opened", "open"], items: [opened] }), [opened, open])
+  assert.deepEqual(mergeInbox([settled], { ids: [], items: [] }), [])
+})
+
+test("an inbox with something that was never told has to be read", () => {
+  assert.equal(mergeInbox([item("open", {})], { ids: ["missed", "open"], items: [] }), null)
 })

@@ -1,6 +1,6 @@
 /** The order and the number of what waits for the person. */
 
-import type { InboxItem } from "../wire/types.ts"
+import type { InboxItem, PausesValue } from "../wire/types.ts"
 
 /** Approvals first, then by what runs out first; what stays open for ever comes last. */
 export function sortInbox(items: readonly InboxItem[]): InboxItem[] {
@@ -12,8 +12,9 @@ export function sortInbox(items: readonly InboxItem[]): InboxItem[] {
 /** What is to be answered. That it is the person's turn where there is no model is no question. */
 export const questionsOf = (items: readonly InboxItem[]) => items.filter(({ type }) => type !== "model")
 
-/** Whether the server has told of as much as is known here. */
-export function isKnown(items: readonly InboxItem[], told: { open: number; turns: number }): boolean {
-  const { length } = questionsOf(items)
-  return told.open === length && told.turns === items.length - length
+/** The inbox after what a stream has told of it; null if some of it is not known here, and has to be read. */
+export function mergeInbox(items: readonly InboxItem[], { ids, items: opened }: PausesValue): InboxItem[] | null {
+  const known = new Map([...items, ...opened].map((item) => [item.id, item]))
+  const merged = ids.flatMap((id) => known.get(id) ?? [])
+  return merged.length === ids.length ? merged : null
 }

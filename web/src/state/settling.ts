@@ -31,8 +31,7 @@ export async function settleItem(item: InboxItem, settlement: Settlement): Promi
     return true
   } catch (error) {
     report(error)
-    return false
-  } finally {
     refreshSoon()
+    return false
   }
 }

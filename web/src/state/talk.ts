@@ -80,8 +80,6 @@ export interface Talk {
   runs: readonly WorkingRun[]
   /** Tokens of the last request: how full the model's context is. */
   inputTokens: number | null
-  /** Counts what changed the inbox or the list of sessions, so that they are read again. */
-  changes: number
   hasOlder: boolean
 }
 
@@ -99,7 +97,6 @@ export const EMPTY_TALK: Talk = {
   untold: [],
   runs: [],
   inputTokens: null,
-  changes: 0,
   hasOlder: false,
 }
 

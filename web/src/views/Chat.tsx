@@ -2,7 +2,7 @@
 
 import { Suspense, useEffect, useMemo, useRef, useState } from "react"
 
-import { app, go, newSession, refreshSoon, report, togglePanel } from "../state/app.ts"
+import { app, go, newSession, report, togglePanel } from "../state/app.ts"
 import { askInBranch, editInBranch, forkAfter } from "../state/branching.ts"
 import { modelOf, nextAssistant } from "../state/choices.ts"
 import { readDraft, readMadeSession, writeDraft, writeFiles, writeMadeSession } from "../state/drafts.ts"
@@ -248,7 +248,6 @@ export function Dock({ sessionId, assistantId, state }: DockProps) {
       writeMadeSession("")
       go({ screen: "chat", sessionId: id })
     }
-    refreshSoon()
   }
   const textQuestion = questions.find(({ type }) => type === "text")
   const onAnswer = async (text: string) => {

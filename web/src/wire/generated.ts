@@ -651,6 +651,21 @@ export interface PausedValue {
   pause?: CallPause
 }
 
+/** What is in the inbox: at connect, and when it changes. */
+export interface PausesChanged {
+  seq?: number
+  at?: string
+  type: "CUSTOM"
+  name: "madang/pauses"
+  value: PausesValue
+}
+
+/** What is open in the inbox: a reader that knows all of these has nothing to ask for. */
+export interface PausesValue {
+  ids: string[]
+  items: InboxItemAnswer[]
+}
+
 /** A plan as panels show it: with the time of each observation. */
 export interface PlanInState {
   goal: string
@@ -1134,6 +1149,7 @@ export type StreamEvent =
   | StateSnapshot
   | StateDelta
   | InboxChanged
+  | PausesChanged
   | SessionsChanged
   | RunsChanged
   | Resync

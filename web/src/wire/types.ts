@@ -32,6 +32,7 @@ export type {
   DeltaMetadata,
   EntryRow,
   Interrupt,
+  PausesValue,
   PlanInState,
   Playbook,
   PlaybookInState,
