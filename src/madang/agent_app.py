@@ -72,7 +72,7 @@ async def open_agent(
     default_model: Callable[[], str] | None = None,
     services: Sequence[Service] = (),
 ) -> AsyncIterator[Agent]:
-    """Open Madang with an agent on it. Runs of other processes that can go on are taken over from now on.
+    """Open Madang with an agent on it. The user's runs of other processes that can go on are taken over from now on.
 
     With `only_session` only those of the call's session, and only after `Agent.watch`: a process that ends with its own
     run must not begin others, which may need a key or a rule that it does not have. `base_url` and `services` are as
@@ -93,7 +93,7 @@ async def open_agent(
         models = OpenModels(open_model, lambda host: egress.record(settings.user, host, "model"))
         analysis = Analysis(madang.executor)
         stores = RunStores(
-            RunStore(database, liveness, MessageAnalysis(analysis)),
+            RunStore(database, liveness, MessageAnalysis(analysis), user_id=settings.user),
             CallStore(database),
             MessageStore(database),
             PauseStore(database),

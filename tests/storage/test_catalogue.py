@@ -44,8 +44,6 @@ ROW_NUMBERS = ("no", "seq")
 """SQLite draws numbers only for a primary key that is one integer. Such a key may stand alone there: no foreign key
 may refer to it, a file has one owner, and nobody is told these numbers."""
 EXCEPTIONS = {
-    "run_live: index (owner)": "it is searched for the runs of a process that died, whosever they are",
-    "run_live: index (wake_at)": "it is searched for the runs that are due, whosever they are",
     "account: unique (issuer, subject)": "it is looked up to learn who the user is",
 }
 TIMES = ("at", "expires_at", "wake_at")

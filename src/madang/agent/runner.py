@@ -146,7 +146,7 @@ class Runner:
         return cancelled is not None
 
     async def look(self) -> int:
-        """Take over every run that can go on, of one session if this is for one, and return how many were got."""
+        """Take over the user's runs that can go on, of one session if this is for one, and return how many were got."""
         count, only = 0, self._only_session
         for candidate in await (self._stores.runs.look() if only is None else self._stores.runs.look_in(only)):
             run = await self._stores.runs.claim(candidate, events.run_resumed)

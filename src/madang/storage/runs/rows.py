@@ -36,15 +36,16 @@ AND (live.owner <> '' OR live.nudged = 1 OR (live.wake_at IS NOT NULL AND live.w
 # One step for each owner, however many runs it has: DISTINCT would read them all.
 FIND_OWNERS = """
 WITH RECURSIVE owners (owner) AS (
-  SELECT min(owner) FROM run_live WHERE owner <> ''
+  SELECT min(owner) FROM run_live WHERE user_id = ?1 AND owner <> ''
   UNION ALL
-  SELECT (SELECT min(owner) FROM run_live WHERE owner <> '' AND owner > owners.owner) FROM owners
+  SELECT (SELECT min(owner) FROM run_live WHERE user_id = ?1 AND owner <> '' AND owner > owners.owner) FROM owners
   WHERE owners.owner IS NOT NULL
 ) SELECT owner FROM owners WHERE owner IS NOT NULL
 """
-FIND_OWNED = "SELECT user_id, run_no, owner FROM run_live WHERE owner <> '' AND owner IN ({owners})"
-FIND_NUDGED = "SELECT user_id, run_no, owner FROM run_live WHERE nudged = 1 AND owner = ''"
-FIND_DUE = "SELECT user_id, run_no, owner FROM run_live WHERE owner = '' AND wake_at IS NOT NULL AND wake_at <= ?1"
+_FIND = "SELECT user_id, run_no, owner FROM run_live WHERE user_id = ?1"
+FIND_OWNED = f"{_FIND} AND owner <> '' AND owner IN ({{owners}})"
+FIND_NUDGED = f"{_FIND} AND nudged = 1 AND owner = ''"
+FIND_DUE = f"{_FIND} AND owner = '' AND wake_at IS NOT NULL AND wake_at <= ?2"
 LOOKS = (FIND_OWNED, FIND_NUDGED, FIND_DUE)
 
 

@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
 
 from madang.core.calls import Call
-from madang.core.ids import UserId, new_id
+from madang.core.ids import LOCAL_USER, UserId, new_id
 from madang.core.pauses import PauseRecord
 from madang.storage.clock import timestamp
 from madang.storage.database import Database, Transaction
@@ -56,10 +56,21 @@ MAX_ERROR_CHARS = 2000
 
 
 class RunStore:
-    """Runs in the database, and this process as their owner."""
+    """Runs in the database, and this process as their owner.
 
-    def __init__(self, database: Database, liveness: Liveness, analysis: MessageAnalysis | None = None) -> None:
+    It takes over runs of one user alone: another's would go on with this process's model, keys and folders.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        liveness: Liveness,
+        analysis: MessageAnalysis | None = None,
+        *,
+        user_id: UserId = LOCAL_USER,
+    ) -> None:
         """Keep runs of a database. Without an `analysis`, messages get their words from the first search."""
+        self.user_id = user_id
         self._database = database
         self._liveness = liveness
         self._analysis = analysis
@@ -230,15 +241,16 @@ class RunStore:
     async def look(self) -> list[Candidate]:
         """Return runs that may be claimed, in random order: their owner died, they have news, or a pause has expired.
 
-        Nothing is lost by not looking: what is to be found stays to be found. It is about all users.
+        Nothing is lost by not looking: what is to be found stays to be found.
         """
-        owners = [row[0] for row in await self._database.find(FIND_OWNERS)]
+        owners = [row[0] for row in await self._database.find(FIND_OWNERS, self.user_id, user_id=self.user_id)]
         dead = sorted(await self._liveness.find_dead(owners))[:MAX_CANDIDATES]
         queries = [FIND_NUDGED, FIND_DUE]
         if dead:
-            queries.append(FIND_OWNED.format(owners=", ".join(f"?{number}" for number in range(2, len(dead) + 2))))
+            queries.append(FIND_OWNED.format(owners=", ".join(f"?{number}" for number in range(3, len(dead) + 3))))
         each = (f"SELECT * FROM ({sql} LIMIT {MAX_CANDIDATES}) AS part" for sql in queries)
-        rows = await self._database.find(" UNION ALL ".join(each), timestamp(), *dead)
+        sql = " UNION ALL ".join(each)
+        rows = await self._database.find(sql, self.user_id, timestamp(), *dead, user_id=self.user_id)
         candidates = [Candidate(*row) for row in dict.fromkeys(rows)]
         random.shuffle(candidates)
         return candidates
@@ -255,8 +267,11 @@ class RunStore:
         """Make this process the owner of a run that a look found, and return it with what it waited for.
 
         Of several processes one gets it, the others None; so do all if it waits for something that is still open,
-        unless the person has written something meanwhile. `events` are written in the same unit.
+        unless the person has written something meanwhile; and so do all that work for another user. `events` are
+        written in the same unit.
         """
+        if candidate.user_id != self.user_id:
+            return None
 
         async def work(tx: Transaction) -> Run | None:
             by_no = f"{SELECT_RUN} WHERE run.user_id = ?1 AND run.no = ?2"
@@ -291,8 +306,8 @@ class RunStore:
 
     async def next_wake_at(self) -> str:
         """Return when a look is worth it even if nothing changes: the next expiry that a run waits for, or empty."""
-        sql = "SELECT min(wake_at) AS wake_at FROM run_live WHERE owner = '' AND wake_at IS NOT NULL"
-        rows = await self._database.find(sql)
+        sql = "SELECT min(wake_at) AS wake_at FROM run_live WHERE user_id = ?1 AND owner = '' AND wake_at IS NOT NULL"
+        rows = await self._database.find(sql, self.user_id, user_id=self.user_id)
         return rows[0][0] or ""
 
     async def get(self, user_id: UserId, run_id: str) -> Run | None:
@@ -322,8 +337,8 @@ class RunStore:
         return [parse_run(row) for row in await self._database.find(sql, user_id, user_id=user_id)]
 
     def changes(self) -> AsyncIterator[frozenset[str]]:
-        """Yield an empty set once watching has begun, then the topics of runs, of all users, that have news."""
-        return self._database.changes(topic("run"))
+        """Yield an empty set once watching has begun, then the topics of the user's runs that have news."""
+        return self._database.changes(topic("run", self.user_id))
 
 
 async def open_run_tables(database: Database) -> None:

@@ -1,4 +1,4 @@
-"""The tables of runs. `run_live` alone is read without a user: it holds no content, and only what is not over."""
+"""The tables of runs. What looks read is apart, in `run_live`: it holds no content, and only what is not over."""
 
 from __future__ import annotations
 
@@ -75,6 +75,16 @@ _ENDS = """
         CREATE INDEX run_by_end ON run (user_id, session_no, end_seq) WHERE end_seq > 0;
         """
 
+# A look is about one user's runs.
+_LOOKS = """
+        DROP INDEX run_live_by_owner;
+        DROP INDEX run_live_by_wake_at;
+        DROP INDEX run_live_nudged;
+        CREATE INDEX run_live_by_owner ON run_live (user_id, owner) WHERE owner <> '';
+        CREATE INDEX run_live_by_wake_at ON run_live (user_id, wake_at) WHERE owner = '' AND wake_at IS NOT NULL;
+        CREATE INDEX run_live_nudged ON run_live (user_id, owner) WHERE nudged = 1;
+        """
+
 # A save changes no column that is indexed, so that on a server the new version of a row stays in its page: what looks
 # need is in `run_live`, written in the same unit when it changes.
 RUN_MIGRATIONS = MigrationSet(
@@ -89,6 +99,7 @@ RUN_MIGRATIONS = MigrationSet(
         {_other_tables("INTEGER", "TEXT", end=" WITHOUT ROWID")}
         """,
         _ENDS.format(number="INTEGER"),
+        _LOOKS,
     ),
     postgresql=(
         f"""
@@ -106,5 +117,6 @@ RUN_MIGRATIONS = MigrationSet(
         {_FLUSH_DELTAS}
         """,
         _ENDS.format(number="BIGINT"),
+        _LOOKS + private_rows("run_live"),
     ),
 )
