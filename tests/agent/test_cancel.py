@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from madang.agent_app import open_agent
+from madang.agent_app import Agent, open_agent
 from madang.core.calls import Call
 from madang.core.documents import Document
+from madang.core.ids import SessionId, UserId
 from madang.core.phrases import say
 from madang.core.results import ToolResult
 from madang.core.service import Service, ServiceMetadata
 from madang.core.tools import tool, tools_of
+from madang.llm.base import ModelRequest, Streamed
 from madang.llm.messages import TextPart
-from tests.agent.bench import ME
+from madang.llm.opening import OpenedModel
+from madang.settings import Settings
+from madang.storage.runs.records import Run
+from tests.agent.bench import ME, Script
 from tests.agent.stage import Stage, ask, open_stage
 from tests.model_server import Exchange
 from tests.model_wires import Piece, Say, chunk, event
@@ -112,3 +118,59 @@ async def test_the_next_message_after_a_stop_begins_a_new_run(tmp_path: Path) ->
         assert again.state == "finished"
         # Every call in the history has a result, or servers would refuse the session for ever.
         assert len(stage.results()) == 1
+
+
+class Endless(Script):
+    """Thinks until nobody waits for it."""
+
+    def __init__(self) -> None:
+        super().__init__([])
+        self.was_asked, self.was_left = asyncio.Event(), asyncio.Event()
+
+    async def stream(self, request: ModelRequest) -> Streamed:
+        self.was_asked.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self.was_left.set()
+        async for piece in super().stream(request):
+            yield piece
+
+
+async def begin(owner: Agent, model: Endless, call: Call) -> Run:
+    """Start a run, and return it once its model was asked."""
+    run = await owner.runner.post(call, [TextPart("Think")])
+    assert run is not None
+    async with asyncio.timeout(60):
+        await model.was_asked.wait()
+    return run
+
+
+@pytest.mark.parametrize(
+    "name", ["kim", "김철수", "kim@example.org", "team/kim", "50%", "%2F", "kim lee", "Ünal\N{BEER MUG}"]
+)
+async def test_a_run_is_stopped_from_another_process_whatever_the_names_are(tmp_path: Path, name: str) -> None:
+    call = replace(ME, user_id=UserId(name), session_id=SessionId(name))
+    settings, model = Settings(data_dir=tmp_path, user=call.user_id, model="m"), Endless()
+    async with (
+        open_agent(settings, lambda name: OpenedModel(model)) as owner,
+        open_agent(settings, lambda name: OpenedModel(Script([])), only_session=call) as other,
+    ):
+        run = await begin(owner, model, call)
+        assert await other.runner.cancel(run.user_id, run.id)
+        async with asyncio.timeout(20):
+            await model.was_left.wait()
+
+
+async def test_a_run_that_was_stopped_before_its_owner_watched_is_stopped(tmp_path: Path) -> None:
+    """The notice that named it was missed, as it may be while a database is away."""
+    settings, model = Settings(data_dir=tmp_path, model="m"), Endless()
+    async with (
+        open_agent(settings, lambda name: OpenedModel(model), only_session=ME) as owner,
+        open_agent(settings, lambda name: OpenedModel(Script([])), only_session=ME) as other,
+    ):
+        run = await begin(owner, model, ME)
+        assert await other.runner.cancel(run.user_id, run.id)
+        owner.watch()
+        async with asyncio.timeout(20):
+            await model.was_left.wait()

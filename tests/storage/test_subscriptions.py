@@ -14,6 +14,7 @@ from madang.storage.subscriptions import (
     Subscription,
     SubscriptionIndex,
     check_topic,
+    parse_topic,
     topic,
 )
 
@@ -52,6 +53,11 @@ async def test_a_notice_reaches_the_subscriptions_at_its_topic_and_above(
 
     for subscription in subscriptions:
         assert await received(subscription) == {notice for notice in notices if notice.startswith(subscription.topics)}
+
+
+@given(st.lists(st.text(st.characters(exclude_categories=()))))
+def test_the_parts_of_a_topic_are_read_back_whatever_they_are(parts: list[str]) -> None:
+    assert parse_topic(topic(*parts)) == tuple(parts)
 
 
 async def test_a_topic_is_no_neighbour_whose_name_begins_alike() -> None:

@@ -26,6 +26,7 @@ from madang.storage.clock import parse_timestamp, timestamp
 from madang.storage.runs.deltas import DeltaStore
 from madang.storage.runs.journal import NewMessage, Step
 from madang.storage.runs.records import Delta, Run
+from madang.storage.subscriptions import parse_topic
 
 FLUSH_EVERY_S = 0.1
 LOOK_EVERY_S = 0.5
@@ -253,12 +254,12 @@ class Runner:
         return bool(written)
 
     async def _stop_lost(self, topics: frozenset[str]) -> None:
-        """Stop what another process has cancelled or taken over."""
+        """Stop what another process has cancelled. Without a topic that names its run, it may be any of them."""
+        named = [parse_topic(topic)[3:] for topic in topics]
         for run_id, task in list(self._tasks.items()):
-            if not any(run_id in topic for topic in topics):
+            if all(named) and topics and (run_id,) not in named:
                 continue
-            user_id = UserId(next(topic for topic in topics if run_id in topic).split("/")[1])
-            run = await self._stores.runs.get(user_id, run_id)
+            run = await self._stores.runs.get(self._stores.runs.user_id, run_id)
             if run is not None and run.state not in ("running", "waiting"):
                 task.cancel()
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from urllib.parse import unquote
 
 from madang.host.sessions import session_answers
 from madang.host.wire_events import SessionsValue
 from madang.storage.overview import Overview
+from madang.storage.subscriptions import parse_topic
 
 MAX_TOLD_SESSIONS = 20
 """More than that at once are not told: the list is read anew."""
@@ -33,5 +33,5 @@ def session_news(ids: set[str] | None, rows: Overview) -> SessionsValue:
 
 def _session_of(topic: str) -> str:
     """Return the session that a topic is of; empty for one that is of all of them."""
-    parts = topic.split("/")
-    return unquote(parts[2]) if len(parts) > 2 else ""
+    parts = parse_topic(topic)
+    return parts[2] if len(parts) > 2 else ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Iterator
 from dataclasses import dataclass, field
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 # A consumer that is slower than the changes must not fill the memory: it may as well look at everything.
 MAX_PENDING_TOPICS = 1000
@@ -15,7 +15,12 @@ MAX_TOPIC_BYTES = 7_999
 
 def topic(*parts: str) -> str:
     """Return the name of a topic: a path that ends in a slash, so that no part can pretend to be two."""
-    return "".join(f"{quote(part, safe=' ')}/" for part in parts)
+    return "".join(f"{quote(part, safe=' ', errors='surrogatepass')}/" for part in parts)
+
+
+def parse_topic(topic: str) -> tuple[str, ...]:
+    """Return the parts that a topic was made of."""
+    return tuple(unquote(part, errors="surrogatepass") for part in topic.split("/")[:-1])
 
 
 def check_topic(topic: str) -> str:

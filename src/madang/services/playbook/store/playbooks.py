@@ -30,7 +30,7 @@ from madang.services.playbook.store.tables import MIGRATIONS
 from madang.storage.clock import timestamp
 from madang.storage.database import Database, Row, Transaction
 from madang.storage.pauses import PauseStore
-from madang.storage.subscriptions import topic
+from madang.storage.subscriptions import parse_topic, topic
 
 _BY_ID = (
     f"SELECT owner.assistant_id, {WHOLE_COLUMNS} FROM playbook "
@@ -291,9 +291,8 @@ class PlaybookStore:
 
     async def changed_ids(self, call: Call) -> AsyncIterator[list[str]]:
         """Yield the ids of the playbooks in each change; none are named when too much changed to tell."""
-        prefix = playbook_topic(call)
         async for topics in self.changes(call):
-            yield [topic[len(prefix) : -1] for topic in topics if len(topic) > len(prefix)]
+            yield [id for topic in topics for id in parse_topic(topic)[3:]]
 
 
 async def insert_playbook(

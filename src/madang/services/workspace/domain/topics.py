@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from urllib.parse import unquote
-
 from madang.core.calls import Call
-from madang.storage.subscriptions import topic
+from madang.storage.subscriptions import parse_topic, topic
 
 MAX_PATHS_TOPIC_BYTES = 2_000
 """Bytes of a topic with paths. A notice of PostgreSQL carries 8,000, and most paths are short."""
@@ -20,10 +18,9 @@ def files_topic(call: Call, *paths: str) -> str:
 
 def changed_paths(call: Call, changed: str) -> tuple[str, ...] | None:
     """Return the paths that a notice names; none if it names none, None if it is not about this session's files."""
-    session = files_topic(call)
-    if not changed.startswith(session):
+    if not changed.startswith(files_topic(call)):
         return None
-    return tuple(unquote(part) for part in changed[len(session) :].split("/") if part)
+    return tuple(path for path in parse_topic(changed)[3:] if path)
 
 
 def exports_topic(call: Call, *id: str) -> str:
