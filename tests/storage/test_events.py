@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from dataclasses import replace
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
@@ -15,6 +16,7 @@ import pytest
 from madang.core.calls import Call
 from madang.core.errors import Conflict, LimitExceeded
 from madang.core.ids import AssistantId, SessionId, UserId
+from madang.storage.clock import format_timestamp, now
 from madang.storage.database import Database, ResultT, Transaction, Work
 from madang.storage.events import (
     MAX_PAYLOAD_BYTES,
@@ -169,25 +171,32 @@ async def test_a_watcher_gets_what_is_there_and_then_what_comes(log: EventLog) -
         assert seqs(await waiting) == [6]
 
 
+def count_reads(database: Database, monkeypatch: pytest.MonkeyPatch) -> list[UserId]:
+    """Return a list that grows with each read for a user."""
+    read, reads = database.read, list[UserId]()
+
+    async def counted(work: Work[ResultT], *, user_id: UserId | None = None, brief: bool = False) -> ResultT:
+        if user_id is not None:
+            reads.append(user_id)
+        return await read(work, user_id=user_id, brief=brief)
+
+    monkeypatch.setattr(database, "read", counted)
+    return reads
+
+
 async def test_a_slow_consumer_holds_one_page(
     database: Database, log: EventLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await log.append(ANN, *numbered(1, 50))
-    read, reads = database.read, 0
+    reads = count_reads(database, monkeypatch)
 
-    async def counted(work: Work[ResultT], *, user_id: UserId | None = None, brief: bool = False) -> ResultT:
-        nonlocal reads
-        reads += user_id is not None
-        return await read(work, user_id=user_id, brief=brief)
-
-    monkeypatch.setattr(database, "read", counted)
     async with watching(log, 0, limit=10) as pages:
         assert seqs(await next_page(pages)) == list(range(1, 11))
         for number in range(100):
             await log.append(ANN, *numbered(number, 1))
-        assert reads == 1
+        assert len(reads) == 1
         assert seqs(await next_page(pages)) == list(range(11, 21))
-        assert reads == 2
+        assert len(reads) == 2
 
 
 async def test_a_watcher_from_the_future_is_told_and_begins_anew(log: EventLog) -> None:
@@ -249,3 +258,77 @@ async def test_events_of_another_place_are_restored_as_they_were(database: Datab
     for again in (old[:1], [old[0], old[0]], [replace(old[0], seq=9), replace(old[0], seq=8)]):
         with pytest.raises(Conflict):
             await database.write(partial(restore_events, call=BOB, events=again), user_id=BOB.user_id)
+
+
+SET_BACK = [timedelta(seconds=20), timedelta(hours=1), timedelta(days=3), timedelta(days=70)]
+
+
+async def begin_later(database: Database, later: timedelta, call: Call = ANN) -> None:
+    """Have a session that began so much later than the clock says now, as when it was set back since."""
+
+    async def work(tx: Transaction) -> None:
+        await tx.run("UPDATE session SET created_at = ?1", format_timestamp(now() + later))
+
+    await SessionStore(database).ensure(call)
+    await database.write(work, user_id=call.user_id)
+
+
+@pytest.mark.parametrize("later", SET_BACK, ids=str)
+async def test_a_clock_that_was_set_back_hides_nothing(database: Database, log: EventLog, later: timedelta) -> None:
+    await begin_later(database, later)
+    await log.append(ANN, *numbered(1, 5))
+
+    page = await log.read(ANN)
+    assert (seqs(page), page.first_seq, page.last_seq, page.has_gap, page.has_more) == (
+        [1, 2, 3, 4, 5],
+        1,
+        5,
+        False,
+        False,
+    )
+    assert seqs(await log.read(ANN, after=1, limit=2)) == [2, 3]
+    async with watching(log, 0, limit=2) as pages:
+        assert [seqs(await next_page(pages)) for _ in range(3)] == [[1, 2], [3, 4], [5]]
+        await log.append(ANN, *numbered(6, 1))
+        assert seqs(await next_page(pages)) == [6]
+
+
+@pytest.mark.parametrize("hidden", [(1, 2), (3, 4), (5, 6), (2, 5)], ids=str)
+async def test_events_are_read_by_their_numbers_wherever_the_clock_was_wrong(
+    database: Database, log: EventLog, hidden: tuple[int, int]
+) -> None:
+    """Some events of a log say that they are months older than their session."""
+    await log.append(ANN, *numbered(1, 6))
+
+    async def work(tx: Transaction) -> None:
+        await tx.run("UPDATE event SET at = ?1 WHERE seq = ?2 OR seq = ?3", "2020-02-02T00:00:00.000Z", *hidden)
+
+    await database.write(work, user_id=ANN.user_id)
+
+    for after in range(6):
+        page = await log.read(ANN, after=after)
+        assert (seqs(page), page.first_seq, page.has_gap) == (list(range(after + 1, 7)), 1, False)
+        assert seqs(await log.read(ANN, after=after, limit=1)) == [after + 1]
+    assert (await log.read(ANN, after=6)).next_after == 6
+
+
+async def test_a_watcher_for_whom_there_is_nothing_waits_for_a_notice(
+    database: Database, log: EventLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last numbers of a log may have no event, as in a copy of one whose last events were dropped."""
+    await log.append(ANN, *numbered(1, 3))
+
+    async def work(tx: Transaction) -> None:
+        await tx.run("UPDATE session SET last_seq = 9")
+
+    await database.write(work, user_id=ANN.user_id)
+    reads = count_reads(database, monkeypatch)
+
+    async with watching(log, 0) as pages:
+        assert seqs(await next_page(pages)) == [1, 2, 3]
+        waiting = asyncio.ensure_future(next_page(pages))
+        for _ in range(50):
+            await log.read(BOB)
+        assert reads.count(ANN.user_id) <= 2
+        await log.append(ANN, *numbered(10, 1))
+        assert seqs(await waiting) == [10]

@@ -26,6 +26,8 @@ MAX_PAYLOAD_BYTES = 256 * 1024
 MAX_EVENTS_READ = 500
 # Of a page's payloads together, so that a slow reader of large events holds little. One event always fits.
 MAX_PAGE_CHARS = 4 * 1024 * 1024
+BEGINNING = "0001-01-01T00:00:00.000Z"
+"""Older than any event."""
 EXPIRY_BATCH_EVENTS = 1000
 EXPIRY_BATCH_SESSIONS = 50
 
@@ -99,10 +101,8 @@ class EventPage:
 
     @property
     def next_after(self) -> int:
-        """The number to go on after."""
-        if self.events:
-            return self.events[-1].seq
-        return self.last_seq if self.is_beyond else max(self.after, self.first_seq - 1)
+        """The number to go on after. A page without events tells that there are none up to its last number."""
+        return self.events[-1].seq if self.events else self.last_seq
 
     @property
     def has_more(self) -> bool:
@@ -147,7 +147,7 @@ async def append_events(tx: Transaction, call: Call, events: Sequence[NewEvent])
 async def restore_events(tx: Transaction, call: Call, events: Sequence[Event]) -> None:
     """Write events of another place, as they were there, after those of the call's session; numbers may be missing.
 
-    The session counts as old as the oldest of them: nothing older than a session is looked for.
+    The session counts as old as the oldest of them: where it lies is first looked for from there on.
 
     Raises:
         Conflict: the session has events of these numbers.
@@ -271,13 +271,20 @@ class EventLog:
             if row is None:
                 return 0, EventPage((), after, 1, 0, is_beyond=after > 0)
             session_no, last_seq, created_at = row
-            # No event is older than its session: on a server, months before it are not looked at.
-            stream = (call.user_id, session_no, created_at)
-            first = await tx.one(_FIRST_SEQ, *stream)
-            first_seq = (first and first[0]) or last_seq + 1
+            stream = (call.user_id, session_no)
+            # Months before the session are left out on a server, unless the numbers show that something is missing:
+            # a clock that was set back has written events that are older than their session.
+            since = created_at if self._database.dialect == "postgresql" else BEGINNING
+            first_seq = await _first_seq(tx, *stream, since)
+            if first_seq != 1 and since != BEGINNING:
+                first_seq = await _first_seq(tx, *stream, BEGINNING)
+            first_seq = first_seq or last_seq + 1
             if after > last_seq:
                 return session_no, EventPage((), after, first_seq, last_seq, is_beyond=True)
-            rows = await tx.all(_AFTER, *stream, after, max(1, min(limit, MAX_EVENTS_READ)), max_chars)
+            count = max(1, min(limit, MAX_EVENTS_READ))
+            rows = await tx.all(_AFTER, *stream, since, after, count, max_chars)
+            if since != BEGINNING and not _has_next(rows, after, min(count, last_seq - after)):
+                rows = await tx.all(_AFTER, *stream, BEGINNING, after, count, max_chars)
             return session_no, EventPage(tuple(_event(row) for row in rows), after, first_seq, last_seq)
 
         return await self._database.read(work, user_id=call.user_id)
@@ -299,6 +306,16 @@ SELECT s.no, e.seq FROM session s JOIN event e ON e.user_id = s.user_id AND e.se
   (SELECT min(seq) FROM event WHERE user_id = s.user_id AND session_no = s.no)
 WHERE s.user_id = ?1 AND s.no > ?2 AND s.created_at < ?3 AND e.at < ?3 ORDER BY s.no LIMIT ?4
 """
+
+
+async def _first_seq(tx: Transaction, user_id: UserId, session_no: int, since: str) -> int:
+    row = await tx.one(_FIRST_SEQ, user_id, session_no, since)
+    return (row and row[0]) or 0
+
+
+def _has_next(rows: Sequence[Row], after: int, count: int) -> bool:
+    """Tell whether the events are the next ones after a number, so many and without a gap."""
+    return len(rows) == count and (not rows or rows[-1][0] == after + count)
 
 
 def _event(row: Row) -> Event:

@@ -125,7 +125,7 @@ async def _leave_to_forks(tx: Transaction, call: Call, session_no: int, parent_i
     )
     for statement in (_COPY_RUNS, _COPY_CALLS, _COPY_VIEWS, _COPY_MESSAGES, _NUMBER_MESSAGES):
         await tx.run(statement, call.user_id, call.session, session_no)
-    # Nothing older than a session is looked for in it.
+    # Where its events lie is first looked for from there on.
     await tx.run(
         "UPDATE session SET created_at = coalesce((SELECT min(e.at) FROM event e WHERE e.user_id = session.user_id "
         "AND e.session_no = session.no AND e.at < session.created_at), created_at) "

@@ -40,7 +40,7 @@ class SessionFilling:
         """
 
         async def work(tx: Transaction) -> SessionRecord:
-            # No event may be older than its session: `created_at` has been moved to the oldest by then.
+            # `created_at` has been moved to the oldest event by then.
             count = await tx.run(
                 "UPDATE session SET state = 'ready', locale = ?3, tainted = ?4, origins = ?8, last_at = ?5, "
                 "created_at = CASE WHEN created_at > ?6 THEN ?6 ELSE created_at END, "
