@@ -31,8 +31,8 @@ _FIND_SESSION_WITH_RUNS = (
 )
 _FORGET_OLD = """
 DELETE FROM queued_message WHERE user_id = ?1 AND session_no = ?2 AND id IN (
-  SELECT id FROM queued_message WHERE user_id = ?1 AND session_no = ?2 AND kind = 'action' ORDER BY id DESC LIMIT 1000
-  OFFSET ?3
+  SELECT id FROM queued_message WHERE user_id = ?1 AND session_no = ?2 AND kind = 'action'
+  ORDER BY seq DESC, id DESC LIMIT 1000 OFFSET ?3
 )
 """
 
@@ -70,15 +70,15 @@ class ActionStore:
             if row is None:
                 return False
             await tx.run(
-                "INSERT INTO queued_message (user_id, session_no, id, kind, parts, tokens) "
-                "VALUES (?1, ?2, ?3, 'action', ?4, 0)",
+                "INSERT INTO queued_message (user_id, session_no, id, kind, parts, tokens, seq) "
+                "VALUES (?1, ?2, ?3, 'action', ?4, 0, ?5)",
                 call.user_id,
                 row[0],
                 id,
                 parts,
+                await append_events(tx, call, [tell(id)]),
             )
             await tx.run(_FORGET_OLD, call.user_id, row[0], MAX_ACTIONS)
-            await append_events(tx, call, [tell(id)])
             return True
 
         return await self._database.write(work, user_id=call.user_id)

@@ -15,7 +15,13 @@ SELECT end_seq, state, error_code, error, updated_at FROM run
 WHERE user_id = ?1 AND session_no = ?2 AND end_seq > 0 AND end_seq >= ?3 AND end_seq <= ?4
 AND state IN ('failed', 'cancelled') ORDER BY end_seq
 """
-_LAST = "SELECT id, state FROM run WHERE user_id = ?1 AND session_no = ?2 ORDER BY created_at DESC, no DESC LIMIT 1"
+# By its place in the log: what a fork got of a parent that was deleted is older than its own runs, and numbered later.
+_LAST = """
+SELECT id, state FROM run WHERE user_id = ?1 AND session_no = ?2
+ORDER BY state IN ('running', 'waiting') DESC, CASE WHEN end_seq > 0 THEN end_seq ELSE coalesce((
+  SELECT max(m.seq) FROM message m WHERE m.user_id = run.user_id AND m.session_no = run.session_no AND m.run_no = run.no
+), 0) END DESC, no DESC LIMIT 1
+"""
 
 
 @dataclass(frozen=True, slots=True)

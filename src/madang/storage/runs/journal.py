@@ -323,7 +323,7 @@ async def find_queued(tx: Transaction, user_id: UserId, session_id: SessionId) -
     rows = await tx.all(
         "SELECT q.id, q.kind, q.parts, q.tokens, q.created_at FROM queued_message q "
         "JOIN session s ON s.user_id = q.user_id AND s.no = q.session_no "
-        "WHERE s.user_id = ?1 AND s.id = ?2 ORDER BY q.id",
+        "WHERE s.user_id = ?1 AND s.id = ?2 ORDER BY q.seq, q.id",
         user_id,
         session_id,
     )

@@ -101,6 +101,11 @@ _TRUST = """
         ALTER TABLE run_call ADD reason TEXT NOT NULL DEFAULT '';
         """
 
+# The number of the event that told of it: ids are in the order of a clock.
+_QUEUE_ORDER = """
+        ALTER TABLE queued_message ADD seq {number} NOT NULL DEFAULT 0;
+        """
+
 JOURNAL_MIGRATIONS = MigrationSet(
     "journal",
     sqlite=(
@@ -108,11 +113,13 @@ JOURNAL_MIGRATIONS = MigrationSet(
         _SUMMARIES.format(number="INTEGER") + _SQLITE_WORDS,
         _SHOWN.format(number="INTEGER"),
         _TRUST,
+        _QUEUE_ORDER.format(number="INTEGER"),
     ),
     postgresql=(
         _tables("BIGINT", "TIMESTAMPTZ", POSTGRESQL_NOW) + private_rows("message", "queued_message", "run_call"),
         _SUMMARIES.format(number="BIGINT") + _POSTGRESQL_WORDS,
         _SHOWN.format(number="BIGINT"),
         _TRUST,
+        _QUEUE_ORDER.format(number="BIGINT"),
     ),
 )

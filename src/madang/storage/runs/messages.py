@@ -146,19 +146,19 @@ class MessageStore:
                     say("{limit} messages wait for the model already.", limit=MAX_QUEUED),
                     hint=say("Wait until it has read them, or stop it."),
                 )
+            if model:
+                await tx.run("UPDATE run SET model = ?3 WHERE user_id = ?1 AND no = ?2", call.user_id, run[0], model)
+            await tx.run("UPDATE run_live SET nudged = 1 WHERE user_id = ?1 AND run_no = ?2", call.user_id, run[0])
             await tx.run(
-                "INSERT INTO queued_message (user_id, session_no, id, kind, parts, tokens) "
-                "VALUES (?1, ?2, ?3, 'message', ?4, ?5)",
+                "INSERT INTO queued_message (user_id, session_no, id, kind, parts, tokens, seq) "
+                "VALUES (?1, ?2, ?3, 'message', ?4, ?5, ?6)",
                 call.user_id,
                 session_no,
                 id,
                 text,
                 tokens,
+                await append_events(tx, call, [tell(id)]),
             )
-            if model:
-                await tx.run("UPDATE run SET model = ?3 WHERE user_id = ?1 AND no = ?2", call.user_id, run[0], model)
-            await tx.run("UPDATE run_live SET nudged = 1 WHERE user_id = ?1 AND run_no = ?2", call.user_id, run[0])
-            await append_events(tx, call, [tell(id)])
             await tx.notify(topic("run", call.user_id, call.session, run[1]))
             return id
 

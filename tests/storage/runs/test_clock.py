@@ -1,0 +1,80 @@
+"""A clock that is set back while a session goes on: what comes later is later all the same."""
+
+from __future__ import annotations
+
+import time
+from datetime import timedelta
+
+import pytest
+
+from madang.core.calls import Call
+from madang.storage.clock import format_timestamp, now
+from madang.storage.database import Transaction
+from madang.storage.events import NewEvent
+from madang.storage.runs.actions import MAX_ACTIONS, ActionStore
+from madang.storage.runs.endings import read_session_runs
+from madang.storage.runs.journal import Step
+from madang.storage.runs.messages import MessageStore
+from tests.storage.runs.owners import CALL, Owner
+
+
+def told(id: str) -> NewEvent:
+    return NewEvent("queued", {"id": id})
+
+
+def set_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Set the clock of ids an hour back."""
+    clock = time.time_ns
+    monkeypatch.setattr(time, "time_ns", lambda: clock() - 3_600_000_000_000)
+
+
+async def queued(owner: Owner, call: Call = CALL) -> list[str]:
+    return [message.parts[0]["text"] for message in await MessageStore(owner.database).list_waiting(call)]
+
+
+async def test_messages_that_wait_are_in_the_order_in_which_they_were_written(
+    owners: list[Owner], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    owner, _ = owners
+    await owner.start()
+    messages, actions = MessageStore(owner.database), ActionStore(owner.database)
+    for text in ("first", "second"):
+        await messages.queue(CALL, [{"type": "text", "text": text}], 1, told)
+        set_back(monkeypatch)
+    await actions.note(CALL, "third", told)
+
+    assert await queued(owner) == ["first", "second", "third"]
+
+
+async def test_of_too_many_actions_the_first_give_way(owners: list[Owner], monkeypatch: pytest.MonkeyPatch) -> None:
+    owner, _ = owners
+    await owner.start()
+    actions = ActionStore(owner.database)
+    for number in range(MAX_ACTIONS):
+        await actions.note(CALL, str(number), told)
+    set_back(monkeypatch)
+    await actions.note(CALL, "last", told)
+
+    assert await queued(owner) == [*map(str, range(1, MAX_ACTIONS)), "last"]
+
+
+async def test_the_last_run_of_a_session_is_the_one_that_ended_last(owners: list[Owner]) -> None:
+    owner, _ = owners
+    first = await owner.start()
+    await owner.store.commit(first, Step(state="failed", events=[NewEvent("failed", {})]))
+
+    async def work(tx: Transaction) -> None:
+        await tx.run("UPDATE run SET created_at = ?1", format_timestamp(now() + timedelta(hours=1)))
+
+    await owner.database.write(work, user_id=CALL.user_id)
+    second = await owner.start()
+
+    assert await last(owner) == (second.id, "running")
+    await owner.store.commit(second, Step(state="finished", events=[NewEvent("finished", {})]))
+    assert await last(owner) == (second.id, "finished")
+
+
+async def last(owner: Owner) -> tuple[str, str]:
+    runs = await read_session_runs(owner.database, CALL, 0, 100)
+    assert runs.last is not None
+    return runs.last.id, runs.last.state
