@@ -14,7 +14,7 @@ from madang.agent.runner import Runner
 from madang.agent.stores import RunStores
 from madang.agent_app import open_agent
 from madang.app import Madang
-from madang.core.calls import Call
+from madang.core.calls import Call, Locale
 from madang.core.ids import AssistantId, SessionId
 from madang.core.pauses import PauseRecord
 from madang.llm.base import Model, ModelAnswer, ModelDelta, ModelRequest, Streamed
@@ -115,9 +115,10 @@ async def bench(
     window_tokens: int | None = None,
     script: Script | None = None,
     url: str = "",
+    locale: Locale = "en",
 ) -> AsyncIterator[Bench]:
     """Open an agent with a script for a model; without answers the person is the model."""
     model = script or Script(*answers)
-    settings = Settings(data_dir=folder, model="script" if answers or script else "", database=url)
+    settings = Settings(data_dir=folder, model="script" if answers or script else "", database=url, locale=locale)
     async with open_agent(settings, lambda name: OpenedModel(model, window_tokens=window_tokens)) as agent:
         yield Bench(agent.madang, agent.runner, agent.stores, agent.events, agent.search, model)

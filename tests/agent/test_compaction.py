@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -63,7 +64,7 @@ async def test_a_history_that_no_longer_fits_is_compacted_and_goes_on(tmp_path: 
         assert "Question 0." in text_of(model.summaries[0])
         last = model.requests[-1]
         assert roles(last)[:2] == ["summary", "user"]
-        assert last.messages[0].text.startswith(HEADING)
+        assert last.messages[0].text.startswith(str(HEADING))
         assert "The person likes tea." in last.messages[0].text
         assert "Question 11." in text_of(last)
         assert "Question 0." not in text_of(last)
@@ -151,7 +152,7 @@ async def test_a_model_that_cannot_summarise_is_told_that_something_is_left_out(
     async with bench(tmp_path, script=model, window_tokens=WINDOW) as b:
         await talk(b, 12)
 
-        assert NOT_SUMMARISED in model.requests[-1].messages[0].text
+        assert str(NOT_SUMMARISED) in model.requests[-1].messages[0].text
 
 
 async def test_a_model_that_cannot_be_reached_costs_no_history(tmp_path: Path) -> None:
@@ -247,7 +248,7 @@ def test_a_call_of_a_stopped_run_is_in_the_record() -> None:
         stored(3, "user"),
         stored(4, "assistant"),
     ]
-    record = keep_record(Compaction(messages, ()), {(2, "c1"): "cancelled"}, lambda tool: True, 1_000)
+    record = keep_record(Compaction(messages, ()), {(2, "c1"): "cancelled"}, lambda tool: True, 1_000, str)
     assert list(record.effects) == [
         'export_file {"path": "tea.txt"}: cancelled. The run was stopped; it may have been done.'
     ]
@@ -306,8 +307,20 @@ def test_calibration_is_bounded_and_moves_slowly() -> None:
 def test_only_results_are_shortened() -> None:
     text = "tea " * 10_000
     messages = [Message("user", (TextPart(text),)), Message("tool", (ResultPart("c", "t", text),))]
-    [user, tool] = shorten_results(messages, estimate_tokens(text) + 500)
+    [user, tool] = shorten_results(messages, estimate_tokens(text) + 500, str)
     assert user == messages[0]
     [part] = tool.parts
     assert isinstance(part, ResultPart)
     assert len(part.text) < 2_000
+
+
+async def test_in_a_korean_session_the_frame_of_a_summary_is_korean(tmp_path: Path) -> None:
+    script = [*([TextPart(f"{number}번 답. " + "차 " * 300)] for number in range(4)), [TextPart("요약한 말.")]]
+    async with bench(tmp_path, *script, window_tokens=2_000, locale="ko") as b:
+        for number in range(6):
+            await b.say(f"{number}번 질문")
+        summaries = [message.text for request in b.model.requests for message in request.messages[:1]]
+
+    framed = [text for text in summaries if text.startswith("[이 대화의 앞부분을 요약한 것입니다.")]
+    assert framed
+    assert not any(re.search("[A-Za-z]{3}", text) for text in framed)

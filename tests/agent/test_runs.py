@@ -61,7 +61,9 @@ async def test_a_message_instead_of_an_answer_goes_on_and_leaves_the_question_op
         assert await b.runner.post(ME, [TextPart("Coffee, rather")]) is None
         assert (await b.ended(run)).state == "finished"
         [result] = b.results()
-        assert "Not answered yet" in result.text
+        assert result.text == (
+            "[prompt_user] No answer yet: the person wrote the message below instead. The question stays open."
+        )
         assert b.model.requests[-1].messages[-1].text == "Coffee, rather"
 
 

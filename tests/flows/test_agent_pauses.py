@@ -84,7 +84,7 @@ async def test_a_message_instead_of_an_answer_and_the_answer_after_all(tmp_path:
         await stage.say("Is there any milk?")
         await stage.asked(2)
         await stage.settled()
-        assert "Not answered yet" in stage.results()[0]
+        assert "No answer yet" in stage.results()[0]
         assert stage.count("Is there any milk?") == 1
         # The run lives and waits for something else now: the answer is given to its model as news, and wakes it.
         replied = await stage.call("reply_prompt", messageId=first.id, answer="oolong")

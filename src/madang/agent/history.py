@@ -9,6 +9,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from madang.core.phrases import Translate, say
 from madang.llm.base import ModelOptions, ModelRequest
 from madang.llm.messages import Message as ModelMessage
 from madang.llm.messages import Part, ResultPart, dump_parts, parse_parts
@@ -149,24 +150,28 @@ def to_model(messages: Sequence[Message]) -> list[ModelMessage]:
     return [ModelMessage(_role(message), parse_parts(list(message.parts))) for message in messages]
 
 
-def shorten_results(messages: Sequence[ModelMessage], budget_tokens: int) -> list[ModelMessage]:
+def shorten_results(messages: Sequence[ModelMessage], budget_tokens: int, translate: Translate) -> list[ModelMessage]:
     """Return messages whose results are shortened as far as they must be to fit, which is said in them."""
     shortened = list(messages)
     for max_chars in RESULT_CHARS:
         if sum(count_tokens(message.parts) for message in shortened) <= budget_tokens:
             break
         shortened = [
-            replace(message, parts=tuple(_shorten(part, max_chars) for part in message.parts)) for message in messages
+            replace(message, parts=tuple(_shorten(part, max_chars, translate) for part in message.parts))
+            for message in messages
         ]
     return shortened
 
 
-def _shorten(part: Part, max_chars: int) -> Part:
+def _shorten(part: Part, max_chars: int, translate: Translate) -> Part:
     if not isinstance(part, ResultPart) or len(part.text) <= max_chars:
         return part
     half = max_chars // 2
-    left_out = f"\n[… {len(part.text) - 2 * half} characters are left out here: the model's window is too small …]\n"
-    return replace(part, text=part.text[:half] + left_out + part.text[-half:], images=())
+    note = say(
+        "[… {count} characters are left out here: the model's window is too small …]", count=len(part.text) - 2 * half
+    )
+    text = f"{part.text[:half]}\n{note.render(translate)}\n{part.text[-half:]}"
+    return replace(part, text=text, images=())
 
 
 def _role(message: Message) -> ModelRole:

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from madang.agent.outcomes import outcome_part
 from madang.core.calls import Locale
 from madang.core.phrases import say
-from madang.llm.messages import CallPart, Message, ResultPart
+from madang.llm.messages import CallPart, Message
 from madang.rendering.catalogue import translator
 
 
@@ -24,7 +25,8 @@ def close_calls(messages: Sequence[Message], locale: Locale) -> list[Message]:
             continue
         following = messages[number + 1] if number + 1 < len(messages) else None
         if following is None or following.role != "tool":
-            closed.append(Message("tool", tuple(ResultPart(one.id, one.tool, text, is_error=True) for one in calls)))
+            results = (outcome_part(one.id, one.tool, text, is_error=True) for one in calls)
+            closed.append(Message("tool", tuple(results)))
     return closed
 
 

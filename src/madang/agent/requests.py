@@ -47,6 +47,7 @@ from madang.llm.errors import (
 )
 from madang.llm.opening import OpenedModel
 from madang.provider.provider import Provider
+from madang.rendering.catalogue import translator
 from madang.storage.runs.journal import Message, NewMessage, Step
 from madang.storage.runs.messages import MessageStore
 from madang.storage.runs.records import Run
@@ -107,7 +108,7 @@ class RequestBuilder:
             messages = await self._read(call, budget_tokens)
         sent, tokens = close_calls(to_model(messages), call.locale), total_tokens(messages)
         if tokens > budget_tokens:
-            sent = shorten_results(sent, budget_tokens)
+            sent = shorten_results(sent, budget_tokens, translator(call.locale))
             tokens = sum(count_tokens(message.parts) for message in sent)
         request = replace(frame, messages=sent)
         origins = brought_in(origins, messages)
@@ -139,12 +140,13 @@ class RequestBuilder:
         plan = plan_compaction(await self._read(call, budget_tokens, COMPACTED_REACH), budget_tokens)
         if plan is None:
             return run
-        request, left_out = summary_request(plan, self._opened.options, budget_tokens)
+        translate = translator(call.locale)
+        request, left_out = summary_request(plan, self._opened.options, budget_tokens, translate)
         run, answer = await self._summarise(run, request)
         outcomes = await self._messages.list_outcomes(call, plan.after_seq, plan.covers_seq)
-        record = keep_record(plan, outcomes, self._is_effect, budget_tokens)
+        record = keep_record(plan, outcomes, self._is_effect, budget_tokens, translate)
         words = answer.text if answer is not None and answer.finish != "refused" else ""
-        parts = summary_parts(plan, words, left_out, record, budget_tokens)
+        parts = summary_parts(plan, words, left_out, record, budget_tokens, translate)
         id = new_id()
         message = NewMessage(id, "summary", parts, 0, count_summary(parts), covers_seq=plan.covers_seq)
         usage = answer_usage(self._opened, answer) if answer is not None else None

@@ -12,9 +12,10 @@ from madang.agent.call_details import NO_DETAILS, CallDetails, reply_details
 from madang.agent.calls import can_repeat, fingerprint, is_effect, parse_arguments, plan_turn
 from madang.agent.history import count_tokens
 from madang.agent.limits import RunStopped
+from madang.agent.outcomes import error_text, outcome_part
 from madang.agent.stores import RunStores
 from madang.core.calls import Call
-from madang.core.errors import MadangError, NotGranted, UnknownTool
+from madang.core.errors import NotGranted, UnknownTool
 from madang.core.ids import new_id
 from madang.core.pauses import PauseRecord
 from madang.core.phrases import Phrase, say
@@ -176,7 +177,7 @@ class Turn:
         try:
             reply = await self._provider.execute_tool(self._made(call), call.tool, arguments, decision)
         except (UnknownTool, NotGranted) as error:
-            self._end(call, "error", f"[{call.tool[:100]}] Error: {self._error_words(error)}", is_error=True)
+            self._end(call, "error", error_text(self._made(call), call.tool, error), is_error=True)
             return
         took_ms = round((time.perf_counter() - started_s) * 1000)
         details = reply_details(self._made(call), arguments, reply, took_ms, self._allowed.get(call.number))
@@ -219,7 +220,7 @@ class Turn:
         details: CallDetails = NO_DETAILS,
         origins: tuple[Origin, ...] = (),
     ) -> None:
-        part = ResultPart(call.call_id, call.tool, text, is_error, images)
+        part = outcome_part(call.call_id, call.tool, text, is_error=is_error, images=images)
         self._results[call.number] = outcome, part
         self._pending.changes.append(
             CallChange(
@@ -227,7 +228,7 @@ class Turn:
                 state="done",
                 outcome=outcome,
                 result=dump_parts([part]),
-                fingerprint=fingerprint(call.tool, call.arguments, text),
+                fingerprint=fingerprint(call.tool, call.arguments, part.text),
                 took_ms=details.took_ms,
                 data=details.data,
                 data_left_out=details.data_left_out,
@@ -235,7 +236,7 @@ class Turn:
                 origins=origins,
             )
         )
-        self._pending.events.append(events.call_ended(call.call_id, text, outcome, details.metadata()))
+        self._pending.events.append(events.call_ended(call.call_id, part.text, outcome, details.metadata()))
 
     async def _finish(self, calls: Sequence[RunCall]) -> bool:
         if self._open:
@@ -305,10 +306,6 @@ class Turn:
     def _words(self, phrase: Phrase) -> str:
         return phrase.render(translator(self._call(self.run, "", "").locale))
 
-    def _error_words(self, error: MadangError) -> str:
-        hint = f"\nHint: {self._words(error.hint)}" if error.hint is not None else ""
-        return self._words(error.message) + hint
-
 
 def _find(pauses: Sequence[PauseRecord], id: str) -> PauseRecord | None:
     return next((pause for pause in pauses if pause.id == id), None)
@@ -318,7 +315,7 @@ _INTERRUPTED = say(
     "Error: Madang stopped while this call was made, so its outcome is not known: it may have been done.\n"
     "Hint: Look at the state before you call it again."
 )
-_UNANSWERED = say("Not answered yet: the person wrote something instead, which follows. The question stays open.")
+_UNANSWERED = say("No answer yet: the person wrote the message below instead. The question stays open.")
 _DENIED = say("Error: The person did not allow this call.\nHint: Ask them what they want instead.")
 _NO_OBJECT = say("Error: The arguments are no JSON object.\nHint: Send one whole JSON object.")
 _SAME_AGAIN = say("Hint: This call had the same outcome {count} times. Do something else.", count=MAX_SAME_CALLS)
