@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator
 from contextlib import aclosing
+from dataclasses import replace
 
 import pytest
 from anyio import fail_after
@@ -135,3 +136,80 @@ async def test_a_service_that_opens_late_counts_as_failed_until_it_is_open(provi
     assert listed == []
     assert contexts["hanging"].structured_state == FailedState(error=late.reason)
     assert (await quick.service_contexts(CALL))["hanging"].context_prompt == "# Hanging"
+
+
+class Counting(Plain):
+    """Hangs when it is asked for its state, until it is released, and counts how often it was asked."""
+
+    def __init__(self) -> None:
+        super().__init__("hanging")
+        self.asked: list[str | None] = []
+        self.released = asyncio.Event()
+
+    async def get_service_context(self, call: Call) -> str:
+        self.asked.append(call.session_id)
+        await self.released.wait()
+        return "# Here again"
+
+    async def changes(self, call: Call) -> AsyncIterator[object]:
+        yield None
+        await asyncio.Event().wait()
+
+
+async def test_a_state_that_was_late_once_is_not_waited_for_again(provider: Provider) -> None:
+    service = Counting()
+    patient = Provider(provider._audit, hook_limit_s=LIMIT_S)
+    patient.register(service)
+    with fail_after(20):
+        first = await patient.service_contexts(CALL)
+        patient._contexts._hook_limit_s = 600  # a second wait would meet the ceiling
+        second = await patient.service_contexts(CALL)
+        prompt = await patient.build_state_prompt(CALL)
+
+    assert first == second
+    assert second["hanging"].structured_state == FailedState(error="timed out")
+    assert prompt == "# hanging: its state cannot be read now."
+    assert service.asked == [CALL.session_id]
+    await patient.close()
+
+
+async def test_a_state_that_was_late_in_one_session_is_asked_for_in_another(provider: Provider) -> None:
+    service = Counting()
+    quick = Provider(provider._audit, hook_limit_s=LIMIT_S)
+    quick.register(service)
+    with fail_after(20):
+        await quick.service_contexts(CALL)
+        service.released.set()
+        other = await quick.service_contexts(replace(CALL, session_id=SessionId("other")))
+
+    assert other["hanging"].context_prompt == "# Here again"
+    await quick.close()
+
+
+async def test_a_state_that_was_late_is_told_once_it_can_be_read_again(provider: Provider) -> None:
+    service = Counting()
+    quick = Provider(provider._audit, hook_limit_s=LIMIT_S)
+    quick.register(service)
+    with fail_after(20):
+        async with aclosing(quick.watch_contexts(CALL)) as states:
+            first = await anext(states)
+            service.released.set()
+            told = await anext(states)
+
+    assert first["hanging"].structured_state == FailedState(error="timed out")
+    assert told["hanging"].context_prompt == "# Here again"
+    assert (await quick.service_contexts(CALL))["hanging"].context_prompt == "# Here again"
+    await quick.close()
+
+
+async def test_a_service_that_was_replaced_is_asked_at_once(provider: Provider) -> None:
+    quick = Provider(provider._audit, hook_limit_s=LIMIT_S)
+    quick.register(Counting())
+    with fail_after(20):
+        await quick.service_contexts(CALL)
+        await quick.unregister("hanging")
+        quick.register(Telling("hanging", lambda _: "# New"))
+        contexts = await quick.service_contexts(CALL)
+
+    assert contexts["hanging"].context_prompt == "# New"
+    await quick.close()

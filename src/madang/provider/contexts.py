@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 
 from madang.core.calls import Call
 from madang.core.errors import ContextMissing, MadangError
@@ -20,7 +21,13 @@ COALESCE_S = 0.02
 RETRY_S = 1.0
 MAX_RETRY_S = 30.0
 
+BACK_OFF, MAX_BACK_OFF = 2, 60
+"""Times the limit, after which a service that was late is asked again; doubled each time it is late anew."""
+
 logger = logging.getLogger(__name__)
+
+Place = tuple[str, str, str | None, str | None]
+"""A service, and whose state of it: one session's may hang on a folder that no other has."""
 
 
 class Contexts:
@@ -29,6 +36,19 @@ class Contexts:
     def __init__(self, lifecycle: Lifecycle, hook_limit_s: float) -> None:
         self._lifecycle = lifecycle
         self._hook_limit_s = hook_limit_s
+        self._late: dict[Place, asyncio.Task[None]] = {}
+        """States that were late once, each with the task that tries it again: nobody waits for them meanwhile."""
+        self._watching: set[_Changes] = set()
+
+    def forget(self, name: str) -> None:
+        """Stop trying the states of a service that goes."""
+        for place in [place for place in self._late if place[0] == name]:
+            abandon(self._late.pop(place))
+
+    def close(self) -> None:
+        """Stop trying what was late."""
+        while self._late:
+            abandon(self._late.popitem()[1])
 
     async def read(self, call: Call, services: Sequence[Service]) -> dict[str, ServiceContext]:
         """Return what each of these services tells, in their order. One that fails gets a text that says so."""
@@ -38,7 +58,8 @@ class Contexts:
 
     async def watch(self, call: Call, services: Sequence[Service]) -> AsyncGenerator[dict[str, ServiceContext], None]:
         """Yield what all services tell, then, as often as something changes, what those tell that have changed."""
-        async with _Changes(self._lifecycle, call, services, self._hook_limit_s).watched() as changes:
+        watched = _Changes(self._lifecycle, call, services, self._hook_limit_s)
+        async with watched.watched() as changes, self._told_of_recovery(watched):
             # Watched before it is read, so that no change is missed.
             told = await self.read(call, services)
             yield dict(told)
@@ -49,8 +70,18 @@ class Contexts:
                     told |= news
                     yield news
 
+    @asynccontextmanager
+    async def _told_of_recovery(self, changes: _Changes) -> AsyncIterator[None]:
+        self._watching.add(changes)
+        try:
+            yield
+        finally:
+            self._watching.discard(changes)
+
     async def _context(self, service: Service, call: Call) -> ServiceContext | None:
         name = service.metadata.name
+        if _place(service, call) in self._late:
+            return _failed(name, "timed out")
         try:
             if not await self._lifecycle.open_soon(service):
                 return _failed(name, self._lifecycle.status[name].reason) if service.metadata.is_supported else None
@@ -59,6 +90,7 @@ class Contexts:
             return None  # a call without a session has no state to tell, and that is no failure
         except TimeoutError:
             logger.error("%s takes longer than %g s to tell its state", name, self._hook_limit_s)
+            self._back_off(service, replace(call, progress=None))
             return _failed(name, "timed out")
         except Exception as error:
             if isinstance(error, MadangError):
@@ -66,6 +98,28 @@ class Contexts:
             logger.exception("get_service_context failed for %s", name)
             return _failed(name, "internal")
         return ServiceContext(context) if isinstance(context, str) else context
+
+    def _back_off(self, service: Service, call: Call) -> None:
+        place = _place(service, call)
+        if place not in self._late:
+            self._late[place] = asyncio.create_task(self._recover(service, call), name=f"state of {place[0]}")
+
+    async def _recover(self, service: Service, call: Call) -> None:
+        """Try a state again, ever more seldom, until it is told within the limit, or fails in another way."""
+        factor = BACK_OFF
+        while True:
+            await asyncio.sleep(factor * self._hook_limit_s)
+            try:
+                await bounded(service.get_service_context(call), self._hook_limit_s)
+            except TimeoutError:
+                factor = min(2 * factor, MAX_BACK_OFF)
+                continue
+            except Exception:
+                logger.debug("%s fails to tell its state, and no longer hangs", service.metadata.name, exc_info=True)
+            self._late.pop(_place(service, call), None)
+            for changes in self._watching:
+                changes.note(service.metadata.name)
+            return
 
 
 class _Changes:
@@ -108,6 +162,11 @@ class _Changes:
             elif not self._running:
                 return  # the state of these services cannot change any more
 
+    def note(self, name: str) -> None:
+        """Note that the state of a service has changed, if it is one of those that are watched."""
+        self._changed.add(name)
+        self._wake.set()
+
     async def _watch(self, service: Service) -> None:
         try:
             await self._note_changes(service)
@@ -124,8 +183,7 @@ class _Changes:
                 async for _ in service.changes(self._call):
                     self._begin(name)
                     delay_s = RETRY_S
-                    self._changed.add(name)
-                    self._wake.set()
+                    self.note(name)
                 return
             except ContextMissing:
                 return
@@ -141,6 +199,10 @@ class _Changes:
         self._awaited.discard(name)
         if not self._awaited:
             self._all_begun.set()
+
+
+def _place(service: Service, call: Call) -> Place:
+    return service.metadata.name, call.user_id, call.assistant_id, call.session_id
 
 
 def _failed(name: str, reason: str) -> ServiceContext:

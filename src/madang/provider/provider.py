@@ -110,6 +110,7 @@ class Provider:
 
     async def unregister(self, name: str) -> None:
         """Close a service and forget it and its tools."""
+        self._contexts.forget(name)
         await self._lifecycle.remove(self._registry.remove(name))
 
     async def open_all(self) -> None:
@@ -124,6 +125,7 @@ class Provider:
 
     async def close(self) -> None:
         """Close all services in reverse order, then the audit trail."""
+        self._contexts.close()
         await self._lifecycle.close()
         await self._audit.close()
 
