@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeGuard
 
 import pytest
 
@@ -13,10 +14,11 @@ from madang.core.calls import Call
 from madang.core.errors import Unavailable
 from madang.core.ids import AssistantId, SessionId, UserId
 from madang.core.phrases import say
-from madang.llm.messages import Part, TextPart
+from madang.llm.messages import Part, ResultPart, TextPart
 from madang.storage.database import Transaction
 from madang.storage.runs.journal import RunCall
 from madang.storage.runs.message_search import MessageHit
+from madang.storage.runs.words import QUOTING_TOOLS
 from madang.storage.search.analysis import Analysis
 from tests.agent.bench import ME, Bench, bench, tool_call
 from tests.postgresql import url_in
@@ -141,6 +143,34 @@ async def test_a_model_searches_the_sessions_of_its_assistant(tmp_path: Path) ->
         [result] = b.results()
         assert "The plumber costs 300" in result.text
         assert "Another plumber" not in result.text
+
+
+async def test_a_search_never_finds_what_searches_found(tmp_path: Path) -> None:
+    script: list[Sequence[Part]] = [
+        [TextPart("Noted.")],
+        [tool_call("search_messages", query="plumber")],
+        [tool_call("agent__search_messages", query="plumber Friday")],
+        [tool_call("search_messages", query="comes plumber")],
+        [TextPart("That day.")],
+    ]
+    async with bench(tmp_path, *script) as b:
+        await b.say("The plumber comes on Friday")
+        run = await b.say("When does he come?")
+        assert run is not None
+        assert (await b.ended(run)).state == "finished"
+
+        results = [part.text for message in b.model.requests[-1].messages for part in message.parts if is_result(part)]
+        assert [text.count("\n- ") for text in results] == [1, 1, 1]
+        assert [hit.message.role for hit in await b.search.search(ME, "plumber")] == ["user"]
+
+
+async def test_every_tool_that_quotes_messages_is_known_to_their_index(tmp_path: Path) -> None:
+    async with bench(tmp_path, [TextPart("Fine.")]) as b:
+        assert [name for name in QUOTING_TOOLS if b.madang.provider.find_tool(name) is None] == []
+
+
+def is_result(part: Part) -> TypeGuard[ResultPart]:
+    return isinstance(part, ResultPart)
 
 
 async def test_a_run_is_saved_as_a_playbook(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from madang.storage.runs.message_search import MAX_HITS, MessageHit, MessageSear
 from madang.storage.runs.messages import MessageStore
 from madang.storage.runs.store import open_run_tables
 from madang.storage.runs.usage import UsageStore, UsageTotal
-from madang.storage.runs.words import MessageAnalysis, searchable_text
+from madang.storage.runs.words import MessageAnalysis, readable_text
 from madang.storage.search.analysis import Analysis
 
 MAX_SHOWN = 200
@@ -40,7 +40,7 @@ async def _show(madang: Madang, options: argparse.Namespace, call: Call) -> int:
             message.created_at[:16].replace("T", " "),
             message.id,
             message.role,
-            one_line(" ".join(searchable_text(message.parts).split()), MAX_TEXT_CHARS),
+            one_line(" ".join(readable_text(message.parts).split()), MAX_TEXT_CHARS),
         )
         for message in messages
     ]

@@ -18,6 +18,9 @@ MAX_ANALYZED_CHARS = 200_000
 """Of one message. A tool may return megabytes, and what it returned is findable by how it begins."""
 MAX_WORDS = 5_000
 
+QUOTING_TOOLS = frozenset({"search_messages"})
+"""Tools whose results quote messages. A search that found them would find its own echo, and more with each time."""
+
 logger = logging.getLogger(__name__)
 
 
@@ -62,9 +65,18 @@ class MessageAnalysis:
 
 
 def searchable_text(parts: Sequence[Mapping[str, Any]]) -> str:
-    """Return what people would look for in a message: what was said, and what tools returned."""
+    """Return what people would look for in a message: what was said, and what tools returned that do not quote it."""
+    return readable_text([part for part in parts if not _quotes(part)])
+
+
+def readable_text(parts: Sequence[Mapping[str, Any]]) -> str:
+    """Return what was said in a message, and what tools returned."""
     texts = (part.get("text") for part in parts if part.get("type") in ("text", "result"))
     return "\n".join(text for text in texts if isinstance(text, str))
+
+
+def _quotes(part: Mapping[str, Any]) -> bool:
+    return part.get("type") == "result" and str(part.get("tool")).rpartition("__")[2] in QUOTING_TOOLS
 
 
 def _distinct(tokens: Tokens) -> tuple[str, ...]:
