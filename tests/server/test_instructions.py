@@ -22,7 +22,7 @@ async def test_the_instructions_name_tools_of_the_registered_services_alone(tmp_
     assert all(name in every for name in ("list_playbooks", "get_current_state", "prompt_user", "add_content", "grep"))
     assert planning == (
         "Madang keeps its state through restarts. Planning tools hold the goal, todos and observations of this "
-        "session: call get_current_state first when you come back to work."
+        "session. Call get_current_state first when you come back to work."
     )
 
 

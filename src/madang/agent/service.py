@@ -96,7 +96,8 @@ class AgentTools:
         steps = distil(calls, self._is_effect, AGENT_TOOLS)
         if not steps:
             raise NotFound(
-                say("The run did nothing that could be repeated."), hint=say("create_playbook takes steps of your own.")
+                say("The run did nothing that could be repeated."),
+                hint=say("'create_playbook' takes steps of your own."),
             )
         id = await self._create_playbook(call, {"goal": goal, "workflow": steps})
         text: list[Phrase | Rows] = [

@@ -30,6 +30,8 @@ class ServiceMetadata:
     version: str
     instructions: str = ""
     """For models that connect: when to use which of its tools. In English, as the descriptions of tools are."""
+    run_instructions: str = ""
+    """For the models of our own runs, where something else is true."""
     needs_posix: bool = False
     """It uses descriptors of folders, `flock` or process groups, which Windows does not have."""
     runs_code: bool = False
@@ -40,6 +42,13 @@ class ServiceMetadata:
     former_names: tuple[str, ...] = ()
     """Services that had these tools before. A grant, a setting or a qualified tool name (`ui__visualize_data`) that
     was written for one of them holds for this service too."""
+
+    def instructions_for(self, call: Call) -> str:
+        """Return the instructions for the model behind a call."""
+        if call.actor != "model":
+            return self.instructions
+        # No host stands between a run's model and our tools, so none of them can be mistaken for the host's.
+        return (self.run_instructions or self.instructions).replace("Madang's ", "")
 
     @property
     def is_supported(self) -> bool:

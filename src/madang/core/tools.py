@@ -79,6 +79,8 @@ class Traits:
     """It wakes a paused agent."""
     answered_by: str = ""
     """The tool that takes the answer to what this one asks."""
+    in_runs: bool = True
+    """Offered to the models of our own runs. Not so is what a run tells anyway: the answer to a question, the state."""
     joins_contexts: bool = False
     """Over MCP its text ends with what other services have, for clients whose model is given no contexts."""
     either: tuple[str, ...] = ()
@@ -102,6 +104,7 @@ def tool(
     buttons_on: tuple[str, ...] = (),
     answers_pause: bool = False,
     answered_by: str = "",
+    in_runs: bool = True,
     joins_contexts: bool = False,
     either: tuple[str, ...] = (),
     time_limit_s: float | None = None,
@@ -121,6 +124,7 @@ def tool(
         buttons_on=buttons_on,
         answers_pause=answers_pause,
         answered_by=answered_by,
+        in_runs=in_runs,
         joins_contexts=joins_contexts,
         either=either,
         time_limit_s=time_limit_s,

@@ -12,7 +12,6 @@ from madang.agent.history import estimate_tokens
 from madang.agent.limits import RunLimits, parse_limits
 from madang.agent.model_options import parse_options
 from madang.agent.policy import ASK_FIRST
-from madang.agent.prompt import NOT_OFFERED
 from madang.core.arguments import check_shape
 from madang.core.calls import Call
 from madang.core.errors import Conflict, InvalidArguments, NotFound
@@ -218,7 +217,7 @@ class AssistantApi:
     def _service(self, call: Call, metadata: ServiceMetadata, record: AssistantRecord) -> ServiceAnswer:
         provider, translate = self._parts.provider, translator(call.locale)
         tools = [tool for tool in provider.list_service_tools(metadata.name) if tool.audience == "model"]
-        offered = [tool for tool in tools if tool.name not in NOT_OFFERED]
+        offered = [tool for tool in tools if tool.in_runs]
         texts = [f"{tool.name} {tool.description} {json.dumps(tool.input_schema)}" for tool in offered]
         return ServiceAnswer(
             name=metadata.name,

@@ -63,6 +63,22 @@ def check_audience(call: Call, tool: Tool) -> Decision:
     return ALLOWED
 
 
+def is_offered(call: Call, tool: Tool) -> bool:
+    """Tell whether the reader of a call's texts can call a tool: one rule for what is listed and what hints name.
+
+    Behind pages the person's tools are for buttons. Where there are none, the model is the one who answers a pause.
+    """
+    match call.actor:
+        case "model":
+            return tool.audience == "model" and tool.in_runs
+        case "foreign":
+            return tool.audience == "model" or (
+                call.pages == "off" and tool.audience == "person" and tool.answers_pause
+            )
+        case _:
+            return tool.audience != "panel" or call.door == "host"
+
+
 def refusal(tool: Tool, decision: Decision) -> ToolError:
     """Return the error of a call that was not allowed."""
     if decision.verdict == "ask":

@@ -20,7 +20,7 @@ from madang.core.errors import Denied, MadangError, NotFound, NotGranted, ToolEr
 from madang.core.executor import Executor
 from madang.core.operations import Operation
 from madang.core.pauses import PauseRecord
-from madang.core.phrases import Phrase, layout, say
+from madang.core.phrases import Phrase, Translate, layout, say
 from madang.core.resources import Resource, ResourceList, ResourceTemplate
 from madang.core.results import Reply, ToolResult
 from madang.core.service import (
@@ -42,11 +42,11 @@ from madang.provider.failures import internal_error, not_granted, timed_out
 from madang.provider.grants import FixedGrants, Grants, is_granted
 from madang.provider.hooks import HOOK_LIMIT_S, bounded
 from madang.provider.lifecycle import Lifecycle
-from madang.provider.policy import AllowAll, Decision, Policy, check_audience, refusal
+from madang.provider.policy import AllowAll, Decision, Policy, check_audience, is_offered, refusal
 from madang.provider.registry import Registry
 from madang.provider.resources import list_resource_page
 from madang.provider.streams import ValueT, merge_streams
-from madang.rendering.catalogue import translator
+from madang.rendering.readers import reader_words, without_tools
 from madang.rendering.replies import error_reply, render_text, reply
 from madang.storage.audit import AuditEntry, AuditLog
 from madang.storage.sessions import SessionStore
@@ -140,8 +140,8 @@ class Provider:
 
     def instructions(self, call: Call) -> str:
         """Return how models use the services that the call's assistant may use, without those that cannot be opened."""
-        usable = self._granted(self._grants.known_services(call))
-        texts = [one.metadata.instructions for one in usable if self._lifecycle.state(one) != "error"]
+        lacking = self._registry.tool_names - self._offered_names(call)
+        texts = (without_tools(one.metadata.instructions_for(call), lacking, bare=True) for one in self._named(call))
         return " ".join(filter(None, texts))
 
     def find_tool(self, name: str) -> Tool | None:
@@ -196,7 +196,7 @@ class Provider:
             services = await self._grants.services(call)
         except ToolError as error:
             self._record(call, tool.name, tool.effect, arguments, error.code, decision="deny")
-            return error_reply(service.metadata.name, tool.name, call, error)
+            return error_reply(service.metadata.name, tool.name, call, error, words=self._words(call))
         if not is_granted(service.metadata, services):
             self._record(call, tool.name, tool.effect, arguments, NotGranted.code, decision="deny")
             raise not_granted(call, service)
@@ -231,9 +231,9 @@ class Provider:
             if service is None:
                 raise Unavailable(say("The service '{name}' is not there any more.", name=pause.service))
             result = await bounded(self._outcome(service, call, pause), self._time_limit_s)
-            return reply(pause.service, pause.tool, call, result)
+            return reply(pause.service, pause.tool, call, result, words=self._words(call))
         except ToolError as error:
-            return error_reply(pause.service, pause.tool, call, error)
+            return error_reply(pause.service, pause.tool, call, error, words=self._words(call))
         except TimeoutError:
             return error_reply(pause.service, pause.tool, call, timed_out(self._time_limit_s))
         except Exception:
@@ -265,7 +265,7 @@ class Provider:
             raise
         finally:
             self._record(call, UNDO, "write", {"operation": operation.id}, outcome, decision="allow")
-        deed = say("Taken back: {what}", what=service.describe(operation)).render(translator(call.locale))
+        deed = say("Taken back: {what}", what=service.describe(operation)).render(self._words(call))
         await self._listeners.tell_undo(call, f"[{UNDO}] {deed}")
         return taken
 
@@ -276,11 +276,9 @@ class Provider:
 
     def unknown_tool(self, call: Call, name: str) -> UnknownTool:
         """Return the error for a tool that does not exist, with the names that this call's assistant may have meant."""
-        usable = self._granted(self._grants.known_services(call))
-        tools = (tool for service in usable for tool in self._registry.tools(service))
-        names = (tool.name for tool in tools if tool.audience != "panel" or call.door == "host")
+        names = self._offered_names(call)
         message = say("There is no tool '{name}'.", name=name[:MAX_TOOL_NAME_CHARS])
-        return UnknownTool(message, hint=did_you_mean(name.rpartition("__")[2], names))
+        return UnknownTool(message, hint=did_you_mean(name.rpartition("__")[2], sorted(names)))
 
     async def switch_context(self, active: ActiveSession | None) -> None:
         """Tell every ready service which session the person is in, and one that is opened later when it is.
@@ -357,8 +355,12 @@ class Provider:
         return "\n\n".join(filter(None, [self.instructions(call), (await self.build_state_prompt(call)).text]))
 
     async def build_state_prompt(self, call: Call) -> StatePrompt:
-        """Return the state of each service in a fixed order. It changes from turn to turn: no history keeps it."""
-        translate = translator(call.locale)
+        """Return the state of each service in a fixed order. It changes from turn to turn: no history keeps it.
+
+        A run's model has its tools beside it, so there the state names none.
+        """
+        is_run = call.actor == "model"
+        translate = reader_words(call.locale, frozenset(), has_others=False) if is_run else self._words(call)
         contexts = (await self.service_contexts(call)).values()
         prompts = [context.context_prompt for context in contexts]
         texts = (prompt if isinstance(prompt, str) else render_text(prompt, translate) for prompt in prompts)
@@ -373,6 +375,19 @@ class Provider:
             logger.error("The grants of an assistant cannot be read: %s", one_line(str(error)))
             services = self._grants.known_services(call)
         return self._granted(services)
+
+    def _named(self, call: Call) -> list[Service]:
+        """Return the services that texts may name to this call's reader, without asking the database."""
+        usable = self._granted(self._grants.known_services(call))
+        return [service for service in usable if self._lifecycle.state(service) != "error"]
+
+    def _offered_names(self, call: Call) -> frozenset[str]:
+        tools = (tool for service in self._named(call) for tool in self._registry.tools(service))
+        return frozenset(tool.name for tool in tools if is_offered(call, tool))
+
+    def _words(self, call: Call) -> Translate:
+        """Return the words of this call's reader, in which no hint names a tool that the reader has not got."""
+        return reader_words(call.locale, self._offered_names(call), has_others=call.actor != "model")
 
     def _granted(self, services: frozenset[str] | None) -> list[Service]:
         return [service for service in self._registry if is_granted(service.metadata, services)]
@@ -406,6 +421,7 @@ class Provider:
     async def _answer(
         self, call: Call, service: Service, tool: Tool, arguments: Mapping[str, Any], decision: Decision
     ) -> Reply:
+        words = self._words(call)
         try:
             if decision.verdict != "allow":
                 raise refusal(tool, decision)
@@ -415,11 +431,12 @@ class Provider:
             if result.page is not None and call.pages != "off":
                 # In a thread: a page with thousands of points would hold the event loop while it is drawn.
                 return await self._executor.slow.run_stoppable(
-                    call, lambda stop: reply(service.metadata.name, tool.name, call, result, stop.checkpoint)
+                    call,
+                    lambda stop: reply(service.metadata.name, tool.name, call, result, stop.checkpoint, words=words),
                 )
-            return reply(service.metadata.name, tool.name, call, result)
+            return reply(service.metadata.name, tool.name, call, result, words=words)
         except ToolError as error:
-            return error_reply(service.metadata.name, tool.name, call, error)
+            return error_reply(service.metadata.name, tool.name, call, error, words=words)
         except Exception:
             return error_reply(service.metadata.name, tool.name, call, internal_error(tool.name))
 

@@ -28,6 +28,12 @@ class Registry:
     def __iter__(self) -> Iterator[Service]:
         return iter(self._services.values())
 
+    @property
+    def tool_names(self) -> frozenset[str]:
+        """The names of all tools, whoever may use them."""
+        self._refresh()
+        return frozenset(self._tools)
+
     def get(self, name: str) -> Service | None:
         return self._services.get(name)
 

@@ -23,19 +23,27 @@ MIN_ROW_BYTES = 300
 
 
 def reply(
-    service: str, tool: str, call: Call, result: ToolResult[Any], check_time: Callable[[], None] | None = None
+    service: str,
+    tool: str,
+    call: Call,
+    result: ToolResult[Any],
+    check_time: Callable[[], None] | None = None,
+    *,
+    words: Translate | None = None,
 ) -> Reply:
     """Put a tool's result into the words and the form of this call's reader.
 
-    `check_time` is called at each phrase, and raises to end it.
+    `check_time` is called at each phrase, and raises to end it. `words` are those of a reader who lacks some tools.
     """
-    translate = _stoppable(translator(call.locale), check_time)
+    plain = _stoppable(translator(call.locale), check_time)
+    translate = _stoppable(words, check_time) if words else plain
     shows_page = (result.page is not None or result.refill is not None) and call.pages != "off"
     text = chosen(result.text, shows_page=shows_page)
     following = chosen(result.next, shows_page=shows_page)
     images, left_out = _fitting_images(result.images)
     if left_out:
         following.append(_images_left_out(left_out))
+    following = [line for line in following if _is_said(line, translate)]
     # A foreign tool's data is what it sent; that of ours is a document.
     is_document = isinstance(result.data, Document)
     data = result.data.model_dump(mode="json", by_alias=True) if is_document else dict(result.data)
@@ -55,13 +63,13 @@ def reply(
         service=service,
         text=f"[{tool}] {render_text(text, translate)}",
         data=data,
-        page=_rendered_page(result.page, call, translate) or _foreign_page(result.foreign_page, call),
+        page=_rendered_page(result.page, call, plain) or _foreign_page(result.foreign_page, call),
         pause=result.pause.kind if result.pause else None,
         pause_id=result.pause.id if result.pause else "",
         settles=result.settles,
         origins=result.origins,
         form=result.pause.form if result.pause else None,
-        refill=_fragment(result.refill, translate) if result.refill and call.pages != "off" else "",
+        refill=_fragment(result.refill, plain) if result.refill and call.pages != "off" else "",
         links=result.links,
         images=images,
         raw=result.raw,
@@ -99,14 +107,14 @@ def _pause_data(pause: Pause) -> dict[str, str]:
     return {name: value for name, value in fields.items() if value}
 
 
-def error_reply(service: str, tool: str, call: Call, error: MadangError) -> Reply:
-    """Put an error into words: what happened, and what to do about it."""
+def error_reply(service: str, tool: str, call: Call, error: MadangError, *, words: Translate | None = None) -> Reply:
+    """Put an error into words: what happened, and what to do about it. `words` are as for `reply`."""
     translate = translator(call.locale)
     message = error.message.render(translate)
-    hint = error.hint.render(translate) if error.hint else ""
+    hint = error.hint.render(words or translate) if error.hint else ""
     text = f"[{tool}] " + say("Error: {message}", message=error.message).render(translate)
-    if error.hint:
-        text += "\n" + say("Hint: {hint}", hint=error.hint).render(translate)
+    if hint and error.hint:
+        text += "\n" + say("Hint: {hint}", hint=error.hint).render(words or translate)
     return Reply(
         tool=tool,
         service=service,
@@ -149,16 +157,16 @@ def render_text(text: Text, translate: Translate) -> str:
 
     A line that depends on the page is rendered for a reader who does not see it.
     """
-    text = chosen(text, shows_page=False)
-    blocks = [_lines(block, translate) for block in text]
+    shown = [block for block in chosen(text, shows_page=False) if _is_said(block, translate)]
+    blocks = [_lines(block, translate) for block in shown]
     whole = "\n".join(chain.from_iterable(blocks))
     fits = len(whole.encode()) <= MAX_REPLY_BYTES and max(map(len, blocks), default=0) <= MAX_REPLY_ROWS
-    if fits and not _parts(text):
+    if fits and not _parts(shown):
         return whole
-    single = [lines[0] for block, lines in zip(text, blocks, strict=True) if not isinstance(block, Rows)]
+    single = [lines[0] for block, lines in zip(shown, blocks, strict=True) if not isinstance(block, Rows)]
     rows = [
         row
-        for block, lines in zip(text, blocks, strict=True)
+        for block, lines in zip(shown, blocks, strict=True)
         if isinstance(block, Rows)
         for row in lines[:MAX_REPLY_ROWS]
     ]
@@ -166,15 +174,20 @@ def render_text(text: Text, translate: Translate) -> str:
     max_line_bytes = _max_line_bytes([len(line.encode()) for line in single], MAX_REPLY_BYTES - reserved - len(single))
     budget_bytes = MAX_REPLY_BYTES - sum(min(len(line.encode()), max_line_bytes) + 1 for line in single)
     result: list[str] = []
-    for block, lines in zip(text, blocks, strict=True):
+    for block, lines in zip(shown, blocks, strict=True):
         if not isinstance(block, Rows):
             result.append(_truncate(lines[0], max_line_bytes, translate))
             continue
         fitting, budget_bytes = _fitting_rows(lines, translate, budget_bytes)
         result += fitting
-        if block.left_out_after(len(fitting)):
-            result.append(block.rest_after(len(fitting)).render(translate))
+        if block.left_out_after(len(fitting)) and (rest := block.rest_after(len(fitting)).render(translate)):
+            result.append(rest)
     return "\n".join(result)
+
+
+def _is_said(line: str | Phrase | Block | Rows, translate: Translate) -> bool:
+    """Tell whether anything is left of a line in this reader's words."""
+    return not isinstance(line, Phrase) or not line.template or bool(translate(line.template))
 
 
 def _fitting_rows(rows: list[str], translate: Translate, budget_bytes: int) -> tuple[list[str], int]:

@@ -80,9 +80,14 @@ def listed_tools(tools: Iterable[Tool], pages: PageMode, *, with_data: bool = Tr
     """Return the tools that this client lists.
 
     Tools for the person are hidden from the model wherever the page with their buttons can be shown: a client of linked
-    pages hides them by their `visibility`, and one of embedded pages calls them without having listed them.
+    pages hides them by their `visibility`, and one of embedded pages calls them without having listed them. Where there
+    are no pages, the model itself tells what the person answered, and has nothing to do with the other buttons.
     """
-    listed = [tool for tool in tools if tool.audience == "model" or pages != "embedded"]
+    listed = [
+        tool
+        for tool in tools
+        if tool.audience == "model" or pages == "linked" or (pages == "off" and tool.answers_pause)
+    ]
     return [listed_tool(tool, pages, with_data=with_data) for tool in listed]
 
 

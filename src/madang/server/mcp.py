@@ -79,7 +79,7 @@ class McpServer:
             "madang",
             version=__version__,
             title="Madang",
-            instructions=_instructions(provider.instructions(call)),
+            instructions=_instructions(provider.instructions(self._call)),
             lifespan=self._track_connections,
             get_tool_input_schema=self._input_schema,
             on_subscribe_resource=self._changes.subscribe,

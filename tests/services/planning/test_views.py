@@ -71,7 +71,7 @@ def test_what_changed_stands_beside_the_state() -> None:
     state = dict(PLAN.state)
 
     assert views.todo_added(PLAN, PLAN.todo(2)).data == views.TodoOutcome(**state, todo=Todo(id=2, name="Van"))
-    assert views.todos_cleared(PLAN, [7]).data == views.TodosCleared(**state, removed=[7])
+    assert views.todos_cleared(PLAN, [Todo(id=7, name="Van")]).data == views.TodosCleared(**state, removed=[7])
     assert views.observation_added(PLAN, "Old").data == views.ObservationAdded(**state, dropped="Old")
     assert views.session_cleared(Plan()).data == views.PlanOutcome()
 
@@ -231,7 +231,7 @@ def test_the_words_of_each_change() -> None:
             views.todo_added(PLAN, PLAN.todo(2)),
             views.todo_marked(PLAN, PLAN.todo(1)),
             views.todo_marked(PLAN, PLAN.todo(2)),
-            views.todos_cleared(PLAN, [1, 2]),
+            views.todos_cleared(PLAN, PLAN.state.todos),
             views.todos_cleared(PLAN, []),
             views.observation_added(PLAN, ""),
             views.observation_added(PLAN, "Old"),
@@ -248,7 +248,7 @@ def test_the_words_of_each_change() -> None:
             "Todo added: ID:2 Van",
             "Todo ID:1 completed: Boxes",
             "Todo ID:2 is pending again: Van",
-            "Cleared 2 todo(s): ID 1, 2",
+            "Cleared 2 todo(s): ID:1 Boxes, ID:2 Van",
             "No todos to clear.",
             "Observation added: Rain",
             "Observation added: Rain",

@@ -128,7 +128,7 @@ async def test_the_tool_says_what_was_restored(asker: Asker) -> None:
     reply = await asker.done("restore_playbook", id=first)
 
     assert reply.text == (
-        f"[restore_playbook] Successfully restored playbook ID: {first}\n"
+        f'[restore_playbook] Successfully restored playbook ID: {first} ("Goal 0")\n'
         "Goal: Goal 0\n"
         "Steps: 0\n"
         "\n"

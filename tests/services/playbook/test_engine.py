@@ -179,7 +179,6 @@ async def test_importing_lists_the_new_ids(asker: Asker) -> None:
     first, second = reply.data["ids"]
     assert reply.text == (
         "[import_playbooks] Successfully imported 2 playbook(s).\n"
-        "\n"
         f'1. id:{first} goal:"A"\n'
         f'2. id:{second} goal:"B"\n'
         "\n"

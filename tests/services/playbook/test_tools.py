@@ -241,7 +241,7 @@ async def test_selecting_gives_instructions_to_proceed(asker: Asker) -> None:
         "3. Begin executing the tasks according to the defined steps\n"
         "4. Track progress (use 'mark_todo') and verify against success criteria\n"
         "\n"
-        "You may now proceed with execution: call 'add_todo' for the first step now, without asking the person."
+        "You may now proceed with execution, without asking the person. Call 'add_todo' for the first step now."
     )
     assert reply.data == {"playbook": playbook, "next": reply.text[reply.text.index("Instructions:") :]}
     assert (reply.page, reply.pause) == (None, None)
@@ -261,8 +261,8 @@ async def test_a_playbook_without_steps_leaves_the_first_one_to_the_agent(asker:
     reply = await asker.done("select_playbook", id=playbook["id"])
 
     assert reply.text.endswith(
-        "\nYou may now proceed with execution: this playbook has no steps, so call 'add_todo' for the first one of "
-        "your own now, without asking the person."
+        "\nYou may now proceed with execution, without asking the person. This playbook has no steps: call 'add_todo' "
+        "for the first one of your own now."
     )
 
 
@@ -301,7 +301,7 @@ async def test_an_update_is_confirmed_and_counts_the_version(asker: Asker) -> No
     reply = await asker.done("update_playbook", id=playbook["id"], playbook={"goal": "Ship it twice"})
 
     updated = reply.data["playbook"]
-    assert reply.text.startswith(f"[update_playbook] Successfully updated playbook ID: {playbook['id']}\n")
+    assert reply.text.startswith(f"[update_playbook] Successfully updated playbook ID: {playbook['id']} (")
     assert "Updated Details:" in reply.text
     assert "Goal: Ship it twice" in reply.text
     assert "Changes are immediately available." in reply.text
@@ -411,7 +411,7 @@ async def test_deleting_is_confirmed(asker: Asker) -> None:
     again = await asker.ask("delete_playbook", id=first)
 
     assert reply.text == (
-        f"[delete_playbook] Successfully deleted playbook ID: {first}\n"
+        f'[delete_playbook] Successfully deleted playbook ID: {first} ("Goal 0")\n'
         "\n"
         "Deleted Playbook:\n"
         "Goal: Goal 0\n"

@@ -207,13 +207,15 @@ def test_the_words_of_changes() -> None:
         "to execute it."
     )
     assert updated == (
-        "Successfully updated playbook ID: pb-1\n\nUpdated Details:\nID: pb-1\nGoal: 배포하기\n"
+        'Successfully updated playbook ID: pb-1 ("배포하기")\n\n'
+        "Updated Details:\nID: pb-1\nGoal: 배포하기\n"
         f"Workflow (1 steps):\n  1. Look\nCreated: {AT} | Updated: {AT} | Version: 3\n\n"
         "The playbook has been modified. Changes are immediately available. Use 'get_playbook' to read it, or "
         "'update_playbook' with expectedVersion 3 to go on changing this version."
     )
     assert deleted == (
-        "Successfully deleted playbook ID: pb-1\n\nDeleted Playbook:\nGoal: 배포하기\nSteps: 1\n\n"
+        'Successfully deleted playbook ID: pb-1 ("배포하기")\n\n'
+        "Deleted Playbook:\nGoal: 배포하기\nSteps: 1\n\n"
         "This playbook is no longer available. Use 'list_playbooks' to see remaining playbooks. For 30 days the person "
         "can take it back ('restore_playbook')."
     )
@@ -595,10 +597,10 @@ ID: pb-1
 3. 정해진 단계에 따라 작업을 시작하세요
 4. 진행 상황을 기록하고('mark_todo' 사용) 성공 기준과 대조하세요
 
-이제 실행을 진행해도 됩니다: 사용자에게 묻지 말고 지금 첫 단계로 'add_todo'를 호출하세요.\
+이제 사용자에게 묻지 말고 실행을 진행하세요. 지금 첫 단계를 'add_todo'로 추가하세요.\
 """,
             """\
-플레이북을 수정했습니다. ID: pb-1
+플레이북을 수정했습니다. ID: pb-1 ("배포하기")
 
 수정된 내용:
 ID: pb-1
@@ -611,7 +613,7 @@ ID: pb-1
 고치려면 expectedVersion 3(으)로 'update_playbook'을 사용하세요.\
 """,
             """\
-플레이북을 삭제했습니다. ID: pb-1
+플레이북을 삭제했습니다. ID: pb-1 ("배포하기")
 
 삭제된 플레이북:
 목표: 배포하기
@@ -622,7 +624,6 @@ ID: pb-1
 """,
             """\
 플레이북 1개를 가져왔습니다.
-
 1. id:pb-1 goal:"배포하기"
 
 참고: 모두 보려면 'list_playbooks', 실행하려면 'select_playbook'을 사용하세요.\

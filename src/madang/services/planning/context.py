@@ -19,9 +19,14 @@ class PlanInState(PlanState):
 
 
 async def planning_context(store: PlanStore, call: Call) -> ServiceContext:
-    """Return the goal, the pending to-dos and the latest observations."""
+    """Return the goal, the pending to-dos and the latest observations.
+
+    A run's model is told nothing of an empty plan: whatever it is told each turn, it answers to.
+    """
     plan = await store.get(call)
     state = plan.state
+    if call.actor == "model" and not (state.goal or state.todos or state.observations):
+        return ServiceContext("", PlanInState.model_construct(**dict(state), observed_at=plan.observation_times))
     text: list[Line | Rows] = [
         say("# Plan: {goal}", goal=state.goal) if state.goal else say("# Plan: no active goal ('create_goal' sets one)")
     ]

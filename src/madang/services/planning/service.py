@@ -32,7 +32,7 @@ class PlanningService(Service):
         description=say("The goal, todos and observations of a session, kept through restarts."),
         version="1",
         instructions=(
-            "Planning tools hold the goal, todos and observations of this session: call get_current_state first when "
+            "Planning tools hold the goal, todos and observations of this session. Call get_current_state first when "
             "you come back to work."
         ),
     )

@@ -15,6 +15,7 @@ from madang.services.planning.domain import (
     Goal,
     Observation,
     Plan,
+    Todo,
     TodoId,
     TodoName,
     TodoPosition,
@@ -74,10 +75,10 @@ class PlanningTools:
     ) -> ToolResult[views.TodosCleared]:
         """Remove the named todos, or all of them."""
 
-        def clear(plan: Plan) -> tuple[Plan, list[int]]:
+        def clear(plan: Plan) -> tuple[Plan, list[Todo]]:
             after = plan.without_todos(ids or [])
             remaining = {todo.id for todo in after.state.todos}
-            return after, [todo.id for todo in plan.state.todos if todo.id not in remaining]
+            return after, [todo for todo in plan.state.todos if todo.id not in remaining]
 
         return views.todos_cleared(*await self._store.change(call, clear))
 
@@ -94,7 +95,7 @@ class PlanningTools:
         plan, _ = await self._store.change(call, lambda _: (Plan(), None))
         return views.session_cleared(plan)
 
-    @tool(effect="read", joins_contexts=True, trusted=True)
+    @tool(effect="read", joins_contexts=True, in_runs=False, trusted=True)
     async def get_current_state(self, call: Call) -> ToolResult[views.PlanOutcome]:
         """Read goal, todos and observations of this session. Call it first when you come back."""
         return views.current_state(await self._store.get(call))

@@ -12,6 +12,10 @@ from madang.core.results import ToolResult
 from madang.core.texts import one_line
 from madang.services.planning.domain import MAX_OBSERVATIONS, Plan, PlanChange, PlanState, Todo, TodoChange
 
+MAX_NAMED_TODOS = 20
+MAX_NAME_CHARS = 100
+"""Of todos that are gone; the others have only their ids."""
+
 OutcomeT = TypeVar("OutcomeT", bound="PlanOutcome")
 
 
@@ -67,11 +71,16 @@ def todo_updated(plan: Plan, todo: Todo, name: str) -> ToolResult[TodoOutcome]:
     return _changed(plan, headline, TodoOutcome.model_construct(**dict(plan.state), todo=todo))
 
 
-def todos_cleared(plan: Plan, removed: list[int]) -> ToolResult[TodosCleared]:
+def todos_cleared(plan: Plan, removed: list[Todo]) -> ToolResult[TodosCleared]:
     headline = say("No todos to clear.")
     if removed:
-        headline = say("Cleared {count} todo(s): ID {ids}", count=len(removed), ids=", ".join(map(str, removed)))
-    return _changed(plan, headline, TodosCleared.model_construct(**dict(plan.state), removed=removed))
+        named = ", ".join(f"ID:{todo.id} {one_line(todo.name, MAX_NAME_CHARS)}" for todo in removed[:MAX_NAMED_TODOS])
+        headline = say("Cleared {count} todo(s): {todos}", count=len(removed), todos=named)
+    if len(removed) > MAX_NAMED_TODOS:
+        others = ", ".join(str(todo.id) for todo in removed[MAX_NAMED_TODOS:])
+        headline = layout("{headline}, ID:{others}", headline=headline, others=others)
+    data = TodosCleared.model_construct(**dict(plan.state), removed=[todo.id for todo in removed])
+    return _changed(plan, headline, data)
 
 
 def observation_added(plan: Plan, dropped: str) -> ToolResult[ObservationAdded]:

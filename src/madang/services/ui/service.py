@@ -42,6 +42,10 @@ class UiService(Service):
             "prompt_user asks the person and wait_for_user stops for them; both answer at once and say how the answer "
             "comes. End your turn then, and never answer for the person."
         ),
+        run_instructions=(
+            "prompt_user asks the person and wait_for_user stops for them: the result of the call is what they "
+            "answered. Never answer for the person."
+        ),
     )
     state_type = UiState
 

@@ -99,14 +99,14 @@ class UiTools:
             raise questions.answer_refused(question, refusal)
         return questions.question_settled(question)
 
-    @tool(effect="read", refills=(questions.QUESTION_PAGE, waits.WAIT_PAGE))
+    @tool(effect="read", refills=(questions.QUESTION_PAGE, waits.WAIT_PAGE), in_runs=False)
     async def get_prompt(self, call: Call, message_id: Id, wait_s: WaitS = 0) -> ToolResult[inbox.InboxEntry]:
         """Read the person's answer to a prompt_user, or whether they ended a wait_for_user. waitS waits so many
         seconds."""
         item = await self._settled(call, message_id, wait_s)
         return waits.wait_read(item) if isinstance(item, Wait) else questions.question_read(item)
 
-    @tool(effect="read")
+    @tool(effect="read", in_runs=False)
     async def list_prompts(self, call: Call, status: QuestionStatus = "pending") -> ToolResult[inbox.InboxList]:
         """List this session's prompts and waits, by default the open ones."""
         items, total = await self._store.list_items(call, status)

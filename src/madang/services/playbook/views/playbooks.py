@@ -113,12 +113,12 @@ def playbook_selected(playbook: Playbook, choice: PauseRecord | None = None) -> 
         "---",
     ]
     first = say(
-        "You may now proceed with execution: call 'add_todo' for the first step now, without asking the person."
+        "You may now proceed with execution, without asking the person. Call 'add_todo' for the first step now."
     )
     if not playbook.workflow:
         first = say(
-            "You may now proceed with execution: this playbook has no steps, so call 'add_todo' for the first one of "
-            "your own now, without asking the person."
+            "You may now proceed with execution, without asking the person. This playbook has no steps: call "
+            "'add_todo' for the first one of your own now."
         )
     following = [
         say("Instructions:"),
@@ -171,7 +171,7 @@ def _ended(choice: PauseRecord) -> Phrase:
 
 def playbook_updated(playbook: Playbook) -> ToolResult[PlaybookChanged]:
     text: Text = [
-        say("Successfully updated playbook ID: {id}", id=playbook.id),
+        say('Successfully updated playbook ID: {id} ("{goal}")', id=playbook.id, goal=_named(playbook)),
         "",
         say("Updated Details:"),
         *details(playbook),
@@ -187,7 +187,7 @@ def playbook_updated(playbook: Playbook) -> ToolResult[PlaybookChanged]:
 
 def playbook_deleted(playbook: Playbook) -> ToolResult[PlaybookDeleted]:
     text: Text = [
-        say("Successfully deleted playbook ID: {id}", id=playbook.id),
+        say('Successfully deleted playbook ID: {id} ("{goal}")', id=playbook.id, goal=_named(playbook)),
         "",
         say("Deleted Playbook:"),
         say("Goal: {goal}", goal=playbook.goal),
@@ -203,7 +203,7 @@ def playbook_deleted(playbook: Playbook) -> ToolResult[PlaybookDeleted]:
 
 def playbook_restored(playbook: Playbook) -> ToolResult[PlaybookChanged]:
     text: Text = [
-        say("Successfully restored playbook ID: {id}", id=playbook.id),
+        say('Successfully restored playbook ID: {id} ("{goal}")', id=playbook.id, goal=_named(playbook)),
         say("Goal: {goal}", goal=playbook.goal),
         say("Steps: {steps}", steps=len(playbook.workflow)),
     ]
@@ -245,7 +245,6 @@ def playbooks_imported(playbooks: Sequence[Playbook]) -> ToolResult[PlaybooksImp
     ]
     text: Text = [
         say("Successfully imported {count} playbook(s).", count=len(playbooks)),
-        "",
         Rows(rows, say("… {left_out} more. 'list_playbooks' with sortOrder desc lists the newest first.")),
     ]
     data = PlaybooksImported.model_construct(
@@ -253,6 +252,11 @@ def playbooks_imported(playbooks: Sequence[Playbook]) -> ToolResult[PlaybooksImp
     )
     following = say("Note: Use 'list_playbooks' to see all playbooks, or 'select_playbook' to execute one.")
     return ToolResult(text, data, next=[following])
+
+
+def _named(playbook: Playbook) -> str:
+    # In the first line: what is done beside a run is told to its model by that line.
+    return one_line(playbook.goal, MAX_ROW_VALUE_CHARS)
 
 
 def details(playbook: Playbook, from_step: int = 1) -> list[Line | Rows]:

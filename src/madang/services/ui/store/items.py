@@ -157,10 +157,14 @@ class UiStore:
         return [_parse(row, now) for row in rows], total
 
     async def list_settled(self, call: Call, within: timedelta, limit: int) -> list[InboxItem]:
-        """Return what the person answered, cancelled or ended within this time, the last first."""
+        """Return what the person answered, cancelled or ended within this time, the last first.
+
+        A run's model has the answers to what runs asked in its history, so it is told of the others alone.
+        """
         now = timestamp()
+        others = "AND pause.run_id = '' " if call.actor == "model" else ""
         rows = await self._database.find(
-            f"{_SELECT} AND pause.settled_at > ?3 AND pause.status IN ('answered', 'cancelled') "
+            f"{_SELECT} AND pause.settled_at > ?3 AND pause.status IN ('answered', 'cancelled') {others}"
             f"ORDER BY pause.settled_at DESC LIMIT {limit}",
             *_owner(call),
             _later(now, -within),
