@@ -33,7 +33,7 @@ def test_where_a_page_lies(page: int, page_size: int, total: int, expected: Span
     ("asked", "page_size", "total", "message"),
     [
         (9, 10, 25, "Page 9 does not exist: there are 3 pages (25 things)."),
-        (2, ALL, 25, "Page 2 does not exist: there are 1 pages (25 things)."),
+        (2, ALL, 25, "Page 2 does not exist: there is only page 1 (things: 25)."),
         (3, ALL, 1001, "Page 3 does not exist: there are 2 pages (1001 things)."),
     ],
 )

@@ -130,7 +130,7 @@ async def test_mistakes_are_answered_with_what_to_do_and_change_nothing(quick_do
         "denied",
     ]
     assert wrong.text.startswith("[list_playbooks] Error: page: must be at least 1.\nHint: ")
-    assert past.text.startswith("[list_playbooks] Error: Page 9 does not exist: there are 1 pages (1 playbooks).")
+    assert past.text.startswith("[list_playbooks] Error: Page 9 does not exist: there is only page 1 (playbooks: 1).")
     assert missing.text.startswith("[get_playbook] Error: Playbook nothing not found.\nHint: ")
     assert f"Playbook {id} does not belong to the current assistant (two)." in foreign.text
     assert kept.data["playbook"] == created.data["playbook"]

@@ -19,8 +19,8 @@ from madang.settings import Settings
 from madang.storage.folders.undo import ChangedFile
 
 _RUN_HEADINGS = (say("CHANGED (UTC)"), say("RUN"), say("FILES"), say("TAKES BACK"))
-_OPERATION_HEADINGS = (say("CHANGED (UTC)"), say("OPERATION"), say("TAKEN BACK"), say("WHAT"))
-_FILE_HEADINGS = (say("WHAT"), say("BEFORE"), say("AFTER"), say("FILE"))
+_OPERATION_HEADINGS = (say("CHANGED (UTC)"), say("OPERATION"), say("TAKEN BACK"), say("CHANGE"))
+_FILE_HEADINGS = (say("CHANGE"), say("BEFORE"), say("AFTER"), say("FILE"))
 _KINDS = {
     "added": say("added"),
     "changed": say("changed"),

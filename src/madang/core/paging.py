@@ -94,6 +94,16 @@ def check_page(asked: int, page: Page[T], things: Phrase, tool: str) -> None:
     Raises:
         OutOfRange: with the number of pages, and of `things` in them; the hint calls `tool` for the last page.
     """
+    if page.page != asked and page.total_items and page.total_pages == 1:
+        raise OutOfRange(
+            say(
+                "Page {page} does not exist: there is only page 1 ({things}: {total}).",
+                page=asked,
+                total=page.total_items,
+                things=things,
+            ),
+            hint=say("Use page 1: '{tool}' with page 1, pageSize {size}.", tool=tool, size=page.page_size),
+        )
     if page.page != asked and page.total_items:
         raise OutOfRange(
             say(

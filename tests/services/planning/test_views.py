@@ -118,14 +118,14 @@ def test_the_state_in_korean_keeps_names_and_ids() -> None:
 최근 활동 기록 (1/10):
   1. Rain
 
-다음 행동: 남은 할 일을 계속하세요: ID:2을(를) 하고 'mark_todo'를 id 2(으)로 호출\
+다음 행동: 남은 할 일을 계속하세요: ID:2 항목을 끝낸 뒤 'mark_todo'에 id 2 값을 주어 호출하세요\
 """,
             """\
 목표를 지웠습니다: "이사"
 
 현재 계획 상태:
 
-목표: 없음
+목표: 활성 목표 없음
 이전 목표: Find a flat
 
 진행 중인 할 일 (1/2):
@@ -153,7 +153,7 @@ def test_the_state_in_korean_keeps_names_and_ids() -> None:
   1. Rain
 마지막 10개만 남기는 기록에서 빠진 것: "Old"
 
-다음 행동: 남은 할 일을 계속하세요: ID:2을(를) 하고 'mark_todo'를 id 2(으)로 호출\
+다음 행동: 남은 할 일을 계속하세요: ID:2 항목을 끝낸 뒤 'mark_todo'에 id 2 값을 주어 호출하세요\
 """,
             """\
 현재 계획 상태:
@@ -186,7 +186,7 @@ Goal cleared: "이사"
 
 Current Planning State:
 
-Goal: none
+Goal: No active goal set
 Previous Goal: Find a flat
 
 Active Todos (1/2):

@@ -209,7 +209,10 @@ async def test_a_glob_that_is_none_is_refused_with_the_reason(asker: Asker) -> N
     reply = await asker.ask("grep", pattern="a", glob="a[")
 
     assert reply.error_code == "invalid_arguments"
-    assert reply.data["error"]["message"] == "glob: unclosed character class; missing ']'."
+    assert (
+        reply.data["error"]["message"]
+        == "glob: the search engine cannot read it (unclosed character class; missing ']')."
+    )
 
 
 async def test_a_link_or_a_missing_path_is_not_searched(asker: Asker) -> None:
@@ -392,3 +395,10 @@ async def test_a_set_with_hangul_and_brackets_in_it_finds_only_what_is_in_it(ask
     reply = await asker.done("grep", pattern=pattern)
 
     assert [match["text"] for match in reply.data["matches"]] == (["x"] if "alpha" in pattern else [])
+
+
+async def test_what_the_engine_says_of_a_pattern_is_told_as_its_words(asker: Asker) -> None:
+    for argument in ({"pattern": "["}, {"pattern": "a", "glob": "["}):
+        reply = await asker.with_call(locale="ko").ask("grep", **argument)
+
+        assert "검색 엔진이 이것을 읽지 못합니다(" in reply.text.splitlines()[0]

@@ -346,3 +346,17 @@ async def test_an_export_is_told_to_those_who_watch(asker: Asker) -> None:
         state = await anext(states)
 
     assert [export["name"] for export in state["workspace"].structured_state.model_dump()["exports"]] == ["report.md"]
+
+
+async def test_that_no_file_fits_is_said_without_a_number(asker: Asker) -> None:
+    reply = await asker.done("search_files", pattern="*.xyz")
+
+    assert reply.text.startswith("[search_files] No file in the workspace fits '*.xyz'.")
+
+
+async def test_one_line_is_no_range(asker: Asker) -> None:
+    await asker.done("write_file", path="a.txt", content="a\nb\nc\n")
+
+    reply = await asker.done("read_file", path="a.txt", startLine=2, endLine=2)
+
+    assert "only line 2 is shown here, the whole has 3 lines:" in reply.text

@@ -138,10 +138,7 @@ def _changed(plan: Plan, headline: Phrase, data: OutcomeT) -> ToolResult[Outcome
 
 
 def _goal_line(state: PlanState) -> Phrase:
-    if state.goal:
-        return say("Goal: {goal}", goal=state.goal)
-    # After a goal was cleared: "no active goal" was read as one that is still to be cleared.
-    return say("Goal: none") if state.last_cleared_goal else say("Goal: No active goal set")
+    return say("Goal: {goal}", goal=state.goal) if state.goal else say("Goal: No active goal set")
 
 
 def _todo_row(todo: Todo) -> Phrase:

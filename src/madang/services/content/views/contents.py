@@ -205,6 +205,13 @@ def content_read(read: ContentExcerpt) -> ToolResult[ContentRead]:
             last=to_line,
             total=content.line_count,
         )
+    if not read.is_whole and from_line == to_line:
+        heading = say(
+            "{about}: only line {line} is shown here, the whole has {total} lines:",
+            about=about,
+            line=from_line,
+            total=content.line_count,
+        )
     data = ContentRead.model_construct(
         content_id=content.id, content=text, line_range=[from_line, to_line], total_lines=content.line_count
     )
@@ -366,7 +373,7 @@ def _result_row(number: int, result: SearchResult) -> Phrase:
         first=result.line_range[0],
         last=result.line_range[1],
         score=f"{result.score:.2f}",
-        type=result.relevance_type,
+        type=say("keyword"),
         context=result.context,
         content=result.content_id,
         chunk=result.chunk_id,

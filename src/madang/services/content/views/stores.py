@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from madang.core.documents import Document
-from madang.core.phrases import Phrase, Rows, Text, say
+from madang.core.phrases import Line, Phrase, Rows, Text, say
 from madang.core.results import ToolResult
 from madang.core.texts import one_line
 from madang.services.content.domain.contents import OWN_STORE, UNTITLED_STORE, Store
@@ -42,11 +42,12 @@ class StoreDeleted(Document):
 
 
 def store_created(store: Store) -> ToolResult[StoreDetails]:
-    text: Text = [
+    text: list[Line | Rows] = [
         say('Created store "{name}".', name=store_name(store)),
         say("Store ID: {id}", id=store.key.id),
-        say("Description: {description}", description=store.description or "-"),
     ]
+    if store.description:
+        text.append(say("Description: {description}", description=store.description))
     note = say("Note: Use 'add_content' with storeId {id} to put texts and files into it.", id=store.key.id)
     return ToolResult(text, _store(store), next=[note])
 

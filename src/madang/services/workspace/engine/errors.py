@@ -260,7 +260,7 @@ def cannot_search(path: str) -> NotRegular:
 
 def bad_pattern(reason: str) -> InvalidArguments:
     return InvalidArguments(
-        say("pattern: {reason}.", reason=_brief(reason)),
+        say("pattern: the search engine cannot read it ({reason}).", reason=_brief(reason)),
         hint=say(
             "Patterns are Rust regular expressions, line by line: no look-around, no back-references. "
             "Put a backslash before signs that are meant as they are."
@@ -270,7 +270,8 @@ def bad_pattern(reason: str) -> InvalidArguments:
 
 def bad_glob(reason: str) -> InvalidArguments:
     return InvalidArguments(
-        say("glob: {reason}.", reason=_brief(reason)), hint=say("A glob is like '*.py' or 'src/**/*.ts'.")
+        say("glob: the search engine cannot read it ({reason}).", reason=_brief(reason)),
+        hint=say("A glob is like '*.py' or 'src/**/*.ts'."),
     )
 
 

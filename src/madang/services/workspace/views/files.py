@@ -23,6 +23,13 @@ from madang.services.workspace.views.sizes import size_text
 from madang.storage.files.encodings import EncodingName
 from madang.storage.folders.entries import EntryKind
 
+_LINE_ENDINGS: dict[LineEnding, Phrase] = {
+    "lf": layout("lf"),
+    "crlf": layout("crlf"),
+    "mixed": say("mixed"),
+    "none": say("none"),
+}
+
 UNKNOWN = -1
 """A total that there was no time to count."""
 
@@ -122,7 +129,7 @@ def read(excerpt: FileExcerpt) -> ToolResult[FileRead]:
         path=visible_name(excerpt.path),
         size=size_text(excerpt.size),
         encoding=excerpt.format.encoding,
-        ending=excerpt.format.line_ending,
+        ending=_LINE_ENDINGS[excerpt.format.line_ending],
     )
     if not excerpt.lines:
         return ToolResult([say("{about} is empty.", about=about)], data, origins=())
@@ -136,6 +143,13 @@ def read(excerpt: FileExcerpt) -> ToolResult[FileRead]:
         )
     elif first == 1 and last == excerpt.total:
         heading = say("{about}, the whole file, {total} line(s):", about=about, total=excerpt.total)
+    elif first == last:
+        heading = say(
+            "{about}: only line {line} is shown here, the whole has {total} lines:",
+            about=about,
+            line=first,
+            total=excerpt.total,
+        )
     else:
         heading = say(
             "{about}: only lines {first} to {last} are shown here, the whole has {total} lines:",
@@ -240,7 +254,7 @@ def written(result: WrittenFile, *, appended: bool) -> ToolResult[FileWritten]:
             say(
                 "Encoding: {encoding}, line ends: {ending}, as the file has them.",
                 encoding=text_format.encoding,
-                ending=text_format.line_ending,
+                ending=_LINE_ENDINGS[text_format.line_ending],
             )
         )
     note = say("Note: Use Madang's 'read_file' to see it, Madang's 'edit_file' to change parts of it.")
@@ -284,7 +298,7 @@ def edited(result: EditedFile) -> ToolResult[FileEdited]:
         count=count,
         size=size_text(result.size),
         encoding=result.format.encoding,
-        ending=result.format.line_ending,
+        ending=_LINE_ENDINGS[result.format.line_ending],
     )
     data = FileEdited(
         path=result.path,

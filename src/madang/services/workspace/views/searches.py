@@ -59,6 +59,8 @@ def files_found(matches: FileMatches) -> ToolResult[FilesFound]:
     where = f"'{visible_name(matches.path)}'" if matches.path else say("the workspace")
     pattern = visible_name(matches.pattern)
     heading = say("{total} file(s) in {where} fit '{pattern}'.", total=matches.total, where=where, pattern=pattern)
+    if not matches.total:
+        heading = say("No file in {where} fits '{pattern}'.", where=where, pattern=pattern)
     text: list[Line | Rows] = [heading]
     if matches.files:
         rest = say("… {left_out} more: Madang's 'search_files' with offset {next}.")
