@@ -102,7 +102,7 @@ async def test_the_state_of_a_run_names_no_tools_and_is_headed_as_a_note() -> No
     async with open_reader("a run's model", "planning") as (asker, read):
         for promises in PROMISES.values():
             await promises.fill(asker)
-        request = await build_request(asker.provider, read.call, (), "", ModelOptions())
+        request, _ = await build_request(asker.provider, read.call, (), "", ModelOptions())
 
     assert request.state.startswith(
         "[Madang's note on the state of this session. It is not a message of the person.]\n"
@@ -112,7 +112,7 @@ async def test_the_state_of_a_run_names_no_tools_and_is_headed_as_a_note() -> No
 
 async def test_a_runs_model_is_told_that_the_result_of_a_question_is_the_answer() -> None:
     async with open_reader("a run's model", "ui") as (asker, read):
-        request = await build_request(asker.provider, read.call, (), "", ModelOptions())
+        request, _ = await build_request(asker.provider, read.call, (), "", ModelOptions())
 
     names = {tool.name for tool in request.tools}
     assert names.isdisjoint({"get_prompt", "list_prompts", "get_current_state", "reply_prompt", "resume_from_wait"})
@@ -122,7 +122,7 @@ async def test_a_runs_model_is_told_that_the_result_of_a_question_is_the_answer(
 
 async def test_a_run_with_nothing_in_its_session_is_told_nothing() -> None:
     async with open_reader("a run's model", "planning") as (asker, read):
-        request = await build_request(asker.provider, read.call, (), "", ModelOptions())
+        request, _ = await build_request(asker.provider, read.call, (), "", ModelOptions())
 
     assert request.state == ""
 

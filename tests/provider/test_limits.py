@@ -168,7 +168,7 @@ async def test_a_state_that_was_late_once_is_not_waited_for_again(provider: Prov
 
     assert first == second
     assert second["hanging"].structured_state == FailedState(error="timed out")
-    assert prompt == "# hanging: its state cannot be read now."
+    assert prompt.text == "# hanging: its state cannot be read now."
     assert service.asked == [CALL.session_id]
     await patient.close()
 

@@ -41,7 +41,7 @@ async def test_messages_that_wait_are_in_the_order_in_which_they_were_written(
     for text in ("first", "second"):
         await messages.queue(CALL, [{"type": "text", "text": text}], 1, told)
         set_back(monkeypatch)
-    await actions.note(CALL, "third", told)
+    await actions.note(CALL, "third", (), told)
 
     assert await queued(owner) == ["first", "second", "third"]
 
@@ -51,9 +51,9 @@ async def test_of_too_many_actions_the_first_give_way(owners: list[Owner], monke
     await owner.start()
     actions = ActionStore(owner.database)
     for number in range(MAX_ACTIONS):
-        await actions.note(CALL, str(number), told)
+        await actions.note(CALL, str(number), (), told)
     set_back(monkeypatch)
-    await actions.note(CALL, "last", told)
+    await actions.note(CALL, "last", (), told)
 
     assert await queued(owner) == [*map(str, range(1, MAX_ACTIONS)), "last"]
 
