@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import json
 import signal
+import sys
 from pathlib import Path
 
 import pytest
 
+from madang.cli import main
+from madang.cli.conversation import Conversation
+from madang.storage.runs.records import Run
 from tests.cli.talking import (
     TAINT,
     Hold,
@@ -57,6 +62,28 @@ def test_lines_of_a_pipe_are_messages_and_answers_in_their_turn(folder: Path, tm
     assert out.endswith("[scripted model] Bye.\n")
     assert out.index("[scripted model] Hello.") < out.index("│ Which tea?") < out.index("│ Colour?")
     assert [sign for sign in out + err if not sign.isprintable() and sign != "\n"] == []
+
+
+def test_a_chat_in_a_pipe_sleeps_while_the_model_is_silent(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Counted in looks at the run, whose number must not grow with the time that passes."""
+    looks = 0
+    live = Conversation.live
+
+    async def counted(talk: Conversation) -> Run | None:
+        nonlocal looks
+        looks += 1
+        return await live(talk)
+
+    monkeypatch.setattr(Conversation, "live", counted)
+    monkeypatch.setattr(sys, "stdin", io.StringIO("Hi\n녹차\nThanks\n"))
+    model = write_script(tmp_path, [{"wait": 1}, TEXT], [{"wait": 1}, "{last}"], ["Bye."])
+
+    assert main(["chat", "--data-dir", str(folder), "--locale", "en", "--model", model]) == 0
+
+    assert looks < 200, "it looks again and again at a run that nothing has happened in"
+    assert rows(folder, "SELECT state FROM run ORDER BY no") == [("finished",), ("finished",)]
 
 
 def test_what_is_not_answered_stays_open_and_is_3(folder: Path, tmp_path: Path) -> None:

@@ -123,7 +123,7 @@ class Chat:
         """Wait until the model has stopped: the next line of a pipe is meant for what comes then."""
         while True:
             self._changed.clear()
-            await self.refresh()
+            await self._look()
             if not self._is_working and self._seen >= await self._talk.last_seq():
                 return
             changed = asyncio.create_task(self._changed.wait())
@@ -167,7 +167,15 @@ class Chat:
                 await self.refresh()
 
     async def refresh(self) -> None:
-        """Look what the session's run is doing, and ask the next thing that it waits for."""
+        """Look what the session's run is doing, and wake who waits for its next stop."""
+        await self._look()
+        self._changed.set()
+
+    async def _look(self) -> None:
+        """Look what the session's run is doing, and ask the next thing that it waits for.
+
+        Wakes nobody: whoever waits for a change looks in between, and would wake itself for ever.
+        """
         async with self._refreshing:  # one look at a time: an older one must not win
             if self._seen < await self._talk.last_seq():
                 return  # what led to it is shown first, and then this is done
@@ -187,7 +195,6 @@ class Chat:
                 self._ask(asked)
             self.screen.set_busy(self._is_working)
             self._on_edit(*self._edited)
-            self._changed.set()
 
     async def _next_item(self) -> InboxItem | None:
         if self._live is None or self._is_working:
