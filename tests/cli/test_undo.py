@@ -13,6 +13,7 @@ from madang.app import open_madang
 from madang.cli import main
 from madang.core.errors import SetupError
 from madang.settings import Settings, read_settings
+from tests.cli.talking import call_step, madang, open_ids, rows, write_script
 
 
 @pytest.fixture
@@ -56,6 +57,83 @@ def test_a_folder_is_given_once_and_stays_with_the_session(
     assert captured.err == (
         f"madang: This session works in {project}. Use another session for another folder, with --session.\n"
     )
+
+
+def test_a_run_works_in_the_folder_that_it_is_given_and_is_taken_back_there(
+    data: list[str], project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    changes = [
+        call_step("write_file", path="a.txt", content="new"),
+        call_step("write_file", path="b/c.txt", content="c"),
+    ]
+    model = write_script(tmp_path, changes, ["Done."])
+
+    assert main(["run", "Go", "--model", model, "--workspace", "project", "--session", "site", *data]) == 0
+
+    assert (project / "a.txt").read_text() == "new"
+    assert (project / "b/c.txt").read_text() == "c"
+    assert main(["sessions", "undo", "site", *data]) == 0
+    assert (project / "a.txt").read_text() == "old"
+    assert not (project / "b").exists()
+
+
+def test_a_run_goes_on_in_the_folder_of_its_session_in_every_process(tmp_path: Path, project: Path) -> None:
+    question = call_step("prompt_user", prompt="Which?", type="text")
+    model = write_script(tmp_path, [question], [call_step("write_file", path="b.txt", content="b")], ["Done."])
+    folder = tmp_path / "data"
+
+    begun = madang(folder, "run", "Go", "--model", model, "--session", "site", "--workspace", str(project))
+    assert begun.returncode == 3, begun.stderr
+    [id] = open_ids(folder)
+    assert madang(folder, "answer", id, "this").returncode == 0
+    resumed = madang(folder, "run", "--session", "site")
+
+    assert resumed.returncode == 0, resumed.stderr
+    assert (project / "b.txt").read_text() == "b"
+
+
+def test_a_new_session_of_a_run_has_the_folder_and_continues_in_it(
+    data: list[str], project: Path, tmp_path: Path
+) -> None:
+    b, c = (call_step("write_file", path=f"{name}.txt", content=name) for name in "bc")
+    model = write_script(tmp_path, [b], ["Done."], [c], ["Done."])
+
+    assert main(["--workspace", str(project), "run", "Go", "--model", model, *data]) == 0
+    assert main(["run", "More", "--model", model, "--continue", *data]) == 0
+
+    assert sorted(path.name for path in project.iterdir()) == ["a.txt", "b.txt", "c.txt"]
+
+
+def test_a_chat_works_in_the_folder_that_it_is_given(tmp_path: Path, project: Path) -> None:
+    model = write_script(tmp_path, [call_step("write_file", path="b.txt", content="b")], ["Done."])
+
+    result = madang(tmp_path / "data", "chat", "--model", model, "--workspace", str(project), stdin="Go\n")
+
+    assert result.returncode == 0, result.stderr
+    assert (project / "b.txt").read_text() == "b"
+
+
+@pytest.mark.parametrize("command", [["run", "Go"], ["chat"]], ids=["run", "chat"])
+def test_a_folder_that_a_session_cannot_have_is_one_line_and_nothing_is_posted(
+    command: list[str], data: list[str], project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "other").mkdir()
+    model = write_script(tmp_path, ["Done."])
+    assert main(["call", "list_directory", *data, "--session", "site", "--workspace", str(project)]) == 0
+    capsys.readouterr()
+
+    for folder, reason in (("other", f"This session works in {project}."), ("none", "No session can work in")):
+        words = [*command, "--model", model, "--session", "site", "--workspace", str(tmp_path / folder), *data]
+        assert main(words) == 2
+        streams = capsys.readouterr()
+        assert streams.out == ""
+        assert streams.err.startswith(f"madang: {reason}")
+        assert streams.err.count("\n") == 1
+
+    assert rows(tmp_path / "data", "SELECT count(*) FROM run") == [(0,)]
+    assert main(["run", "Go", "--model", "nix", "--workspace", str(project), *data]) == 2
+    assert [name for (name,) in rows(tmp_path / "data", "SELECT id FROM session")] == ["site"]
 
 
 @pytest.mark.parametrize(

@@ -38,8 +38,9 @@ def run(options: argparse.Namespace, settings: Settings) -> int:
 
 async def _run(options: argparse.Namespace, settings: Settings) -> int:
     async with open_conversation(options, settings) as talk:
-        live = await talk.check_free()
-        return await Chat(talk, await talk.choose_model(live)).run()
+        model = await talk.choose_model(await talk.check_free())
+        await talk.use_workspace()
+        return await Chat(talk, model).run()
 
 
 class Chat:

@@ -78,6 +78,17 @@ class Conversation:
             await self.agent.models.get(name)
         return name
 
+    async def use_workspace(self) -> None:
+        """Let the session work in the folder of --workspace, if one is named.
+
+        After the model is chosen and before anything is posted: what is refused leaves no session behind, and files of
+        a message go into that folder.
+
+        Raises:
+            SetupError: the session has files already, or works in another folder.
+        """
+        await self.agent.madang.use_workspace(self.call)
+
     async def last_seq(self) -> int:
         """Return the number of the last event of the session."""
         session = await self.agent.madang.sessions.get(self.call)

@@ -163,7 +163,10 @@ class _Builder:
         add(
             "--workspace",
             "DIR",
-            say("your own folder for the session to work in, from now on (default: one of its own)"),
+            say(
+                "your own folder for the session of mcp, web, chat, run or call to work in, from now on (default: one "
+                "of its own)"
+            ),
         )
         add("--services", "A,B", say("offer only these services (default: all)"))
 

@@ -41,6 +41,7 @@ async def _run(options: argparse.Namespace, settings: Settings, text: str, attac
         model = await talk.choose_model(live)
         if not model:
             raise no_model()
+        await talk.use_workspace()
         after = await talk.last_seq()
         parts = await compose(talk, text, attachments, options.playbook or "")
         talk.agent.watch()
