@@ -28,6 +28,33 @@ EXAMPLES = {
 }
 
 
+def own_file(client: Client, program: str) -> str:
+    """Return a file in which the person has an entry of that name, made by hand."""
+    match client.format:
+        case "json":
+            return (
+                f'{{\n  "{client.group}": {{\n    // mine\n'
+                f'    "madang": {{"command": "{program}", "args": ["mcp", "--locale", "ko"], "env": {{"KEY": "1"}}}},\n'
+                f'    "other": {{"command": "x"}}\n  }},\n  "theme": "dark"\n}}\n'
+            )
+        case "toml":
+            return (
+                f'theme = "dark" # keep\n\n[mcp_servers.madang]\ncommand = "{program}" # mine\n'
+                f'args = ["mcp"]\nsince = 2026-01-01\n\n[mcp_servers.madang.env]\n"A KEY" = "1"\n\n'
+                f'[mcp_servers.other]\ncommand = "x"\n'
+            )
+        case "yaml":
+            return (
+                f"theme: dark # keep\nextensions:\n  madang: # mine\n    cmd: {program}\n    args:\n    - mcp\n"
+                f"    envs:\n      KEY: '1'\n  other:\n    cmd: x\n"
+            )
+
+
+def named_backup(capsys: pytest.CaptureFixture[str]) -> Path:
+    """Return the backup that was named last."""
+    return Path(capsys.readouterr().out.rpartition("As it was before: ")[2].splitlines()[0])
+
+
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A home of its own, so that no test touches the clients of whoever runs it."""
@@ -149,6 +176,271 @@ def test_doing_it_twice_changes_nothing_more(client: Client, home: Path) -> None
 
 
 @ALL
+@pytest.mark.parametrize("program", ["mine", "madang"])
+def test_an_entry_of_the_persons_own_is_in_the_backup_that_is_named_and_comes_back(
+    client: Client, program: str, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Also one that starts Madang, as it is made by hand: what it says beside is the person's."""
+    path = write(client, own_file(client, program))
+    before = all_files(home)
+
+    for options in ([], ["--session", "other"], ["--uvx"]):
+        assert main(["install", client.id, *options]) == 0
+        assert named_backup(capsys).read_bytes() == own_file(client, program).encode()
+        assert path.read_text() != own_file(client, program)
+    assert main(["uninstall", client.id]) == 0
+
+    assert all_files(home) == before
+    assert capsys.readouterr().out.startswith(f"{client.title} has your own entry 'madang' again.\n")
+
+
+@ALL
+def test_uninstalling_twice_leaves_the_entry_of_another_program(
+    client: Client, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(client, own_file(client, "mine"))
+    before = all_files(home)
+    assert main(["install", client.id]) == 0
+
+    assert main(["uninstall", client.id]) == 0
+    capsys.readouterr()
+    assert main(["uninstall", client.id]) == 0
+
+    assert all_files(home) == before
+    assert capsys.readouterr().out == f"{client.title} has no Madang: {file_of(client)}\n"
+
+
+@ALL
+@pytest.mark.parametrize("program", ["mine", "madang"])
+def test_an_entry_of_the_persons_own_comes_back_into_a_file_that_changed_since(
+    client: Client, program: str, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write(client, own_file(client, program))
+    own_document = parsed(client)
+    assert main(["install", client.id]) == 0
+    path.write_text(path.read_text().replace("dark", "light"))
+    assert main(["install", client.id, "--session", "other"]) == 0
+    assert named_backup(capsys).read_text() == own_file(client, program)
+
+    assert main(["uninstall", client.id]) == 0
+
+    assert parsed(client) == {**own_document, "theme": "light"}
+    backup = path.with_name(path.name + ".before-madang")
+    assert f"without your later changes: {backup}" in capsys.readouterr().out
+    assert backup.read_text() == own_file(client, program)
+
+
+@ALL
+@pytest.mark.parametrize("example", ["", "file"], ids=["no file", "a file"])
+def test_an_older_entry_of_ours_never_comes_back(client: Client, example: str, home: Path) -> None:
+    if example:
+        write(client, EXAMPLES[client.format])
+    assert main(["install", client.id, "--uvx"]) == 0
+    path = file_of(client)
+    text = path.read_text()
+    path.write_text(
+        text.replace("{", '{"later": 1,', 1)
+        if client.format == "json"
+        else f"later = 1\n{text}"
+        if client.format == "toml"
+        else f"{text}later: 1\n"
+    )
+
+    assert main(["install", client.id]) == 0
+    assert started(client) == [*launch_command(), "mcp"]
+    assert main(["uninstall", client.id]) == 0
+
+    document = parsed(client)
+    assert document["later"] == 1
+    assert "madang" not in (document.get(client.group) or {})
+
+
+@ALL
+def test_a_backup_of_an_earlier_time_gives_way_to_that_of_what_is_replaced(
+    client: Client, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write(client, EXAMPLES[client.format])
+    assert main(["install", client.id]) == 0
+    path.write_text(path.read_text() + {"json": "// later\n"}.get(client.format, "# later\n"))
+    assert main(["uninstall", client.id]) == 0
+    assert path.with_name(path.name + ".before-madang").exists()
+    path.write_text(own_file(client, "madang"))
+
+    assert main(["install", client.id]) == 0
+
+    assert named_backup(capsys).read_text() == own_file(client, "madang")
+    assert main(["uninstall", client.id]) == 0
+    assert all_files(home) == {str(path.relative_to(home)): own_file(client, "madang").encode()}
+
+
+def test_no_backup_is_named_that_is_not_there(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = file_of(BY_ID["cursor"])
+    assert main(["install", "cursor"]) == 0
+    assert main(["install", "cursor", "--session", "other"]) == 0
+    assert main(["uninstall", "cursor"]) == 0
+    assert "before-madang" not in capsys.readouterr().out
+
+    write(BY_ID["cursor"], own_file(BY_ID["cursor"], "mine"))
+    assert main(["install", "cursor"]) == 0
+    named_backup(capsys).unlink()
+    assert main(["install", "cursor", "--session", "other"]) == 0
+    assert main(["uninstall", "cursor"]) == 0
+    assert "before-madang" not in capsys.readouterr().out
+    assert [one.name for one in path.parent.iterdir()] == ["mcp.json"]
+
+
+@ALL
+def test_what_was_added_to_an_entry_of_ours_stays_when_it_is_installed_again(client: Client, home: Path) -> None:
+    write(client, EXAMPLES[client.format])
+    assert main(["install", client.id]) == 0
+    path = file_of(client)
+    text = path.read_text()
+    path.write_text(
+        {
+            "json": text.replace('"madang": {', '"madang": {"env": {"KEY": "1"}, '),
+            "toml": f'{text}[mcp_servers.madang.env]\nKEY = "1"\n',
+            "yaml": text.replace("madang:\n", "madang:\n    env: {KEY: '1'}\n"),
+        }[client.format]
+    )
+
+    assert main(["install", client.id, "--session", "other"]) == 0
+
+    assert started(client)[-2:] == ["--session", "other"]
+    assert parsed(client)[client.group]["madang"]["env"] == {"KEY": "1"}
+    assert main(["uninstall", client.id]) == 0
+    assert "KEY" not in path.read_text()
+
+
+@ALL
+def test_an_entry_that_the_person_put_in_the_place_of_ours_is_theirs(
+    client: Client, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write(client, EXAMPLES[client.format])
+    assert main(["install", client.id]) == 0
+    path.write_text(own_file(client, "mine"))
+
+    assert main(["uninstall", client.id]) == 0
+    assert path.read_text() == own_file(client, "mine")
+    capsys.readouterr()
+    assert main(["install"]) == 0
+    assert next(row for row in capsys.readouterr().out.splitlines() if row.startswith(client.id)).split()[1] == "-"
+    assert main(["install", client.id]) == 0
+    assert named_backup(capsys).read_text() == own_file(client, "mine")
+    assert main(["uninstall", client.id]) == 0
+    assert path.read_text() == own_file(client, "mine")
+
+
+def test_an_entry_of_ours_that_was_edited_comes_back_and_costs_no_older_backup(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    client = BY_ID["cursor"]
+    path = write(client, own_file(client, "mine"))
+    assert main(["install", "cursor"]) == 0
+    edited = path.read_text().replace('"mcp"', '"mcp", "--session", "mine"')
+    path.write_text(edited)
+
+    assert main(["install", "cursor"]) == 0
+
+    assert named_backup(capsys).read_text() == edited
+    assert path.with_name("mcp.json.before-madang.1").read_text() == own_file(client, "mine")
+    assert main(["uninstall", "cursor"]) == 0
+    assert path.read_text() == edited
+
+
+@ALL
+def test_a_madang_that_was_put_in_by_hand_is_taken_out_and_a_copy_kept(
+    client: Client, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(client, own_file(client, "madang"))
+
+    assert main(["uninstall", client.id]) == 0
+
+    assert named_backup(capsys).read_text() == own_file(client, "madang")
+    assert "madang" not in parsed(client)[client.group]
+
+
+@ALL
+def test_a_file_that_was_made_by_hand_and_has_nothing_else_is_copied_before_it_goes(
+    client: Client, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["install", client.id]) == 0
+    text = file_of(client).read_text()
+    assert main(["uninstall", client.id]) == 0
+    write(client, text)
+    capsys.readouterr()
+
+    assert main(["uninstall", client.id]) == 0
+
+    assert named_backup(capsys).read_text() == text
+
+
+def test_a_backup_of_an_earlier_time_is_not_that_of_a_file_that_was_not_there(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = file_of(BY_ID["cursor"])
+    backup = path.with_name("mcp.json.before-madang")
+    path.parent.mkdir()
+    backup.write_text('{"mcpServers": {"madang": {"command": "mine"}}}')
+
+    assert main(["install", "cursor"]) == 0
+    path.write_text(path.read_text().replace("{", '{"later": 1,', 1))
+    assert main(["install", "cursor", "--session", "other"]) == 0
+    assert main(["uninstall", "cursor"]) == 0
+
+    assert json.loads(path.read_text()) == {"later": 1, "mcpServers": {}}
+    assert "before-madang" not in capsys.readouterr().out
+    assert "mine" in backup.read_text()
+
+
+def test_nothing_is_changed_where_no_backup_can_be_made(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = write(BY_ID["cursor"], own_file(BY_ID["cursor"], "mine"))
+    backup = path.with_name("mcp.json.before-madang")
+    backup.mkdir()
+
+    assert main(["install", "cursor"]) == 2
+
+    error = capsys.readouterr().err
+    assert error.startswith(f"madang: {backup} cannot be edited: ")
+    assert error.count("\n") == 1
+    assert path.read_text() == own_file(BY_ID["cursor"], "mine")
+    assert sorted(one.name for one in path.parent.iterdir()) == ["mcp.json", "mcp.json.before-madang"]
+
+
+def test_each_name_has_a_backup_of_its_own(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    client = BY_ID["cursor"]
+    write(client, own_file(client, "mine"))
+    own_entry = parsed(client)["mcpServers"]["madang"]
+    assert main(["install", "cursor"]) == 0
+    assert main(["install", "cursor", "--name", "other"]) == 0
+    assert json_text.parse(named_backup(capsys).read_text())["mcpServers"]["other"] == {"command": "x"}
+
+    assert main(["uninstall", "cursor"]) == 0
+    assert main(["uninstall", "cursor", "--name", "other"]) == 0
+
+    assert parsed(client)["mcpServers"] == {"madang": own_entry, "other": {"command": "x"}}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["install", "cursor", "--http"],
+        ["install", "cursor", "--http", "127.0.0.1:9000", "--dry-run"],
+        ["--http=127.0.0.1:9000", "install", "cursor"],
+    ],
+)
+def test_http_is_refused_because_a_client_starts_madang_itself(
+    words: list[str], home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(words) == 2
+
+    streams = capsys.readouterr()
+    assert streams.out == ""
+    assert "not over HTTP" in streams.err
+    assert streams.err.count("\n") == 1
+    assert all_files(home) == {}
+
+
+@ALL
 @pytest.mark.parametrize("command", ["install", "uninstall"])
 def test_a_dry_run_shows_the_change_and_makes_none(
     client: Client, command: str, home: Path, capsys: pytest.CaptureFixture[str]
@@ -267,13 +559,13 @@ def test_the_options_go_along_because_a_client_has_no_variables_of_this_shell(
     monkeypatch.setenv("LANG", "ko_KR.UTF-8")
     monkeypatch.setenv("MADANG_SERVICES", "planning")
     (tmp_path / "material").mkdir()
-    options = ["--data-dir", "data", "--assistant", "editor", "--ui", "off"]
+    options = ["--data-dir", "data", "--assistant", "editor", "--ui", "off", "--verbose"]
 
     assert main(["install", "cursor", *options, "--allow-folder", "material"]) == 0
 
     assert started(BY_ID["cursor"])[1:] == [
         *["mcp", "--data-dir", str(tmp_path / "data"), "--assistant", "editor", "--services", "planning"],
-        *["--ui", "off", "--locale", "ko", "--allow-folder", str(tmp_path / "material")],
+        *["--ui", "off", "--verbose", "--locale", "ko", "--allow-folder", str(tmp_path / "material")],
     ]
 
 

@@ -7,11 +7,12 @@ import difflib
 import os
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from madang.cli.clients.editing import Edit, find_entry, put_entry, remove_entry
-from madang.cli.clients.files import read_file
+from madang.cli.clients.editing import Edit, find_entry, find_install, find_madang, put_entry, remove_entry
+from madang.cli.clients.files import InstallRecord, read_file
 from madang.cli.clients.known import CLIENTS, Client
 from madang.cli.launcher import launch_command, runs_from_uv_cache, shell_line, uvx_command
 from madang.cli.terminal import show, show_table
@@ -31,22 +32,36 @@ def install(options: argparse.Namespace, settings: Settings) -> int:
     """Put Madang into a client's file, or list the clients."""
     if options.client is None:
         return _list(options, settings)
-    client, file = _chosen(options)
+    if options.http is not None:
+        raise RequestError(
+            say(
+                "A client that Madang is installed in starts it itself, and speaks to it over its pipe, not over HTTP."
+            ),
+            hint=say("Leave --http out, or run 'madang mcp --http', which prints how clients connect to it."),
+        )
+    client, path = _chosen(options)
     command = [*_command(options), "mcp", *_arguments(options, settings)]
-    edit = put_entry(client, options.name, read_file(file), client.make_entry(command))
+    file = read_file(path, options.name)
+    present, entry = find_entry(client, options.name, file), client.make_entry(command)
+    earlier = find_install(present, file)
+    # What was added to an entry of ours since, such as variables, stays.
+    added = {key: value for key, value in present.items() if key not in earlier.entry} if earlier else {}
+    edit = put_entry(client, options.name, file, {**entry, **added})
     if not edit.changes_something:
-        return _tell(settings, say("{client} starts this Madang already: {path}", client=client.title, path=str(file)))
+        return _tell(settings, say("{client} starts this Madang already: {path}", client=client.title, path=str(path)))
     if options.dry_run:
         return _show_changes(settings, edit)
-    if find_entry(client, options.name, edit.file) is None:
-        edit.file.back_up()
-    edit.file.replace(edit.data)
+    if earlier is None:
+        file.back_up()
+    file.replace(edit.data)
+    has_backup = earlier.has_backup if earlier else file.data is not None
+    file.write_record(InstallRecord(entry, has_backup))
     _tell(
         settings, say("{client} starts Madang from now on: {command}", client=client.title, command=shell_line(command))
     )
-    _tell(settings, say("Changed: {path}", path=str(file)))
-    if edit.file.data is not None:
-        _tell(settings, say("As it was before: {path}", path=str(edit.file.backup_path)))
+    _tell(settings, say("Changed: {path}", path=str(path)))
+    if has_backup and file.backup_path.exists():
+        _tell(settings, say("As it was before: {path}", path=str(file.backup_path)))
     return _tell(
         settings,
         say("Start {client} anew to use it. To undo this: madang uninstall {id}", client=client.title, id=client.id),
@@ -57,23 +72,34 @@ def uninstall(options: argparse.Namespace, settings: Settings) -> int:
     """Take Madang out of a client's file. The data stays."""
     if options.client is None:
         return _list(options, settings)
-    client, file = _chosen(options)
-    edit = remove_entry(client, options.name, read_file(file))
+    client, path = _chosen(options)
+    file = read_file(path, options.name)
+    edit = remove_entry(client, options.name, file)
     if not edit.changes_something:
-        return _tell(settings, say("{client} has no Madang: {path}", client=client.title, path=str(file)))
+        return _tell(settings, say("{client} has no Madang: {path}", client=client.title, path=str(path)))
     if options.dry_run:
         return _show_changes(settings, edit)
-    backup = edit.file.read_backup()
-    edit.file.replace(edit.data)
-    _tell(settings, say("{client} no longer starts Madang. Your data is where it was.", client=client.title))
-    if edit.data == backup or edit.data is None:
-        edit.file.drop_backup()
-        return _tell(settings, say("As it was before Madang: {path}", path=str(file)))
-    _tell(settings, say("Changed: {path}", path=str(file)))
-    if backup is not None:
+    record, before = file.read_record(), file.read_backup()
+    is_by_hand = record is None and (before is None or edit.data != before)
+    if is_by_hand:
+        file.back_up()  # no install wrote the entry, so it is nowhere else
+    file.replace(edit.data)
+    file.drop_record()
+    if find_entry(client, options.name, replace(file, data=edit.data)) is None:
+        _tell(settings, say("{client} no longer starts Madang. Your data is where it was.", client=client.title))
+    else:
+        _tell(settings, say("{client} has your own entry '{name}' again.", client=client.title, name=options.name))
+    if edit.data == before and not is_by_hand:
+        if before is not None:
+            file.drop_backup()
+        return _tell(settings, say("As it was before Madang: {path}", path=str(path)))
+    _tell(settings, say("Changed: {path}", path=str(path)))
+    if is_by_hand:
+        _tell(settings, say("As it was before: {path}", path=str(file.backup_path)))
+    elif before is not None:
         _tell(
             settings,
-            say("As it was before Madang, without your later changes: {path}", path=str(edit.file.backup_path)),
+            say("As it was before Madang, without your later changes: {path}", path=str(file.backup_path)),
         )
     return 0
 
@@ -83,7 +109,7 @@ def _list(options: argparse.Namespace, settings: Settings) -> int:
     for client in CLIENTS:
         path = client.find_file(os.environ)
         try:
-            entry = find_entry(client, options.name, read_file(path))
+            entry = find_madang(client, options.name, read_file(path, options.name))
             state = say("connected") if entry is not None else layout("-")
         except MadangError as error:
             state = error.message
@@ -130,6 +156,8 @@ def _arguments(options: argparse.Namespace, settings: Settings) -> Sequence[str]
     for name in PASSED_ON:
         if value := getattr(options, name) or os.environ.get(f"MADANG_{name.upper()}"):
             arguments += [f"--{name}", value]
+    if options.verbose:
+        arguments += ["--verbose"]
     if options.locale or settings.locale != "en":
         arguments += ["--locale", settings.locale]
     for folder in options.allow_folder or ():

@@ -182,3 +182,14 @@ def test_an_entry_of_yaml_is_taken_out(name: str) -> None:
 def test_what_is_no_mapping_of_yaml_is_refused(text: str) -> None:
     with pytest.raises(Malformed):
         yaml_text.put(text, YAML_PATH, ENTRY)
+
+
+def test_a_table_without_lines_is_replaced() -> None:
+    assert toml_text.put("[mcpServers.madang]\n\n[a]\n", PATH, {"x": {}}) == "[a]\n\n[mcpServers.madang]\nx = {}\n"
+
+
+def test_an_entry_that_others_refer_to_is_refused() -> None:
+    text = "mcpServers:\n  madang: &m\n    a: 1\n  b: *m\n"
+
+    with pytest.raises(Malformed, match="other places"):
+        yaml_text.put(text, PATH, ENTRY)

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import ModuleType
 from typing import Any
 
-from madang.cli.clients.files import ClientFile, unusable
+from madang.cli.clients.files import ClientFile, InstallRecord, unusable
 from madang.cli.clients.json_text import Malformed
 from madang.cli.clients.known import Client
+from madang.core.errors import SetupError
 from madang.core.phrases import say
+
+COMMAND_KEYS = ("command", "cmd", "args")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +41,27 @@ def find_entry(client: Client, name: str, file: ClientFile) -> Any:
     return group.get(name) if isinstance(group, dict) else None
 
 
+def find_madang(client: Client, name: str, file: ClientFile) -> Any:
+    """Return the entry of that name unless it runs another program, or None.
+
+    Raises:
+        SetupError: the file cannot be read.
+    """
+    entry = find_entry(client, name, file)
+    words = _command_words(entry)
+    return None if words and not any("madang" in word.lower() for word in words) else entry
+
+
+def find_install(entry: Any, file: ClientFile) -> InstallRecord | None:
+    """Return the record of the install that wrote an entry, or None if it is the person's.
+
+    By its command: clients and people add other things to an entry.
+    """
+    record = file.read_record()
+    is_recorded = record is not None and _command_words(entry) == _command_words(record.entry)
+    return record if is_recorded else None
+
+
 def put_entry(client: Client, name: str, file: ClientFile, entry: dict[str, Any]) -> Edit:
     """Return the edit after which the file has the entry, and is otherwise as it was.
 
@@ -56,20 +81,37 @@ def put_entry(client: Client, name: str, file: ClientFile, entry: dict[str, Any]
 def remove_entry(client: Client, name: str, file: ClientFile) -> Edit:
     """Return the edit after which the file is as it was before the entry: by its backup, if nothing else has changed.
 
+    Otherwise only the entry changes: to the one that the person had before, or to none.
+
     Raises:
         SetupError: the file cannot be read, or cannot be edited without changing something else.
     """
-    entry = find_entry(client, name, file)
+    entry = find_madang(client, name, file)
     if entry is None:
         return Edit(file, file.data)
-    for before in (file.read_backup(), None):
-        if _leads_to(client, name, ClientFile(file.path, before), entry, file.data):
+    backup = file.read_backup()
+    for before in (backup, None):
+        if before != file.data and _leads_to(client, name, replace(file, data=before), entry, file.data):
             return Edit(file, before)
+    if backup is not None and file.read_record() is not None:
+        with suppress(SetupError):  # whatever is wrong with an old backup, the entry can still be taken out
+            own_entry = find_entry(client, name, replace(file, data=backup))
+            if own_entry is not None and own_entry != entry:
+                return put_entry(client, name, file, own_entry)
     wanted = deepcopy(_parsed(client, file))
     del wanted[client.group][name]
     if not wanted[client.group] and client.format != "json":
         del wanted[client.group]  # a table or a mapping without lines is not there
     return _checked(client, file, wanted, lambda module, text: module.remove(text, (client.group, name)))
+
+
+def _command_words(entry: Any) -> list[str]:
+    """Return the words of the command that an entry runs; none if it runs none, as one with an address."""
+    words: list[str] = []
+    for key in COMMAND_KEYS if isinstance(entry, dict) else ():
+        value = entry.get(key)
+        words += map(str, value) if isinstance(value, list) else [str(value)] if value else []
+    return words
 
 
 def _leads_to(client: Client, name: str, before: ClientFile, entry: Any, data: bytes | None) -> bool:
@@ -87,7 +129,7 @@ def _checked(client: Client, file: ClientFile, wanted: Any, edit: Callable[[Modu
         result = module.parse(text)
     except Malformed as error:
         raise unusable(file.path, str(error)) from None
-    except (KeyError, StopIteration):
+    except (KeyError, StopIteration, TypeError):
         result = None
     if result != wanted and not (_without_empty(result, client.group) == _without_empty(wanted, client.group)):
         raise unusable(file.path, say("the entry cannot be changed without changing something else"))

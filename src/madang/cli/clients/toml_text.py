@@ -6,6 +6,7 @@ import json
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import date, time
 from typing import Any
 
 from madang.cli.clients.json_text import Malformed
@@ -29,10 +30,10 @@ def parse(text: str) -> Any:
 
 def put(text: str, path: Sequence[str], value: Mapping[str, Any]) -> str:
     """Return the text with a table at its end, in the place of the one of that name."""
-    tables = parse(text)
+    table = parse(text)
     for name in path:
-        tables = tables.get(name, {}) if isinstance(tables, dict) else {}
-    if tables:
+        table = table.get(name) if isinstance(table, dict) else None
+    if table is not None:
         text = remove(text, path)
     newline = "\r\n" if "\r\n" in text else "\n"
     ending = "" if not text or text.endswith("\n") else newline
@@ -42,7 +43,7 @@ def put(text: str, path: Sequence[str], value: Mapping[str, Any]) -> str:
 
 
 def remove(text: str, path: Sequence[str]) -> str:
-    """Return the text without a table and those inside of it. What stands before the next table, as comments, stays."""
+    """Return the text without a table and those inside of it. Comments after its last line stay."""
     lines = text.splitlines(keepends=True)
     kept: list[str] = []
     is_ours = False
@@ -60,7 +61,7 @@ def remove(text: str, path: Sequence[str]) -> str:
             kept.append(line)
         elif name is None:
             waiting = [*waiting, line] if line.lstrip().startswith("#") or (waiting and not line.strip()) else []
-    return "".join(kept)
+    return "".join(kept + waiting)
 
 
 def _headers(lines: Sequence[str]) -> Iterator[tuple[str, tuple[str, ...] | None]]:
@@ -87,5 +88,9 @@ def _key(name: str) -> str:
 def _value(value: Any) -> str:
     if isinstance(value, (list, tuple)):
         return f"[{', '.join(map(_value, value))}]"
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{_key(name)} = {_value(item)}' for name, item in value.items())}}}"
+    if isinstance(value, (date, time)):
+        return value.isoformat()
     # Strings, numbers and truth are written as in JSON; the one sign that TOML wants escaped beyond it is DEL.
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -83,7 +83,10 @@ def _is_block(node: Any) -> bool:
 
 
 def _find(text: str, group: str) -> Any:
-    root = yaml.compose(text, Loader=yaml.SafeLoader)
+    try:
+        root = yaml.compose(text, Loader=yaml.SafeLoader)
+    except yaml.YAMLError:  # as where the entry that was taken out had an anchor
+        raise Malformed("the entry is used in other places") from None
     if root is None:
         return None
     return next((value for key, value in root.value if key.value == group), None)
@@ -96,5 +99,7 @@ def _after_line(text: str, index: int, lines: str) -> str:
 
 def _lines(name: str, value: Mapping[str, Any], indent: str) -> list[str]:
     # JSON is YAML: quoted strings and lists in brackets need no rules of their own.
+    if not isinstance(value, Mapping) or not value:
+        return [f"{indent}{name}: {json.dumps(value, ensure_ascii=False)}"]
     items = [f"{indent}  {key}: {json.dumps(item, ensure_ascii=False)}" for key, item in value.items()]
     return [f"{indent}{name}:", *items]
