@@ -5,11 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from inline_snapshot import snapshot
 
 from madang.agent.policy import ASK_FIRST, decide_by_traits
 from madang.app import open_madang
+from madang.core.calls import Actor, Door
+from madang.core.errors import Denied
 from madang.core.ids import SessionId
+from madang.core.pauses import Decline, Permission
 from madang.core.results import Reply
 from madang.core.tools import Tool
 from madang.core.trust import Origin
@@ -116,3 +120,36 @@ async def test_what_was_allowed_for_the_session_is_not_asked_again_there(tmp_pat
         assert stage.outside.erased == ["a", "b"]
         elsewhere = replace(ME, session_id=SessionId("coffee"))
         assert (await stage.say("Clear a", elsewhere)).state == "waiting"
+
+
+@pytest.mark.parametrize(
+    ("door", "actor", "may_allow", "may_deny"),
+    [
+        ("host", "person", True, True),
+        ("command", "person", True, True),
+        ("command", "program", False, True),
+        ("python", "program", False, False),
+        ("mcp-stdio", "foreign", False, False),
+        ("mcp-http", "foreign", False, False),
+        ("agent", "model", False, False),
+    ],
+)
+async def test_who_decides_over_a_call_follows_from_the_door(
+    tmp_path: Path, door: Door, actor: Actor, may_allow: bool, may_deny: bool
+) -> None:
+    async with open_stage(tmp_path, "compatible", [ask("erase", name="a")], [Say("Done.")]) as stage:
+        [pause] = await stage.open_pauses(await stage.say("Erase a"))
+        call, inbox = replace(ME, door=door, actor=actor), stage.agent.inbox
+        if not may_allow:
+            with pytest.raises(Denied):
+                await inbox.settle(call, pause, Permission(True))
+        if not may_deny:
+            with pytest.raises(Denied):
+                await inbox.settle(call, pause, Decline())
+        assert [one.id for one in await inbox.list_open(ME.user_id)] == [pause.id]
+
+        settled = await inbox.settle(call if may_deny else ME, pause, Permission(may_allow))
+
+        assert settled.status == ("answered" if may_allow else "cancelled")
+        await stage.over()
+        assert stage.outside.erased == (["a"] if may_allow else [])

@@ -98,8 +98,6 @@ def test_an_answer_is_what_the_run_goes_on_with(
         (call_step("wait_for_user", message="Plug it in"), ["--decline"], "This cannot be declined"),
         (call_step("delete_playbook", id="x"), ["yes"], "Use --allow, --allow-session or --deny."),
         (call_step("delete_playbook", id="x"), ["--allow"], "there is no terminal here"),
-        (call_step("delete_playbook", id="x"), ["--deny"], "there is no terminal here"),
-        (call_step("delete_playbook", id="x"), ["--decline"], "there is no terminal here"),
     ],
     ids=str,
 )
@@ -226,6 +224,18 @@ def test_a_denied_call_is_not_made_and_the_first_decision_counts(
     assert main(["answer", id, "--allow"]) == 1
 
     assert "decided already" in capsys.readouterr().err
+    assert "The person did not allow this call." in go_on(capsys)
+
+
+@pytest.mark.parametrize("option", ["--deny", "--decline"])
+def test_a_program_may_deny_what_it_must_not_allow(
+    folder: Path, tmp_path: Path, option: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    [id] = ask(folder, tmp_path, call_step("delete_playbook", id="nope"))
+    assert main(["answer", id, "--allow"]) == 2
+
+    assert main(["answer", id, option]) == 0
+
     assert "The person did not allow this call." in go_on(capsys)
 
 

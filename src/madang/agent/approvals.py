@@ -1,20 +1,34 @@
-"""Asking the person whether a call may be made: a pause of the run, settled once, from any process."""
+"""Asking the person whether a call may be made: a pause of the run, settled once, from any process.
+
+No tool leads here: an approval is settled where the person is, in our own chat and at a terminal.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 from typing import Literal
 
 from madang.core.calls import Call
-from madang.core.errors import Conflict, Denied
+from madang.core.errors import Denied
 from madang.core.ids import new_id
-from madang.core.pauses import PauseRecord
+from madang.core.pauses import (
+    ApprovalScope,
+    Decline,
+    PauseAnswer,
+    PauseForm,
+    PauseRecord,
+    Permission,
+    no_longer_open,
+    wrong_answer,
+)
 from madang.core.phrases import say
 from madang.storage.clock import format_timestamp, parse_timestamp, timestamp
 from madang.storage.database import Database, Transaction
 from madang.storage.decisions import remember_decision
-from madang.storage.pauses import open_pause, settle_pause
+from madang.storage.pauses import find_pause, open_pause, settle_pause
+from madang.storage.runs.calls import find_asked_calls
 from madang.storage.runs.journal import RunCall
 from madang.storage.runs.records import Run
 
@@ -23,8 +37,6 @@ DECIDE = "decide"
 
 APPROVAL_TIMEOUT = timedelta(days=7)
 """What nobody decided until then counts as declined."""
-
-Scope = Literal["once", "session", "assistant"]
 
 
 class Approvals:
@@ -54,26 +66,59 @@ class Approvals:
 
         return await self._database.write(work, user_id=run.user_id)
 
-    async def decide(self, call: Call, pause_id: str, *, allow: bool, scope: Scope = "once") -> PauseRecord:
+    async def read_pauses(self, call: Call, pauses: Sequence[PauseRecord]) -> Sequence[PauseForm]:
+        """Return each with the arguments of its call, all of them, and why it is asked for."""
+        asked = await find_asked_calls(self._database, call.user_id, pauses)
+        forms: list[PauseForm] = []
+        for pause in pauses:
+            arguments, reason = asked.get(pause.id, ("", None))
+            forms.append(PauseForm(pause, "approval", arguments, pause.heading, reason=reason))
+        return forms
+
+    async def settle_pause(self, call: Call, pause: PauseRecord, answer: PauseAnswer) -> PauseRecord:
+        """Decide over a call of a run."""
+        match answer:
+            case Permission(allow, scope):
+                return await self.decide(call, pause.id, allow=allow, scope=scope)
+            case Decline():
+                return await self.decide(call, pause.id, allow=False)
+            case _:
+                raise wrong_answer(pause, answer)
+
+    async def decide(self, call: Call, pause_id: str, *, allow: bool, scope: ApprovalScope = "once") -> PauseRecord:
         """Settle an approval. The first decision counts.
 
         Raises:
-            Denied: a model tries to decide for the person.
-            Conflict: it is not open.
+            Denied: it is not for the call's actor to decide.
+            Conflict, Expired: it is not open.
         """
-        if call.actor == "model" or call.relays:
-            raise Denied(say("Only the person decides this."), hint=say("Wait for their decision."))
+        _check_decider(call, allow=allow)
 
-        async def work(tx: Transaction) -> PauseRecord | None:
+        async def work(tx: Transaction) -> PauseRecord:
             arguments = {"allow": allow, "scope": scope}
             status: Literal["answered", "cancelled"] = "answered" if allow else "cancelled"
             pause = await settle_pause(tx, call, pause_id, status=status, tool=DECIDE, arguments=arguments)
-            if pause is not None and allow and scope != "once":
+            if pause is None:
+                raise no_longer_open(await find_pause(tx, call.user_id, pause_id))
+            if allow and scope != "once":
                 decided = replace(call, assistant_id=pause.assistant_id or None)
                 await remember_decision(tx, decided, scope, pause.tool)
             return pause
 
-        settled = await self._database.write(work, user_id=call.user_id)
-        if settled is None:
-            raise Conflict(say("This was decided already, or is over."), hint=say("Look at what is open now."))
-        return settled
+        return await self._database.write(work, user_id=call.user_id)
+
+
+def _check_decider(call: Call, *, allow: bool) -> None:
+    """Check that a decision comes from the person: a program may be what a run has started, and would allow itself
+    whatever it likes. To deny harms nobody, so any command may.
+
+    Raises:
+        Denied: it does not.
+    """
+    if call.door not in ("host", "command"):
+        raise Denied(say("Only the person decides this."), hint=say("Wait for their decision."))
+    if call.actor != "person" and (allow or call.door != "command"):
+        raise Denied(
+            say("Only a person decides this, and there is no terminal here."),
+            hint=say("Run it in a terminal; for runs without one, write a file of rules."),
+        )

@@ -6,20 +6,22 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from madang.core.calls import Call
-from madang.core.errors import Conflict, Denied
+from madang.core.errors import Denied
 from madang.core.ids import new_id
-from madang.core.pauses import PauseRecord
+from madang.core.pauses import ModelTurn, PauseAnswer, PauseForm, PauseRecord, wrong_answer
 from madang.core.phrases import say
 from madang.llm.base import ModelAnswer
 from madang.llm.messages import CallPart, Part, dump_parts, parse_parts
 from madang.storage.database import Database, Transaction
-from madang.storage.pauses import clear_awaited, open_pause, settle_pause, supersede
+from madang.storage.pauses import PauseStore, clear_awaited, open_pause, supersede
 from madang.storage.runs.records import Run
 
 SERVICE = "agent"
 ACT = "act"
 MANUAL = "manual"
 """The name of the model that the person is."""
+YOUR_TURN = say("It is the model's turn, and there is no model: you are.")
+NEXT_TURN = say("What does the model do?")
 
 
 class ManualTurns:
@@ -49,24 +51,29 @@ class ManualTurns:
 
         await self._database.write(work, user_id=run.user_id)
 
+    async def read_pauses(self, call: Call, pauses: Sequence[PauseRecord]) -> Sequence[PauseForm]:
+        """Return each as what it is: nobody has asked anything."""
+        return [PauseForm(pause, "model", YOUR_TURN, NEXT_TURN, can_decline=False) for pause in pauses]
+
+    async def settle_pause(self, call: Call, pause: PauseRecord, answer: PauseAnswer) -> PauseRecord:
+        """Take the turn of the model."""
+        if not isinstance(answer, ModelTurn):
+            raise wrong_answer(pause, answer)
+        return await self.act(call, pause.id, parse_parts(list(answer.parts)))
+
     async def act(self, call: Call, pause_id: str, parts: Sequence[Part]) -> PauseRecord:
         """Give the turn of the model: a text, calls, or both. Without a call the run ends after it.
 
         Raises:
             Denied: a model tries to.
-            Conflict: it is not the person's turn any more.
+            Conflict, Expired: it is not the person's turn any more.
         """
         if call.actor == "model" or call.relays:
             raise Denied(say("Only the person does this."))
 
-        async def work(tx: Transaction) -> PauseRecord | None:
-            arguments = {"parts": dump_parts(parts)}
-            return await settle_pause(tx, call, pause_id, status="answered", tool=ACT, arguments=arguments)
+        arguments = {"parts": dump_parts(parts)}
 
-        settled = await self._database.write(work, user_id=call.user_id)
-        if settled is None:
-            raise Conflict(say("This turn is over."), hint=say("Look at what is open now."))
-        return settled
+        return await PauseStore(self._database).settle(call, pause_id, status="answered", tool=ACT, arguments=arguments)
 
 
 def manual_answer(pause: PauseRecord) -> ModelAnswer:

@@ -8,17 +8,16 @@ import sys
 import time
 from dataclasses import replace
 
-from madang.agent.approvals import Scope
-from madang.agent.inbox import Inbox, InboxItem
+from madang.agent.inbox import Inbox
 from madang.app import Madang, open_madang
 from madang.cli.questions import answer_command, command, describe, kind_name, parse_answer, parse_turn, title
 from madang.cli.terminal import show, show_error, show_table
 from madang.core.calls import Call
 from madang.core.errors import Conflict, Expired, RequestError
 from madang.core.ids import new_id
-from madang.core.pauses import PauseRecord
+from madang.core.pauses import Decline, ModelTurn, PauseAnswer, PauseForm, PauseRecord, Permission
 from madang.core.phrases import Phrase, Translate, say
-from madang.core.results import Reply
+from madang.llm.messages import dump_parts
 from madang.rendering.catalogue import translator
 from madang.settings import Settings
 from madang.storage.runs.store import RunStore
@@ -80,39 +79,31 @@ class _Desk:
         if not (options.words or options.decline or decision):
             return self._print(item)
         try:
-            reply = await self._settle(item)
+            await self._inbox.settle(self._call, pause, self._answer(item))
         except (Conflict, Expired) as error:
-            return self._refuse(error.message, error.hint)
-        if reply is not None and reply.is_error:
-            return await self._tell_refusal(pause, reply)
+            return await self._tell_refusal(item, error)
         self._tell(say("Done."))
         await self._tell_next(pause)
         return 0
 
-    async def _tell_refusal(self, pause: PauseRecord, reply: Reply) -> int:
-        """Say why an answer was not taken: the tool's own words are for models, where there are better ones."""
-        now = await self._inbox.get(self._call, pause.id)
-        if now is not None and not now.is_open:
+    async def _tell_refusal(self, item: PauseForm, error: Conflict | Expired) -> int:
+        """Say why an answer was not taken: what a service says is for models, where there are better words."""
+        now = await self._inbox.get(self._call, item.id)
+        if now is not None and not now.is_open and item.type not in ("approval", "model"):
             return self._refuse(_STATUS[now.status], None)
-        error = reply.data["error"]
-        show_error(" ".join(filter(None, (error["message"], error.get("hint")))))
-        return 1
+        return self._refuse(error.message, error.hint)
 
-    async def _settle(self, item: InboxItem) -> Reply | None:
+    def _answer(self, item: PauseForm) -> PauseAnswer:
         options = self._options
         if options.allow or options.allow_session or options.deny:
             if item.type != "approval":
                 raise RequestError(say("This is a question, not a call to allow."), hint=self._usage(item))
-            scope: Scope = "session" if options.allow_session else "once"
-            await self._inbox.decide(self._call, item, allow=not options.deny, scope=scope)
-            return None
+            return Permission(not options.deny, "session" if options.allow_session else "once")
         if options.decline:
-            return await self._inbox.decline(self._call, item)
+            return Decline()
         if item.type == "model":
-            parts = parse_turn(" ".join(options.words), new_id())
-            await self._inbox.act(self._call, item, parts)
-            return None
-        return await self._inbox.answer(self._call, item, parse_answer(item, options.words))
+            return ModelTurn(dump_parts(parse_turn(" ".join(options.words), new_id())))
+        return parse_answer(item, options.words)
 
     async def _list(self) -> int:
         pauses = await self._inbox.list_open(self._madang.settings.user, MAX_LISTED)
@@ -120,18 +111,18 @@ class _Desk:
             return self._tell(say("Nothing waits for you."))
         headings = (say("ID"), say("KIND"), say("SESSION"), say("WHAT"))
         rows = [
-            (pause.id, self._words(kind_name(pause)), pause.session_id, title(pause, self._translate))
-            for pause in pauses
+            (form.id, self._words(kind_name(form.pause)), form.pause.session_id, title(form, self._translate))
+            for form in await self._inbox.read_all(self._call, pauses)
         ]
         show_table([self._words(heading) for heading in headings], rows)
         usage = f"{command('answer', self._options)} ID"
         return self._tell(say("One of them in full, and how to answer it: {command}", command=usage))
 
-    def _print(self, item: InboxItem) -> int:
+    def _print(self, item: PauseForm) -> int:
         show(describe(item, self._translate))
         return self._tell(self._usage(item))
 
-    def _usage(self, item: InboxItem) -> Phrase:
+    def _usage(self, item: PauseForm) -> Phrase:
         return say("Answer with: {command}", command=answer_command(item, self._options))
 
     async def _tell_next(self, pause: PauseRecord) -> None:

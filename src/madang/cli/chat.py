@@ -9,7 +9,6 @@ from collections.abc import Coroutine
 from contextlib import aclosing
 from typing import Any
 
-from madang.agent.inbox import InboxItem
 from madang.cli.chat_commands import ChatCommands
 from madang.cli.conversation import Conversation, interrupts, open_conversation
 from madang.cli.line_input import LineInput, open_input
@@ -18,10 +17,10 @@ from madang.cli.run_printer import RunPrinter
 from madang.cli.screen import Screen
 from madang.core.errors import MadangError
 from madang.core.ids import new_id
+from madang.core.pauses import Decline, ModelTurn, PauseAnswer, PauseForm, Permission
 from madang.core.phrases import Phrase, say
-from madang.core.results import Reply
 from madang.core.run_events import RunFailed, read_event
-from madang.llm.messages import Part, TextPart
+from madang.llm.messages import Part, TextPart, dump_parts
 from madang.settings import Settings
 from madang.storage.runs.records import LIVE_STATES, Run
 
@@ -55,7 +54,7 @@ class Chat:
         self._input: LineInput
         self._commands = ChatCommands(self, talk)
         self._live: Run | None = None
-        self._asked: InboxItem | None = None
+        self._asked: PauseForm | None = None
         self._later: set[str] = set()
         self._asks_all = False
         """Whether it asks also what the run goes on without."""
@@ -188,7 +187,7 @@ class Chat:
             asked = await self._next_item()
             if asked is not None and asked.type == "model" and self._turn:
                 parts, self._turn = self._turn, []
-                await self._talk.agent.inbox.act(self._call, asked, parts)
+                await self._settle(asked, ModelTurn(dump_parts(parts)))
                 asked, self._is_working = None, True
             is_new = asked is not None and (self._asked is None or self._asked.id != asked.id)
             self._asked = asked
@@ -197,7 +196,7 @@ class Chat:
             self.screen.set_busy(self._is_working)
             self._on_edit(*self._edited)
 
-    async def _next_item(self) -> InboxItem | None:
+    async def _next_item(self) -> PauseForm | None:
         if self._live is None or self._is_working:
             return None
         inbox = self._talk.agent.inbox
@@ -212,12 +211,10 @@ class Chat:
         self._asks_all = False
         return None
 
-    def _ask(self, item: InboxItem) -> None:
+    def _ask(self, item: PauseForm) -> None:
         self.screen.show(describe(item, self._talk.translate))
         self.screen.note(self.words(_HOW[item.type]))
-        self.screen.notify(
-            self.words(say("Madang waits for you: {title}", title=title(item.pause, self._talk.translate)))
-        )
+        self.screen.notify(self.words(say("Madang waits for you: {title}", title=title(item, self._talk.translate))))
 
     # What is typed
 
@@ -240,9 +237,9 @@ class Chat:
         await self.post(text)
         await self.refresh()
 
-    async def _answer(self, item: InboxItem, text: str) -> bool:
+    async def _answer(self, item: PauseForm, text: str) -> bool:
         """Settle what is asked with a line; False if the line is for something else."""
-        word, inbox = text.lower(), self._talk.agent.inbox
+        word = text.lower()
         if word == "/later" or (item.type == "approval" and word in LATER):
             self._later.add(item.id)
             answer_later = f"{command('answer', self._talk.options)} {item.id}"
@@ -251,22 +248,25 @@ class Chat:
         if item.type == "model":
             if text.startswith("/") and not text.startswith(CALL_COMMAND):
                 return False
-            await inbox.act(self._call, item, self._parse_turn(text))
+            await self._settle(item, ModelTurn(dump_parts(self._parse_turn(text))))
         elif item.type == "approval" and not text.startswith("/"):
             # Only a word of these allows anything: an Enter that was meant for something else never does.
             if word in DENY:
-                await inbox.decide(self._call, item, allow=False)
+                await self._settle(item, Permission(False))
             elif word in (*ALLOW, *ALLOW_SESSION):
-                await inbox.decide(self._call, item, allow=True, scope="session" if word in ALLOW_SESSION else "once")
+                await self._settle(item, Permission(True, "session" if word in ALLOW_SESSION else "once"))
             else:
                 self.tell(_HOW["approval"])
         elif text == "/cancel":
-            self._check(await inbox.decline(self._call, item))
+            await self._settle(item, Decline())
         elif text.startswith("/"):
             return False
         else:
-            self._check(await inbox.answer(self._call, item, parse_answer(item, [text])))
+            await self._settle(item, parse_answer(item, [text]))
         return True
+
+    async def _settle(self, item: PauseForm, answer: PauseAnswer) -> None:
+        await self._talk.agent.inbox.settle(self._call, item.pause, answer)
 
     async def post(self, text: str) -> None:
         """Send a message, also in place of an answer."""
@@ -288,11 +288,6 @@ class Chat:
             if tool and self._talk.agent.madang.provider.find_tool(tool) is None:
                 raise self._talk.agent.madang.provider.unknown_tool(self._call, tool)
         return parts
-
-    def _check(self, reply: Reply | None) -> None:
-        if reply is not None and reply.is_error:
-            error = reply.data["error"]
-            self.screen.note(" ".join(filter(None, (error["message"], error.get("hint")))))
 
     # Stopping
 

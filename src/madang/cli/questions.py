@@ -7,9 +7,8 @@ import json
 import shlex
 from collections.abc import Sequence
 
-from madang.agent.inbox import Choice, InboxItem
 from madang.core.errors import InvalidArguments
-from madang.core.pauses import PauseRecord
+from madang.core.pauses import Answer, PauseForm, PauseOption, PauseRecord, in_words
 from madang.core.phrases import Phrase, Translate, say
 from madang.core.suggestions import did_you_mean
 from madang.core.texts import block, inert_json, one_line
@@ -34,16 +33,12 @@ def kind_name(pause: PauseRecord) -> Phrase:
     return _KINDS[pause.kind]
 
 
-def title(pause: PauseRecord, translate: Translate) -> str:
+def title(form: PauseForm, translate: Translate) -> str:
     """Return what waits, on one short line."""
-    if pause.kind == "choice":
-        return translate(pause.title)
-    if pause.kind == "model":
-        return translate(say("What does the model do?").template)
-    return one_line(pause.title, MAX_TITLE_CHARS)
+    return one_line(in_words(form.title, translate), MAX_TITLE_CHARS)
 
 
-def describe(item: InboxItem, translate: Translate) -> str:
+def describe(item: PauseForm, translate: Translate) -> str:
     """Return all that the person needs to settle something, in lines. What others wrote stands behind a margin."""
 
     def words(phrase: Phrase) -> str:
@@ -56,17 +51,17 @@ def describe(item: InboxItem, translate: Translate) -> str:
             lines.append(words(say("May this call be made? {tool}", tool=pause.tool)))
             if item.reason is not None:
                 lines.append(words(item.reason))
-            lines.append(block(_pretty(item.text), MARGIN))
+            lines.append(block(_pretty(in_words(item.text, translate)), MARGIN))
         case "wait":
             lines.append(words(say("It waits until you say to continue:")))
-            lines.append(block(item.text, MARGIN))
+            lines.append(block(in_words(item.text, translate), MARGIN))
             if item.hint:
                 lines.append(words(say("Then: {instruction}", instruction=item.hint)))
         case "model":
-            lines.append(words(say("It is the model's turn, and there is no model: you are.")))
+            lines.append(in_words(item.text, translate))
         case _:
-            lines.append(block(translate(item.text) if item.type == "choice" else item.text, MARGIN))
-    lines += [f"  {number}. {one_line(choice.label)}" for number, choice in enumerate(item.choices, 1)]
+            lines.append(block(in_words(item.text, translate), MARGIN))
+    lines += [f"  {number}. {one_line(choice.label)}" for number, choice in enumerate(item.options, 1)]
     if item.left_out > 0:
         lines.append(words(say("… and {count} more, by their ids", count=item.left_out)))
     if item.type == "text" and item.hint:
@@ -76,7 +71,7 @@ def describe(item: InboxItem, translate: Translate) -> str:
     return "\n".join(lines)
 
 
-def answer_command(item: InboxItem, options: argparse.Namespace) -> str:
+def answer_command(item: PauseForm, options: argparse.Namespace) -> str:
     """Return the command that settles something, as it is typed in a shell."""
     words = {
         "approval": "--allow | --allow-session | --deny",
@@ -100,23 +95,23 @@ def _option(options: argparse.Namespace, name: str) -> str:
     return getattr(options, name.replace("-", "_"), None) or ""
 
 
-def parse_answer(item: InboxItem, words: Sequence[str]) -> str | list[str]:
-    """Return the answer that the person typed, as the tool takes it.
+def parse_answer(item: PauseForm, words: Sequence[str]) -> Answer:
+    """Return the answer that the person typed.
 
     Raises:
         InvalidArguments: it is none of what can be chosen.
     """
     match item.type:
         case "text":
-            return " ".join(words)
+            return Answer(" ".join(words))
         case "wait":
             if " ".join(words).strip().lower() not in CONTINUE_WORDS:
                 raise InvalidArguments(say("This is no question."), hint=say("To go on, answer with: continue"))
-            return ""
+            return Answer()
         case "multiselect":
-            return list(dict.fromkeys(choice.value for choice in _choose_several(item, words)))
+            return Answer(list(dict.fromkeys(choice.value for choice in _choose_several(item, words))))
         case "select" | "choice":
-            return _choose(item, " ".join(words)).value
+            return Answer(_choose(item, " ".join(words)).value)
         case "approval":
             raise InvalidArguments(
                 say("This is no question, but a call that you allow or deny."),
@@ -125,11 +120,11 @@ def parse_answer(item: InboxItem, words: Sequence[str]) -> str | list[str]:
     raise ValueError(item.type)
 
 
-def _choose_several(item: InboxItem, words: Sequence[str]) -> list[Choice]:
+def _choose_several(item: PauseForm, words: Sequence[str]) -> list[PauseOption]:
     """Return the choices of several words, or of one text with commas or spaces between them; `0` is none of them."""
     if list(words) == ["0"] and not _by_label(item, "0"):
         return []
-    chosen: list[Choice] = []
+    chosen: list[PauseOption] = []
     for word in words:
         try:
             chosen.append(_choose(item, word))
@@ -143,7 +138,7 @@ def _choose_several(item: InboxItem, words: Sequence[str]) -> list[Choice]:
     return chosen
 
 
-def _choose(item: InboxItem, word: str) -> Choice:
+def _choose(item: PauseForm, word: str) -> PauseOption:
     word = word.strip()
     explicit_number = _by_number(item, word.removeprefix("#")) if word.startswith("#") else None
     labelled = _by_label(item, word) or (_by_label(item, word[1:]) if word.startswith("=") else None)
@@ -155,24 +150,24 @@ def _choose(item: InboxItem, word: str) -> Choice:
         )
     chosen = labelled or numbered
     if chosen is None and item.type == "choice" and item.left_out > 0 and len(word) > 20:
-        return Choice(word, word)  # an id of one that is not listed; the tool checks it
+        return PauseOption(word, word)  # an id of one that is not listed; its owner checks it
     if chosen is None:
-        suggestion = did_you_mean(word, [choice.label for choice in item.choices]) if len(word) > 1 else None
+        suggestion = did_you_mean(word, [choice.label for choice in item.options]) if len(word) > 1 else None
         raise InvalidArguments(
             say("'{word}' is none of what can be chosen.", word=word[:200]),
-            hint=suggestion or say("Choose by number, 1 to {count}, or by name.", count=len(item.choices)),
+            hint=suggestion or say("Choose by number, 1 to {count}, or by name.", count=len(item.options)),
         )
     return chosen
 
 
-def _by_number(item: InboxItem, word: str) -> Choice | None:
+def _by_number(item: PauseForm, word: str) -> PauseOption | None:
     number = int(word) if word.isascii() and word.isdigit() and len(word) < 6 else 0
-    return item.choices[number - 1] if 0 < number <= len(item.choices) else None
+    return item.options[number - 1] if 0 < number <= len(item.options) else None
 
 
-def _by_label(item: InboxItem, word: str) -> Choice | None:
-    exact = [choice for choice in item.choices if word in (choice.label, choice.value)]
-    loose = [choice for choice in item.choices if choice.label.casefold() == word.casefold()]
+def _by_label(item: PauseForm, word: str) -> PauseOption | None:
+    exact = [choice for choice in item.options if word in (choice.label, choice.value)]
+    loose = [choice for choice in item.options if choice.label.casefold() == word.casefold()]
     return exact[0] if exact else loose[0] if len(loose) == 1 else None
 
 

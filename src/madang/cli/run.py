@@ -110,16 +110,16 @@ class _Session:
         options = self._talk.options
         show = self._screen.note if self._is_json else self._screen.show
         pauses = await self._talk.open_pauses(run)
-        for pause in pauses:
-            item = await self._talk.agent.inbox.read(self._talk.call, pause)
+        items = await self._talk.agent.inbox.read_all(self._talk.call, pauses)
+        for item in items:
             if not self._is_json:
-                heading = say("Waiting for you ({kind}):", kind=kind_name(pause))
+                heading = say("Waiting for you ({kind}):", kind=kind_name(item.pause))
                 show(self._words(heading))
                 show(describe(item, self._talk.translate))
             show(self._words(say("Answer with: {command}", command=answer_command(item, options))))
         go_on = f"{command('run', options)} --session {run.session_id}"
         show(self._words(say("Then go on with: {command}", command=go_on)))
-        first = title(pauses[0], self._talk.translate) if pauses else ""
+        first = title(items[0], self._talk.translate) if items else ""
         self._screen.notify(self._words(say("Madang waits for you: {title}", title=first)))
 
     def _words(self, phrase: Phrase) -> str:

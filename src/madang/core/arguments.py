@@ -5,20 +5,24 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import reduce
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 from pydantic.alias_generators import to_camel
 
+from madang.core.documents import Document
 from madang.core.errors import InvalidArguments, LimitExceeded
 from madang.core.limits import MAX_ARGUMENT_DEPTH, MAX_ARGUMENT_VALUES
 from madang.core.phrases import Phrase, layout, say
+from madang.core.schemas import flat_schema
 from madang.core.suggestions import MAX_COMPARED_NAME_CHARS, did_you_mean
 from madang.core.texts import one_line
 
 MAX_FIELD_NAME_CHARS = 200
 MAX_INTEGER_DIGITS = 18
 ENCODED_BLOCK_CHARS = 16 * 1024
+
+DocumentT = TypeVar("DocumentT", bound=Document)
 
 Location = tuple[int | str, ...]
 """Where a value stands in the arguments: names of fields and numbers of items, from the outside in."""
@@ -71,6 +75,19 @@ def _check_text(text: str) -> None:
                 say("A text holds half of a surrogate pair, which is no character."),
                 hint=say("Send whole characters and call again."),
             ) from None
+
+
+def parse_document(kind: type[DocumentT], arguments: Mapping[str, Any]) -> DocumentT:
+    """Return what a caller sent as a document.
+
+    Raises:
+        InvalidArguments, LimitExceeded: it does not fit; the message names the field.
+    """
+    check_shape(arguments)
+    try:
+        return kind.model_validate(arguments)
+    except ValidationError as error:
+        raise invalid_arguments(error, flat_schema(kind)) from None
 
 
 def without_empty(arguments: Mapping[str, Any], names: Collection[str]) -> Mapping[str, Any]:

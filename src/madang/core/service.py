@@ -5,14 +5,14 @@ from __future__ import annotations
 import sys
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from madang.core.archives import ArchiveReader, ArchiveWriter
 from madang.core.calls import Call
 from madang.core.documents import Document
 from madang.core.ids import AssistantId, SessionId
 from madang.core.operations import Operation
-from madang.core.pauses import PauseRecord
+from madang.core.pauses import PauseAnswer, PauseForm, PauseRecord, plain_form
 from madang.core.phrases import Phrase, Text
 from madang.core.resources import Resource, ResourceList, ResourceTemplate
 from madang.core.results import ToolResult
@@ -127,6 +127,24 @@ class ServiceStatus:
     reason: str = ""
 
 
+class PauseOwner(Protocol):
+    """What has pauses of its own: a service, or a part of the agent."""
+
+    async def read_pauses(self, call: Call, pauses: Sequence[PauseRecord]) -> Sequence[PauseForm]:
+        """Return the forms of its pauses, which may be of several sessions, in their order. Nothing is written."""
+
+    async def settle_pause(self, call: Call, pause: PauseRecord, answer: PauseAnswer) -> PauseRecord:
+        """Settle a pause and return it as it then is; the call is in its session.
+
+        The first answer counts, by compare-and-set; the same one again changes nothing.
+
+        Raises:
+            InvalidArguments: the answer does not fit, and the pause stays open.
+            Conflict, Expired: it was settled otherwise, or is over.
+            Denied: it is not for the call's actor to settle.
+        """
+
+
 class Service:
     """A capability. It declares what it offers and is never handed the provider or the server.
 
@@ -199,6 +217,20 @@ class Service:
     def describe(self, operation: Operation) -> Phrase:
         """Return what an operation of this service changed, in words for the person and for the run's model."""
         raise NotImplementedError(f"{self.metadata.name} has no operations")
+
+    # The next three make it a `PauseOwner`. They are for hosts and commands, which show and settle what waits.
+
+    async def read_pause(self, call: Call, pause: PauseRecord) -> PauseForm:
+        """Return what the person needs to settle a pause of this service, also of one that is over."""
+        return plain_form(pause)
+
+    async def read_pauses(self, call: Call, pauses: Sequence[PauseRecord]) -> Sequence[PauseForm]:
+        """Return the forms of pauses of whatever sessions, in their order: for a list, so in few reads."""
+        return [await self.read_pause(call, pause) for pause in pauses]
+
+    async def settle_pause(self, call: Call, pause: PauseRecord, answer: PauseAnswer) -> PauseRecord:
+        """Settle a pause with what the person said, as `PauseOwner` has it."""
+        raise NotImplementedError(f"{self.metadata.name} opens no pauses")
 
     # A service that keeps something of a session has all of the next four. No tool leads to them. A process calls one
     # at a time, and tools do not change a session that is deleted or filled meanwhile.

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 
-from madang.agent.inbox import InboxItem
 from madang.core.calls import Call, Locale
-from madang.core.errors import Conflict, Expired, InvalidArguments, NotFound
+from madang.core.errors import InvalidArguments, NotFound
 from madang.core.ids import SessionId
-from madang.core.pauses import PauseRecord
+from madang.core.pauses import (
+    Answer,
+    Decline,
+    ModelTurn,
+    PauseAnswer,
+    PauseForm,
+    PauseRecord,
+    Permission,
+    in_words,
+)
 from madang.core.phrases import say
-from madang.host.api import ApiRequest, Operation, checked
+from madang.host.api import ApiRequest, Operation
 from madang.host.manual import turn_parts
 from madang.host.parts import HostParts
 from madang.host.wire_inbox import (
@@ -23,6 +31,7 @@ from madang.host.wire_inbox import (
     SettleBody,
     SettledItemAnswer,
 )
+from madang.llm.messages import dump_parts
 from madang.rendering.catalogue import translator
 from madang.storage.clock import format_timestamp, now
 from madang.storage.pause_history import ANSWERED, UNANSWERED, list_settled
@@ -30,7 +39,6 @@ from madang.storage.sessions import SessionRecord
 
 MAX_ITEMS = 100
 HISTORY = timedelta(days=7)
-QUESTIONS = ("text", "select", "multiselect", "choice", "wait")
 
 
 class InboxApi:
@@ -53,12 +61,16 @@ class InboxApi:
         if query.state != "open":
             return await self._history(call, query)
         pauses = await self._parts.inbox.list_open(call.user_id, MAX_ITEMS)
-        return InboxAnswer(items=[await self._read(call, pause) for pause in pauses], settled=[], next="")
+        return InboxAnswer(items=await self._read(call, pauses), settled=[], next="")
 
     async def get(self, request: ApiRequest) -> InboxItemAnswer:
         """Return one thing that is open."""
         call = self._parts.call_of(request.request)
-        return await self._read(call, await self._open_pause(call, request.path("id")))
+        pause = await self._parts.inbox.get(call, request.path("id"))
+        if pause is None or not pause.is_open:
+            raise _unknown()
+        (item,) = await self._read(call, [pause])
+        return item
 
     async def settle(self, request: ApiRequest) -> SettleAnswer:
         """Answer a question, decide over a call, or take the turn of the model. The first answer counts."""
@@ -67,32 +79,12 @@ class InboxApi:
         pause = await self._parts.inbox.get(call, request.path("id"))
         if pause is None:
             raise _unknown()
-        session = await self._parts.sessions.get(replace(call, session_id=SessionId(pause.session_id)))
-        call = call if session is None else self._parts.in_session(call, session)
+        sessions = await self._sessions(call, [pause])
+        if pause.session_id in sessions:
+            call = self._parts.in_session(call, sessions[pause.session_id])
         # Also of one that is settled: the same answer again is told as what it was, another one as too late.
-        item = await self._parts.inbox.read(call, pause)
-        text = await self._settle(call, item, body)
-        now = await self._parts.inbox.get(call, pause.id)
-        return SettleAnswer(id=pause.id, status=now.status if now is not None else pause.status, text=text)
-
-    async def _settle(self, call: Call, item: InboxItem, body: SettleBody) -> str:
-        inbox = self._parts.inbox
-        match _wish(body):
-            case "answer" if item.type in QUESTIONS:
-                assert body.answer is not None
-                return checked(await inbox.answer(call, item, body.answer)).text
-            case "decline":
-                reply = await inbox.decline(call, item)
-                return "" if reply is None else checked(reply).text
-            case "allow" if item.type == "approval":
-                self._check_open(item.pause)
-                await inbox.decide(call, item, allow=bool(body.allow), scope=body.scope)
-                return ""
-            case "act" if item.type == "model":
-                self._check_open(item.pause)
-                await inbox.act(call, item, turn_parts(body.say or "", body.calls or []))
-                return ""
-        raise InvalidArguments(say("This is not how it can be settled: it is a '{type}'.", type=item.type))
+        settled = await self._parts.inbox.settle(call, pause, _answer(body))
+        return SettleAnswer(id=settled.id, status=settled.status, text=settled.answer)
 
     async def _history(self, call: Call, query: InboxQuery) -> InboxAnswer:
         statuses = ANSWERED if query.state == "answered" else UNANSWERED
@@ -100,63 +92,59 @@ class InboxApi:
         page = await list_settled(
             self._parts.database, call.user_id, statuses, since=since, limit=query.limit, after=query.after
         )
-        sessions = await self._parts.sessions.find(call.user_id, list({pause.session_id for pause in page.items}))
-        titles = {session.id: session.title for session in sessions}
-        settled = [_settled(pause, titles.get(pause.session_id, ""), call.locale) for pause in page.items]
+        sessions = await self._sessions(call, page.items)
+        settled = [_settled(pause, sessions.get(pause.session_id), call.locale) for pause in page.items]
         return InboxAnswer(items=[], settled=settled, next=page.next)
 
-    async def _read(self, call: Call, pause: PauseRecord) -> InboxItemAnswer:
-        session = await self._parts.sessions.get(replace(call, session_id=SessionId(pause.session_id)))
-        return await self.read_item(call, pause, session)
+    async def _read(self, call: Call, pauses: list[PauseRecord]) -> list[InboxItemAnswer]:
+        return await self.read_items(call, pauses, await self._sessions(call, pauses))
 
-    async def read_item(self, call: Call, pause: PauseRecord, session: SessionRecord | None) -> InboxItemAnswer:
-        """Return what is open with all that the person needs to settle it, in the language of its session."""
-        at, title = (call, "") if session is None else (self._parts.in_session(call, session), session.title)
-        item = await self._parts.inbox.read(at, pause)
-        return InboxItemAnswer(
-            id=item.id,
-            kind=pause.kind,
-            type=item.type,
-            title=_title(pause, at.locale),
-            text=_title(pause, at.locale) if pause.kind == "choice" else item.text,
-            choices=[ChoiceAnswer(value=one.value, label=one.label) for one in item.choices],
-            left_out=item.left_out,
-            hint=item.hint,
-            reason=item.reason.render(translator(at.locale)) if item.reason is not None else "",
-            session_id=pause.session_id,
-            session_title=title,
-            run_id=pause.run_id,
-            call_id=pause.call_id,
-            tool=pause.tool,
-            opened_at=pause.opened_at,
-            expires_at=pause.expires_at,
-            asker=pause.asker_name,
-        )
+    async def read_items(
+        self, call: Call, pauses: Sequence[PauseRecord], sessions: Mapping[SessionId, SessionRecord]
+    ) -> list[InboxItemAnswer]:
+        """Return what is open with all that the person needs to settle it, each in the language of its session."""
+        forms = await self._parts.inbox.read_all(call, pauses)
+        return [_item(form, sessions.get(form.pause.session_id), call.locale) for form in forms]
 
-    async def _open_pause(self, call: Call, id: str) -> PauseRecord:
-        pause = await self._parts.inbox.get(call, id)
-        if pause is None or not pause.is_open:
-            raise _unknown()
-        return pause
-
-    def _check_open(self, pause: PauseRecord) -> None:
-        if pause.status in ("expired", "withdrawn"):
-            raise Expired(say("This is over: nobody waits for it any more."))
-        if not pause.is_open:
-            raise Conflict(say("This was decided already, or is over."), hint=say("Look at what is open now."))
+    async def _sessions(self, call: Call, pauses: Iterable[PauseRecord]) -> dict[SessionId, SessionRecord]:
+        sessions = await self._parts.sessions.find(call.user_id, list({pause.session_id for pause in pauses}))
+        return {session.id: session for session in sessions}
 
 
-def _title(pause: PauseRecord, locale: Locale) -> str:
-    return translator(locale)(pause.title) if pause.kind == "choice" else pause.title
+def _item(form: PauseForm, session: SessionRecord | None, locale: Locale) -> InboxItemAnswer:
+    """Return what is open, in the language of its session."""
+    pause = form.pause
+    translate = translator((session.locale if session is not None else None) or locale)
+    return InboxItemAnswer(
+        id=form.id,
+        kind=pause.kind,
+        service=pause.service,
+        type=form.type,
+        title=in_words(form.title, translate),
+        text=in_words(form.text, translate),
+        choices=[ChoiceAnswer(value=option.value, label=option.label) for option in form.options],
+        left_out=form.left_out,
+        hint=in_words(form.hint, translate),
+        reason=form.reason.render(translate) if form.reason is not None else "",
+        can_decline=form.can_decline,
+        session_id=pause.session_id,
+        session_title=session.title if session is not None else "",
+        run_id=pause.run_id,
+        call_id=pause.call_id,
+        tool=pause.tool,
+        opened_at=pause.opened_at,
+        expires_at=pause.expires_at,
+        asker=pause.asker_name,
+    )
 
 
-def _settled(pause: PauseRecord, session_title: str, locale: Locale) -> SettledItemAnswer:
+def _settled(pause: PauseRecord, session: SessionRecord | None, locale: Locale) -> SettledItemAnswer:
     return SettledItemAnswer(
         id=pause.id,
         kind=pause.kind,
-        title=_title(pause, locale),
+        title=in_words(pause.heading, translator(locale)),
         session_id=pause.session_id,
-        session_title=session_title,
+        session_title=session.title if session is not None else "",
         tool=pause.tool,
         opened_at=pause.opened_at,
         asker=pause.asker_name,
@@ -168,25 +156,24 @@ def _settled(pause: PauseRecord, session_title: str, locale: Locale) -> SettledI
     )
 
 
-def _wish(body: SettleBody) -> str:
-    """Return which of the ways to settle a body has.
+def _answer(body: SettleBody) -> PauseAnswer:
+    """Return what a body says.
 
     Raises:
-        InvalidArguments: it has none, or several.
+        InvalidArguments: it says nothing, or several things.
     """
-    wishes = [
-        name
-        for name, is_given in (
-            ("answer", body.answer is not None),
-            ("decline", body.decline is True),
-            ("allow", body.allow is not None),
-            ("act", body.say is not None or body.calls is not None),
-        )
-        if is_given
-    ]
-    if len(wishes) != 1:
+    answers: list[PauseAnswer] = []
+    if body.answer is not None:
+        answers.append(Answer(body.answer))
+    if body.decline is True:
+        answers.append(Decline())
+    if body.allow is not None:
+        answers.append(Permission(body.allow, body.scope))
+    if body.say is not None or body.calls is not None:
+        answers.append(ModelTurn(dump_parts(turn_parts(body.say or "", body.calls or []))))
+    if len(answers) != 1:
         raise InvalidArguments(say("Exactly one of answer, decline, allow, and say or calls is to be given."))
-    return wishes[0]
+    return answers[0]
 
 
 def _unknown() -> NotFound:

@@ -9,12 +9,12 @@ from contextlib import aclosing
 from madang.core.calls import Call
 from madang.core.errors import Conflict, InvalidArguments, Unavailable
 from madang.core.ids import new_id
-from madang.core.pauses import PauseRecord
+from madang.core.pauses import ModelTurn, PauseRecord
 from madang.core.phrases import say
 from madang.host.api import ApiRequest, Operation
 from madang.host.parts import HostParts
 from madang.host.wire import ManualCall, TurnAnswer, TurnBody
-from madang.llm.messages import CallPart, Part, TextPart
+from madang.llm.messages import CallPart, Part, TextPart, dump_parts
 from madang.storage.runs.records import Run
 from madang.storage.runs.store import run_topic
 
@@ -41,7 +41,7 @@ class ManualApi:
         if not parts:
             raise InvalidArguments(say("A turn has a text, or calls."))
         pause = await self._own_turn(call)
-        await self._parts.inbox.act(call, await self._parts.inbox.read(call, pause), parts)
+        await self._parts.inbox.settle(call, pause, ModelTurn(dump_parts(parts)))
         return TurnAnswer(run_id=pause.run_id, call_ids=[part.id for part in parts if isinstance(part, CallPart)])
 
     async def _own_turn(self, call: Call) -> PauseRecord:

@@ -130,10 +130,8 @@ class OverviewFeed:
 
     async def _items(self, pauses: Sequence[PauseRecord], rows: Overview, locale: Locale) -> list[InboxItemAnswer]:
         call = replace(self._parts.call, locale=locale)
-        items = []
-        for pause in pauses:
-            try:
-                items.append(await self._inbox.read_item(call, pause, rows.sessions.get(pause.session_id)))
-            except Exception:  # a tab that is told the id alone asks for the item
-                logger.exception("What waits for the person cannot be read")
-        return items
+        try:
+            return await self._inbox.read_items(call, pauses, rows.sessions)
+        except Exception:  # a tab that is told the ids alone asks for the items
+            logger.exception("What waits for the person cannot be read")
+            return []

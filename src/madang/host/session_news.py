@@ -23,7 +23,7 @@ def session_news(ids: set[str] | None, rows: Overview) -> SessionsValue:
     """Return what readers are told of changed sessions, as they are now."""
     if ids is None:
         return SessionsValue(sessions=[], gone=[], is_incomplete=True)
-    records = [rows.sessions[id] for id in sorted(ids) if id in rows.sessions]
+    records = [record for id, record in sorted(rows.sessions.items()) if id in ids]
     return SessionsValue(
         sessions=session_answers(records, rows.runs, rows.pauses),
         gone=sorted(ids - rows.sessions.keys()),

@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from madang.core.documents import Document
-from madang.core.pauses import PauseStatus, SettledBy
+from madang.core.pauses import AnswerType, ApprovalScope, PauseStatus, SettledBy
 from madang.core.results import PauseKind
 from madang.host.wire import MAX_ID_CHARS, MAX_MANUAL_CALLS, MAX_MESSAGE_CHARS, ManualCall
 
@@ -22,7 +22,9 @@ class ChoiceAnswer(Document):
 class InboxItemAnswer(Document):
     id: str
     kind: PauseKind
-    type: Literal["text", "select", "multiselect", "choice", "wait", "approval", "model"]
+    service: str
+    """Which opened it, and settles it."""
+    type: AnswerType
     title: str
     text: str
     """The question; of an approval, the arguments of the call as the model wrote them."""
@@ -30,6 +32,8 @@ class InboxItemAnswer(Document):
     left_out: int
     hint: str
     reason: str
+    can_decline: bool
+    """Whether it can be settled without an answer."""
     session_id: str
     session_title: str
     run_id: str
@@ -82,7 +86,7 @@ class SettleBody(Document):
     answer: str | list[str] | None = None
     decline: bool | None = None
     allow: bool | None = None
-    scope: Literal["once", "session", "assistant"] = "once"
+    scope: ApprovalScope = "once"
     say: str | None = Field(default=None, max_length=MAX_MESSAGE_CHARS)
     """In the place of the model: a text, which ends the run unless there are calls."""
     calls: list[ManualCall] | None = Field(default=None, max_length=MAX_MANUAL_CALLS)
@@ -92,3 +96,4 @@ class SettleAnswer(Document):
     id: str
     status: PauseStatus
     text: str
+    """What was answered, as one short line; some answers have no words."""

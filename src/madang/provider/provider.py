@@ -19,7 +19,7 @@ from madang.core.calls import Call, assistant_missing
 from madang.core.errors import Denied, MadangError, NotFound, NotGranted, ToolError, Unavailable, UnknownTool
 from madang.core.executor import Executor
 from madang.core.operations import Operation
-from madang.core.pauses import PauseRecord
+from madang.core.pauses import PauseAnswer, PauseForm, PauseRecord
 from madang.core.phrases import Phrase, Translate, layout, say
 from madang.core.resources import Resource, ResourceList, ResourceTemplate
 from madang.core.results import Reply, ToolResult
@@ -42,6 +42,7 @@ from madang.provider.failures import internal_error, not_granted, timed_out
 from madang.provider.grants import FixedGrants, Grants, is_granted
 from madang.provider.hooks import HOOK_LIMIT_S, bounded
 from madang.provider.lifecycle import Lifecycle
+from madang.provider.pauses import NO_OWNERS, PauseOwners, Pauses
 from madang.provider.policy import AllowAll, Decision, Policy, check_audience, is_offered, refusal
 from madang.provider.registry import Registry
 from madang.provider.resources import list_resource_page
@@ -98,6 +99,15 @@ class Provider:
         self._registry = Registry(schemas or {})
         self._lifecycle = Lifecycle(hook_limit_s)
         self._contexts = Contexts(self._lifecycle, hook_limit_s)
+        self._pauses = Pauses(
+            self._registry,
+            self._lifecycle,
+            audit.record,
+            sessions,
+            self._words,
+            time_limit_s=time_limit_s,
+            hook_limit_s=hook_limit_s,
+        )
 
     def register(self, service: Service) -> None:
         """Add a service. It is opened when it is first used.
@@ -226,18 +236,26 @@ class Provider:
 
     async def outcome(self, call: Call, pause: PauseRecord) -> Reply:
         """Return what a pause led to, as the result of the call that opened it. It is no call, and not audited."""
-        service = self._registry.get(pause.service)
-        try:
-            if service is None:
-                raise Unavailable(say("The service '{name}' is not there any more.", name=pause.service))
-            result = await bounded(self._outcome(service, call, pause), self._time_limit_s)
-            return reply(pause.service, pause.tool, call, result, words=self._words(call))
-        except ToolError as error:
-            return error_reply(pause.service, pause.tool, call, error, words=self._words(call))
-        except TimeoutError:
-            return error_reply(pause.service, pause.tool, call, timed_out(self._time_limit_s))
-        except Exception:
-            return error_reply(pause.service, pause.tool, call, internal_error(pause.tool))
+        return await self._pauses.outcome(call, pause)
+
+    async def read_pauses(
+        self, call: Call, pauses: Sequence[PauseRecord], owners: PauseOwners = NO_OWNERS
+    ) -> list[PauseForm]:
+        """Return what the person needs to settle pauses, of whatever sessions, in their order. It is not audited.
+
+        `owners` have the kinds of pauses that belong to no service.
+        """
+        return await self._pauses.read(call, pauses, owners)
+
+    async def settle_pause(
+        self, call: Call, pause: PauseRecord, answer: PauseAnswer, owners: PauseOwners = NO_OWNERS
+    ) -> PauseRecord:
+        """Settle a pause by the service that opened it, in the place of the pause, and return it as it then is.
+
+        Raises:
+            ToolError: the answer is not accepted.
+        """
+        return await self._pauses.settle(call, pause, answer, owners)
 
     async def undo(self, call: Call, operation: Operation) -> Operation:
         """Take back an operation of a service, for a person or a program; the session's run is told of it.
@@ -397,10 +415,6 @@ class Provider:
         usable = [service for service in await self._usable(call) if service.resource_templates]
         await asyncio.gather(*(self._lifecycle.open_soon(service) for service in usable))
         return [service for service in usable if self._lifecycle.state(service) == "ready"]
-
-    async def _outcome(self, service: Service, call: Call, pause: PauseRecord) -> ToolResult[Any]:
-        await self._lifecycle.open(service)
-        return await service.outcome(call, pause)
 
     def _record(
         self,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from madang.core.ids import UserId
+from madang.core.ids import SessionId, UserId
 from madang.core.pauses import PauseRecord
 from madang.storage.database import Database, Transaction
 from madang.storage.pauses import find_open_pauses
@@ -26,7 +26,7 @@ class Overview:
     """Those that are not over, oldest first."""
     pauses: Sequence[PauseRecord]
     """What is open, newest first; up to 500."""
-    sessions: Mapping[str, SessionRecord]
+    sessions: Mapping[SessionId, SessionRecord]
     """Those that were asked for, and those of the runs and the pauses."""
 
 

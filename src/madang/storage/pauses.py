@@ -16,7 +16,7 @@ from typing import Any, Literal
 from madang.core.calls import Call
 from madang.core.errors import Conflict, Denied
 from madang.core.ids import AssistantId, SessionId, UserId
-from madang.core.pauses import PauseRecord, SettledBy
+from madang.core.pauses import PauseRecord, SettledBy, no_longer_open
 from madang.core.phrases import say
 from madang.core.results import PauseKind
 from madang.storage.clock import format_timestamp, parse_timestamp, timestamp
@@ -262,6 +262,23 @@ class PauseStore:
         sql = f"{_SELECT} WHERE user_id = ?1 AND id = ?2"
         rows = await self._database.find(sql, call.user_id, id, user_id=call.user_id)
         return parse_pause(rows[0], timestamp()) if rows else None
+
+    async def settle(
+        self, call: Call, id: str, *, status: SettledStatus, tool: str, arguments: Mapping[str, Any]
+    ) -> PauseRecord:
+        """Settle a pause of the call's session in a unit of its own, for who keeps nothing else of the answer.
+
+        Raises:
+            Conflict, Expired: it is not open.
+        """
+
+        async def work(tx: Transaction) -> PauseRecord:
+            settled = await settle_pause(tx, call, id, status=status, tool=tool, arguments=arguments)
+            if settled is None:
+                raise no_longer_open(await find_pause(tx, call.user_id, id))
+            return settled
+
+        return await self._database.write(work, user_id=call.user_id)
 
     async def wait_settled(self, call: Call, id: str) -> PauseRecord | None:
         """Wait until somebody settles a pause, in whatever process, and return it; None if there is none."""

@@ -62,7 +62,7 @@ export function Question({ item, meta, link, children }: Props) {
               {say("callAsModel")}
             </a>
           )}
-          {item.type !== "wait" && item.type !== "model" && (
+          {item.canDecline && (
             <button
               type="button"
               className="btn quiet lg"

@@ -371,6 +371,7 @@ export interface InboxChanged {
 export interface InboxItemAnswer {
   id: string
   kind: "choice" | "prompt" | "wait" | "approval" | "model"
+  service: string
   type: "text" | "select" | "multiselect" | "choice" | "wait" | "approval" | "model"
   title: string
   text: string
@@ -378,6 +379,7 @@ export interface InboxItemAnswer {
   leftOut: number
   hint: string
   reason: string
+  canDecline: boolean
   sessionId: string
   sessionTitle: string
   runId: string

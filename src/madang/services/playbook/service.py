@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from madang.core.archives import ArchiveReader, ArchiveWriter
+from madang.core.arguments import parse_document
 from madang.core.calls import Call
 from madang.core.errors import NotFound
 from madang.core.executor import Executor
 from madang.core.ids import SessionId
-from madang.core.pauses import PauseRecord
+from madang.core.pauses import Answer, Decline, PauseAnswer, PauseForm, PauseRecord, plain_form, wrong_answer
 from madang.core.phrases import say
 from madang.core.resources import Resource, ResourceList
 from madang.core.results import ToolResult
@@ -23,9 +24,11 @@ from madang.services.playbook.context import PlaybookState, playbook_context, pl
 from madang.services.playbook.domain import chosen_id
 from madang.services.playbook.resources import PlaybookResources
 from madang.services.playbook.store import PlaybookStore
-from madang.services.playbook.tools import PlaybookTools
+from madang.services.playbook.tools import ChosenPlaybook, PlaybookTools
+from madang.services.playbook.views.listings import choice_form
 from madang.services.playbook.views.playbooks import choice_outcome
 from madang.storage.database import Database
+from madang.storage.pauses import PauseStore
 
 if TYPE_CHECKING:
     from madang.services.playbook.store.sessions import PlaybookSessions
@@ -33,6 +36,8 @@ if TYPE_CHECKING:
 PLAYBOOKS = "playbooks.jsonl"
 SELECTIONS = "selections.jsonl"
 CHOICES = "choices.jsonl"
+MAX_CHOICES = 50
+"""Rows of a choice outside of its page; what is left out is named by its id."""
 
 
 class PlaybookService(Service):
@@ -72,9 +77,34 @@ class PlaybookService(Service):
         playbook = None
         if pause.status == "answered":
             with suppress(NotFound):
-                own = replace(call, assistant_id=pause.assistant_id or call.assistant_id)
-                playbook = await self._store.get(own, chosen_id(pause))
+                playbook = await self._store.get(_owner(call, pause), chosen_id(pause))
         return choice_outcome(pause, playbook)
+
+    async def read_pause(self, call: Call, pause: PauseRecord) -> PauseForm:
+        (form,) = await self.read_pauses(call, [pause])
+        return form
+
+    async def read_pauses(self, call: Call, pauses: Sequence[PauseRecord]) -> Sequence[PauseForm]:
+        owners = [_owner(call, pause) for pause in pauses]
+        owned = {owner.assistant: owner for owner in owners if owner.assistant_id}
+        pages = await self._store.list_first(list(owned.values()), MAX_CHOICES)
+        return [
+            choice_form(pause, pages[owner.assistant]) if owner.assistant_id else plain_form(pause)
+            for pause, owner in zip(pauses, owners, strict=True)
+        ]
+
+    async def settle_pause(self, call: Call, pause: PauseRecord, answer: PauseAnswer) -> PauseRecord:
+        at = replace(_owner(call, pause), session_id=pause.session_id)
+        match answer:
+            case Answer(value):
+                id = parse_document(ChosenPlaybook, {"id": value}).id
+                _, settled = await self._store.select(at, id, pause.id, must_settle=True)
+                return settled or pause
+            case Decline():
+                pauses = PauseStore(self._database)
+                return await pauses.settle(at, pause.id, status="cancelled", tool="decline", arguments={})
+            case _:
+                raise wrong_answer(pause, answer)
 
     def changes(self, call: Call) -> AsyncIterator[object]:
         return self._store.changes(call)
@@ -122,3 +152,8 @@ class PlaybookService(Service):
             )
 
         await self._sessions.restore(call, await self._executor.native.run_to_end(call, lambda _: read()))
+
+
+def _owner(call: Call, pause: PauseRecord) -> Call:
+    """Return the call of the assistant whose playbooks a choice is among."""
+    return replace(call, assistant_id=pause.assistant_id or call.assistant_id)

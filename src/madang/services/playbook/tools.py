@@ -8,6 +8,7 @@ from typing import Annotated
 from pydantic import Field
 
 from madang.core.calls import Call
+from madang.core.documents import Document
 from madang.core.errors import Unavailable
 from madang.core.executor import Executor
 from madang.core.paging import ALL, MAX_PAGE_ITEMS, Page, PageNumber, PageSize, check_page
@@ -36,6 +37,12 @@ PlaybookQuery = Annotated[str, Field(max_length=600)]
 
 DEFAULT_PAGE_ITEMS = 10
 EXPORT_BATCH_PLAYBOOKS = 50
+
+
+class ChosenPlaybook(Document):
+    """What answers a choice."""
+
+    id: PlaybookId
 
 
 class PlaybookTools:

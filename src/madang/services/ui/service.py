@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from madang.core.archives import ArchiveReader, ArchiveWriter
+from madang.core.arguments import parse_document
 from madang.core.calls import Call
 from madang.core.executor import Executor
 from madang.core.ids import SessionId
-from madang.core.pauses import PauseRecord
+from madang.core.pauses import Answer, Decline, PauseAnswer, PauseForm, PauseRecord, plain_form, wrong_answer
 from madang.core.phrases import say
 from madang.core.results import ToolResult
 from madang.core.service import Service, ServiceContext, ServiceMetadata
@@ -19,10 +20,12 @@ from madang.core.tools import tools_of
 from madang.services.ui.context import UiState, ui_context
 from madang.services.ui.domain import Wait
 from madang.services.ui.store import UiStore
-from madang.services.ui.tools import UiTools
+from madang.services.ui.tools import PromptAnswer, UiTools
+from madang.services.ui.views.inbox import item_form
 from madang.services.ui.views.questions import question_outcome
 from madang.services.ui.views.waits import wait_outcome
 from madang.storage.database import Database
+from madang.storage.pauses import PauseStore
 
 if TYPE_CHECKING:
     from madang.services.ui.store.sessions import UiSessions
@@ -53,7 +56,8 @@ class UiService(Service):
         self._executor = executor or Executor()
         self._store = UiStore(database)
         self._database = database
-        self.tools = tools_of(UiTools(self._store))
+        self._tools = UiTools(self._store)
+        self.tools = tools_of(self._tools)
 
     async def load(self) -> None:
         await self._store.open()
@@ -64,6 +68,28 @@ class UiService(Service):
     async def outcome(self, call: Call, pause: PauseRecord) -> ToolResult[Any]:
         item = await self._store.get(replace(call, session_id=pause.session_id), pause.id)
         return wait_outcome(item) if isinstance(item, Wait) else question_outcome(item)
+
+    async def read_pause(self, call: Call, pause: PauseRecord) -> PauseForm:
+        (form,) = await self.read_pauses(call, [pause])
+        return form
+
+    async def read_pauses(self, call: Call, pauses: Sequence[PauseRecord]) -> Sequence[PauseForm]:
+        items = await self._store.get_many(call, [pause.id for pause in pauses])
+        return [item_form(pause, items[pause.id]) if pause.id in items else plain_form(pause) for pause in pauses]
+
+    async def settle_pause(self, call: Call, pause: PauseRecord, answer: PauseAnswer) -> PauseRecord:
+        at = replace(call, session_id=pause.session_id)
+        match pause.kind, answer:
+            case "wait", Answer():
+                await self._tools.resume(at, pause.id)
+            case "prompt", Answer(value):
+                said = parse_document(PromptAnswer, {"answer": value}).answer
+                await self._tools.reply(at, pause.id, said, cancelled=False)
+            case "prompt", Decline():
+                await self._tools.reply(at, pause.id, None, cancelled=True)
+            case _:
+                raise wrong_answer(pause, answer)
+        return await PauseStore(self._database).get(at, pause.id) or pause
 
     def changes(self, call: Call) -> AsyncIterator[object]:
         return self._store.changes(call)

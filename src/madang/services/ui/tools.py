@@ -9,6 +9,7 @@ from pydantic import Field, ValidationError, ValidatorFunctionWrapHandler, WithJ
 from pydantic_core import PydanticCustomError
 
 from madang.core.calls import Call
+from madang.core.documents import Document
 from madang.core.results import ToolResult
 from madang.core.tools import tool
 from madang.services.ui.domain import (
@@ -16,9 +17,11 @@ from madang.services.ui.domain import (
     MAX_ANSWER_CHARS,
     MAX_OPTION_CHARS,
     MAX_OPTIONS,
+    AnswerValue,
     InboxItem,
     Option,
     Placeholder,
+    Question,
     QuestionStatus,
     QuestionText,
     QuestionType,
@@ -63,6 +66,12 @@ AnswerArgument = Annotated[
 ]
 
 
+class PromptAnswer(Document):
+    """What answers a prompt."""
+
+    answer: AnswerArgument
+
+
 class UiTools:
     """The tools of the ui service. None waits for the person inside its call, except `get_prompt` for some seconds."""
 
@@ -94,10 +103,7 @@ class UiTools:
         self, call: Call, message_id: Id, answer: AnswerArgument | None = None, cancelled: bool = False
     ) -> ToolResult[questions.QuestionReply]:
         """Give the person's answer to a prompt, or cancel it. Only with what the person really said."""
-        question, refusal = await self._store.reply(call, message_id, answer, cancelled=cancelled)
-        if refusal:
-            raise questions.answer_refused(question, refusal)
-        return questions.question_settled(question)
+        return questions.question_settled(await self.reply(call, message_id, answer, cancelled=cancelled))
 
     @tool(effect="read", refills=(questions.QUESTION_PAGE, waits.WAIT_PAGE), in_runs=False)
     async def get_prompt(self, call: Call, message_id: Id, wait_s: WaitS = 0) -> ToolResult[inbox.InboxEntry]:
@@ -122,10 +128,21 @@ class UiTools:
     @tool(effect="write", audience="person", page=waits.WAIT_PAGE, idempotent=True, answers_pause=True)
     async def resume_from_wait(self, call: Call, wait_id: Id) -> ToolResult[waits.WaitState]:
         """Say that the person is ready: ends a wait and tells what to do next."""
-        wait, refusal = await self._store.resume(call, wait_id)
+        return waits.wait_ended(await self.resume(call, wait_id))
+
+    async def reply(self, call: Call, id: str, answer: AnswerValue | None, *, cancelled: bool) -> Question:
+        """Settle a question and return it, or raise why the answer is not accepted."""
+        question, refusal = await self._store.reply(call, id, answer, cancelled=cancelled)
+        if refusal:
+            raise questions.answer_refused(question, refusal)
+        return question
+
+    async def resume(self, call: Call, id: str) -> Wait:
+        """End a wait and return it, or raise why it is over."""
+        wait, refusal = await self._store.resume(call, id)
         if refusal:
             raise waits.wait_refused(wait, refusal)
-        return waits.wait_ended(wait)
+        return wait
 
     async def _settled(self, call: Call, id: str, wait_s: int) -> InboxItem:
         """Return a question or a wait once it is settled, or as it is when the time is over."""

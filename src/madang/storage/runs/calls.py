@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from madang.core.ids import UserId
+from madang.core.pauses import PauseRecord
+from madang.core.phrases import Phrase, parse_phrase
 from madang.storage.database import Database
 from madang.storage.runs.journal import CALL_COLUMNS, RunCall, parse_call
 from madang.storage.runs.records import Run
@@ -60,3 +64,26 @@ class CallStore:
             user_id=run.user_id,
         )
         return int(rows[0][0])
+
+
+async def find_asked_calls(
+    database: Database, user_id: UserId, pauses: Sequence[PauseRecord]
+) -> dict[str, tuple[str, Phrase | None]]:
+    """Return the arguments of the calls that approvals were asked for, and why they were, by the ids of the pauses, in
+    one read.
+
+    A call is found by its id in its run: its row has the pause a moment later, with the step that ends the turn.
+    """
+    if not pauses:
+        return {}
+    marks = ", ".join(f"?{number}" for number in range(2, len(pauses) + 2))
+    rows = await database.find(
+        "SELECT p.id, c.arguments, c.reason FROM pause p "
+        "JOIN run r ON r.user_id = p.user_id AND r.id = p.run_id "
+        "JOIN run_call c ON c.user_id = r.user_id AND c.run_no = r.no AND c.turn = r.turn AND c.call_id = p.call_id "
+        f"WHERE p.user_id = ?1 AND p.id IN ({marks}) ORDER BY c.number DESC",
+        user_id,
+        *(pause.id for pause in pauses),
+        user_id=user_id,
+    )
+    return {id: (arguments, parse_phrase(reason) if reason else None) for id, arguments, reason in rows}

@@ -7,7 +7,7 @@ from datetime import timedelta
 from madang.core.calls import Call
 from madang.core.errors import Conflict, Expired
 from madang.core.ids import new_id
-from madang.core.pauses import PauseRecord
+from madang.core.pauses import PauseRecord, no_longer_open
 from madang.core.phrases import say
 from madang.services.playbook.domain import chosen_id
 from madang.storage.clock import format_timestamp, parse_timestamp, timestamp
@@ -51,19 +51,21 @@ async def find_choice(tx: Transaction, call: Call, pause_id: str) -> PauseRecord
 
 
 async def settle_choice(
-    tx: Transaction, call: Call, playbook_id: str, goal: str, pause_id: str
+    tx: Transaction, call: Call, playbook_id: str, goal: str, pause_id: str, *, must_settle: bool = False
 ) -> tuple[PauseRecord | None, bool]:
     """Settle the choice that is named, else the asker's own, and return it with whether it is settled by this call.
 
     A page stays on screen after the choice: there, where no run waits, the person may select once more, and that
-    settles none.
+    settles none, unless it `must_settle` one.
 
     Raises:
         Denied: it is relayed, and another has asked.
-        Conflict, Expired: a run has asked, and goes on with another selection or no longer waits.
+        Conflict, Expired: it was settled otherwise, or nobody waits for it any more.
     """
     choice = await find_choice(tx, call, pause_id)
     if choice is None:
+        if must_settle:
+            raise no_longer_open(None)
         return None, False
     check_relayed(call, choice)
     if choice.status == "superseded" and not choice.run_id and choice.asker == call.asker:
@@ -75,7 +77,7 @@ async def settle_choice(
     if settled is not None:
         return settled, True
     choice = await find_pause(tx, call.user_id, choice.id)
-    if choice is None or not choice.run_id:
+    if choice is None or not (choice.run_id or must_settle):
         return None, False
     if choice.status == "answered" and chosen_id(choice) == playbook_id:
         return choice, False

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 
 from madang.core.calls import Call
 from madang.core.errors import Conflict, Denied, NotFound
-from madang.core.ids import new_id
+from madang.core.ids import AssistantId, new_id
 from madang.core.paging import Page, Span
 from madang.core.pauses import PauseRecord
 from madang.core.phrases import say
@@ -237,8 +237,25 @@ class PlaybookStore:
 
         return await self._database.read(work, user_id=call.user_id, brief=True)
 
-    async def select(self, call: Call, id: str, pause_id: str = "") -> tuple[Playbook, PauseRecord | None]:
+    async def list_first(self, calls: Sequence[Call], limit: int) -> dict[AssistantId, Page[PlaybookSummary]]:
+        """Return the first playbooks of each call's assistant, up to `limit`; the calls are of one user."""
+        request = PageRequest(1, limit)
+
+        async def work(tx: Transaction) -> list[tuple[Span, list[Row]]]:
+            return [await find_page(tx, call, *await _known_owner(tx, call), request) for call in calls]
+
+        pages = await self._database.read(work, user_id=calls[0].user_id, brief=True) if calls else []
+        return {
+            call.assistant: place.fill(summaries(call.assistant, rows))
+            for call, (place, rows) in zip(calls, pages, strict=True)
+        }
+
+    async def select(
+        self, call: Call, id: str, pause_id: str = "", *, must_settle: bool = False
+    ) -> tuple[Playbook, PauseRecord | None]:
         """Record that a playbook was selected for execution, and return it with the choice that this settled.
+
+        One that `must_settle` the choice that is named records nothing where that is over.
 
         Raises:
             NotFound, Denied: there is no such playbook of this assistant.
@@ -247,7 +264,7 @@ class PlaybookStore:
 
         async def work(tx: Transaction) -> tuple[Playbook, PauseRecord | None]:
             playbook = await _get(tx, call, id)
-            choice, is_new = await settle_choice(tx, call, id, playbook.goal, pause_id)
+            choice, is_new = await settle_choice(tx, call, id, playbook.goal, pause_id, must_settle=must_settle)
             if choice is not None and not is_new:
                 return playbook, choice
             await tx.run(

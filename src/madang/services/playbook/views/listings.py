@@ -10,7 +10,7 @@ from madang.core.calls import Call
 from madang.core.documents import Document
 from madang.core.limits import MAX_REPLY_BYTES, MAX_REPLY_ROWS
 from madang.core.paging import ALL, MAX_PAGE_ITEMS, Page
-from madang.core.pauses import PauseRecord, PauseStatus
+from madang.core.pauses import PauseForm, PauseOption, PauseRecord, PauseStatus
 from madang.core.phrases import ByPage, Line, Phrase, Rows, layout, say
 from madang.core.results import Pause, ToolResult, UiPage
 from madang.core.texts import one_line
@@ -132,6 +132,13 @@ def page_turned(
     if choice:
         text += ["", *_choice_lines(choice)]
     return ToolResult(text, _listing(page, rows), page=shown, pause=_pause(choice))
+
+
+def choice_form(choice: PauseRecord, page: Page[PlaybookSummary]) -> PauseForm:
+    """Return what the person needs to choose one of the assistant's playbooks."""
+    options = tuple(PauseOption(item.id, item.goal) for item in page.items)
+    left_out = page.total_items - len(options)
+    return PauseForm(choice, "choice", choice.heading, choice.heading, options, left_out)
 
 
 def selections_listed(page: Page[Selection], playbook_id: str = "") -> ToolResult[SelectionListing]:

@@ -51,11 +51,12 @@ _MAX_TITLE_CHARS = 200
 
 _ITEM = "prompt.type, prompt.prompt, prompt.options, prompt.placeholder, prompt.answer, wait.message, "
 _ITEM += "wait.resume_instruction"
-_ITEMS = (
+_ALL_ITEMS = (
     "FROM pause LEFT JOIN prompt ON prompt.user_id = pause.user_id AND prompt.id = pause.id "
     "LEFT JOIN wait ON wait.user_id = pause.user_id AND wait.id = pause.id "
-    f"WHERE pause.user_id = ?1 AND pause.session_id = ?2 AND pause.service = '{SERVICE}'"
+    f"WHERE pause.user_id = ?1 AND pause.service = '{SERVICE}'"
 )
+_ITEMS = f"{_ALL_ITEMS} AND pause.session_id = ?2"
 _SELECT = f"SELECT {PAUSE_COLUMNS}, {_ITEM} {_ITEMS}"
 _BY_ID = f"{_SELECT} AND pause.id = ?3"
 
@@ -80,7 +81,7 @@ _WAIT_STATUS: dict[PauseStatus, WaitStatus] = {
 
 
 class UiStore:
-    """Questions and waits in the database. Every method is one transaction, about the call's session alone."""
+    """Questions and waits in the database. Every method is one transaction, of one session but for `get_many`."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -132,6 +133,16 @@ class UiStore:
         """
         rows = await self._database.find(_BY_ID, *_owner(call), id, user_id=call.user_id)
         return _parse(_existing_prompt(id, rows[0] if rows else None), timestamp())
+
+    async def get_many(self, call: Call, ids: Sequence[str]) -> dict[str, InboxItem]:
+        """Return those of these questions and waits of the call's user that there are, of whatever session, by id."""
+        if not ids:
+            return {}
+        marks = ", ".join(f"?{number}" for number in range(2, len(ids) + 2))
+        sql = f"SELECT {PAUSE_COLUMNS}, {_ITEM} {_ALL_ITEMS} AND pause.id IN ({marks})"
+        rows = await self._database.find(sql, call.user_id, *ids, user_id=call.user_id)
+        now = timestamp()
+        return {str(row[0]): _parse(row, now) for row in rows}
 
     async def list_items(self, call: Call, status: QuestionStatus) -> tuple[list[InboxItem], int]:
         """Return the newest questions and waits with this status, newest first, and how many there are in all.

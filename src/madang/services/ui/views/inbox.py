@@ -9,11 +9,11 @@ from typing import Literal
 from pydantic import Field
 
 from madang.core.documents import Document
-from madang.core.pauses import SettledBy
+from madang.core.pauses import PauseForm, PauseOption, PauseRecord, SettledBy
 from madang.core.phrases import Line, Phrase, Rows, layout, say
 from madang.core.results import ToolResult
 from madang.core.texts import one_line
-from madang.services.ui.domain import AnswerValue, InboxItem, Question, QuestionStatus, WaitStatus
+from madang.services.ui.domain import AnswerValue, InboxItem, Question, QuestionStatus, Wait, WaitStatus
 
 MAX_SUMMARY_CHARS = 100
 
@@ -105,6 +105,14 @@ def inbox_entry(item: InboxItem) -> InboxEntry:
         settled_at=item.expires_at if item.status == "expired" else item.resumed_at,
         by=item.by,
     )
+
+
+def item_form(pause: PauseRecord, item: InboxItem) -> PauseForm:
+    """Return what the person needs to settle a question or a wait."""
+    if isinstance(item, Wait):
+        return PauseForm(pause, "wait", item.message, pause.heading, hint=item.resume_instruction, can_decline=False)
+    options = tuple(PauseOption(option, option) for option in item.options)
+    return PauseForm(pause, item.type, item.prompt, pause.heading, options, hint=item.placeholder)
 
 
 def next_step(item: InboxItem) -> Phrase:
