@@ -13,12 +13,16 @@ import pytest
 from starlette.requests import Request
 
 from madang.core.calls import Call
+from madang.core.uploads import AcceptedUpload, UploadedFile
 from madang.host import receiving
-from madang.host.uploads import MAX_UPLOAD_BYTES, Uploads
+from madang.host.uploads import MAX_UPLOAD_BYTES
 from madang.llm.messages import Part, TextPart
+from madang.services.content.service import ContentService
 from madang.services.workspace.engine.files import FileEngine
+from madang.settings import Settings
 from tests.agent.bench import eventually, tool_call
 from tests.host.hosting import BROWSER_TOKEN, Tab, hosting
+from tests.host.test_inbox_owners import audited
 from tests.host.test_sessions import over
 from tests.host.test_views import BINARY, call_tool, upload
 
@@ -87,16 +91,19 @@ async def test_one_that_is_broken_off_while_it_is_parsed_leaves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     began, left = asyncio.Event(), asyncio.Event()
-    call_it = Uploads._call_tool
+    accept, notice = ContentService.accept_upload, receiving._disconnected
 
-    async def slowly(self: Uploads, call: Call, name: str, **arguments: Any) -> Any:
-        if name == "add_content":
-            began.set()
-            await left.wait()
-            await asyncio.sleep(0.2)  # the server has to notice
-        return await call_it(self, call, name, **arguments)
+    async def slowly(self: ContentService, call: Call, upload: UploadedFile) -> AcceptedUpload:
+        began.set()
+        await left.wait()
+        return await accept(self, call, upload)
 
-    monkeypatch.setattr(Uploads, "_call_tool", slowly)
+    async def notice_leaving(request: Request) -> None:
+        await notice(request)
+        left.set()
+
+    monkeypatch.setattr(ContentService, "accept_upload", slowly)
+    monkeypatch.setattr(receiving, "_disconnected", notice_leaving)
     async with hosting(tmp_path) as tab:
         session = await tab.new_session()
         _, writer = await begin(tab, session, 4)
@@ -104,10 +111,10 @@ async def test_one_that_is_broken_off_while_it_is_parsed_leaves_nothing(
         await began.wait()
         writer.close()
         await writer.wait_closed()
-        left.set()
         await eventually(lambda: asyncio.sleep(0, drafts(tmp_path)), lambda found: not found)
         assert await eventually(lambda: total(tab, session), lambda count: count == 0) == 0
         assert await tab.host.agent.madang.database.find("SELECT 1 FROM content_deleted") == []
+        assert [row[0] for row in await audited(tab)][:2] == ["upload", "withdraw_upload"]
 
 
 async def test_one_that_is_broken_off_while_it_is_copied_leaves_nothing(
@@ -213,6 +220,25 @@ async def test_many_files_at_once_come_in_turn_and_too_many_are_refused(
         monkeypatch.setattr("madang.host.receiving.MAX_WAITING_UPLOADS", 0)
         refused = await upload(tab, session, "more.txt", b"more")
         assert (refused.status_code, refused.json()["code"]) == (429, "limit_exceeded")
+
+
+async def test_an_upload_is_one_row_of_the_audit_trail(tmp_path: Path) -> None:
+    async with hosting(tmp_path) as tab:
+        session = await tab.new_session()
+        await upload(tab, session, "tea.txt", b"tea")
+        await tab.http.post(f"/api/sessions/{session}/files?path=tea.txt", content=b"tea", headers=BINARY)
+        await tab.http.post(f"/api/sessions/{session}/files?path=tea.txt", content=b"tea", headers=BINARY)
+
+        rows = await audited(tab)
+
+        assert rows == [("upload", "host", "person", "allow", outcome) for outcome in ("ok", "ok", "conflict")]
+
+
+async def test_an_assistant_without_contents_takes_no_files(tmp_path: Path) -> None:
+    settings = Settings(data_dir=tmp_path, grants={"default": ("planning",)})
+    async with hosting(tmp_path, settings=settings) as tab:
+        session = await tab.new_session()
+        assert (await upload(tab, session, "tea.txt", b"tea")).status_code == 403
 
 
 async def test_files_that_come_at_once_do_not_pass_the_limit_together(

@@ -447,7 +447,6 @@ const DEEDS: Record<string, readonly [en: string, ko: string]> = {
   keyword_similarity_search: ["Searched the contents", "자료에서 찾음"],
   delete_content: ["Deleted a content", "자료를 지움"],
   stop_adding: ["Stopped the reading of a file", "파일 읽기를 멈춤"],
-  delete_cancelled_content: ["Discarded a content", "자료를 버림"],
   restore_content: ["Restored a content", "자료를 되돌림"],
   delete_store: ["Deleted a store", "자료함을 지움"],
   read_file: ["Read a file", "파일을 읽음"],

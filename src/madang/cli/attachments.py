@@ -10,14 +10,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from madang.cli.conversation import Conversation
-from madang.core.errors import RequestError
+from madang.core.errors import RequestError, ToolError
 from madang.core.phrases import Phrase, layout, say
 from madang.core.results import Reply
 from madang.core.trust import Origin
+from madang.core.uploads import UploadedFile
 from madang.llm.messages import AttachedFile, ImagePart, Part, TextPart
 from madang.storage.files.encodings import decode, detect_encoding, has_controls, replace_surrogates
 from madang.storage.files.kinds import MAX_IMAGE_BYTES, file_kind, image_type
 
+CONTENT = "content"
+"""The service that keeps files which are no images."""
 MAX_INPUT_BYTES = 1024 * 1024
 MAX_FILE_BYTES = 25 * 1024 * 1024
 
@@ -106,10 +109,11 @@ async def _add(talk: Conversation, attachment: Attachment) -> TextPart:
         return TextPart(say("[Image: {name}]", name=name).render(talk.translate), file=AttachedFile(name))
     mime_type = mimetypes.guess_type(attachment.name)[0] or "application/octet-stream"
     url = f"data:{mime_type};base64,{base64.b64encode(attachment.data).decode('ascii')}"
-    reply = await talk.agent.madang.provider.execute_tool(
-        talk.call, "add_content", {"fileUrl": url, "metadata": {"filename": attachment.name}}
-    )
-    id: str = _checked(reply).data["contentId"]
+    try:
+        upload = UploadedFile(url, name)
+        id = (await talk.agent.madang.provider.accept_upload(talk.call, CONTENT, upload)).id
+    except ToolError as error:
+        raise RequestError(error.message, hint=error.hint) from None
     text = say("[File: {name}, content ID {id}: 'read_content' reads it]", name=name, id=id)
     return TextPart(text.render(talk.translate), file=AttachedFile(name, id))
 

@@ -10,14 +10,16 @@ from typing import Any, Literal, Protocol
 from madang.core.archives import ArchiveReader, ArchiveWriter
 from madang.core.calls import Call
 from madang.core.documents import Document
+from madang.core.errors import Unavailable
 from madang.core.ids import AssistantId, SessionId
 from madang.core.operations import Operation
 from madang.core.pauses import PauseAnswer, PauseForm, PauseRecord, plain_form
-from madang.core.phrases import Phrase, Text
+from madang.core.phrases import Phrase, Text, say
 from madang.core.resources import Resource, ResourceList, ResourceTemplate
 from madang.core.results import ToolResult
 from madang.core.tools import Tool
 from madang.core.trust import Origin
+from madang.core.uploads import AcceptedUpload, UploadedFile
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,6 +233,23 @@ class Service:
     async def settle_pause(self, call: Call, pause: PauseRecord, answer: PauseAnswer) -> PauseRecord:
         """Settle a pause with what the person said, as `PauseOwner` has it."""
         raise NotImplementedError(f"{self.metadata.name} opens no pauses")
+
+    # A service that takes files has the next three. No tool leads to them either.
+
+    async def count_uploads(self, call: Call) -> int:
+        """Return how many files the call's session has of those that `accept_upload` takes."""
+        return 0
+
+    async def accept_upload(self, call: Call, upload: UploadedFile) -> AcceptedUpload:
+        """Keep a file that the person hands over.
+
+        Raises:
+            ToolError: it cannot be kept; nothing is.
+        """
+        raise Unavailable(say("The service '{name}' takes no files.", name=self.metadata.name))
+
+    async def withdraw_upload(self, call: Call, accepted: AcceptedUpload) -> None:
+        """Take back what was just accepted, so that nothing of it is kept: the person has changed their mind."""
 
     # A service that keeps something of a session has all of the next four. No tool leads to them. A process calls one
     # at a time, and tools do not change a session that is deleted or filled meanwhile.

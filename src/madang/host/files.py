@@ -9,7 +9,7 @@ import asyncio
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
+from functools import partial
 from pathlib import PurePosixPath
 from typing import IO
 
@@ -18,8 +18,8 @@ from starlette.responses import Response, StreamingResponse
 from madang.core.calls import Call
 from madang.core.errors import LimitExceeded
 from madang.core.phrases import say
-from madang.core.results import Reply
-from madang.host.api import ApiRequest, Operation, checked
+from madang.core.uploads import UploadedFile
+from madang.host.api import ApiRequest, Operation
 from madang.host.parts import HostParts
 from madang.host.receiving import BYTES, Receiver, UploadLimit, keep_if_wanted, upload_route
 from madang.host.wire_panels import ExportQuery, FileAnswer, FilePageQuery, FileQuery, FileTextAnswer
@@ -31,6 +31,8 @@ from madang.services.content.engine.parsing import Parser
 from madang.services.workspace.domain.exports import stored_name
 from madang.services.workspace.domain.files import MAX_COPIED_FILE_BYTES
 
+WORKSPACE = "workspace"
+"""The service whose files these are."""
 MAX_PREVIEW_CHARS = 200_000
 MAX_PARSED_AT_ONCE = 2
 PNG = "image/png"
@@ -124,15 +126,11 @@ class Files:
         call, _ = await self._parts.session_of(request.request, request.path("id"))
         limit = UploadLimit(MAX_COPIED_FILE_BYTES, say("Let the agent copy it from a folder that you allow."))
         async with self._receiver.receive(call, request.request, limit) as upload:
-            written = await keep_if_wanted(
-                request.request,
-                self._call_tool(call, "upload_file", path=query.path, source=upload.url),
-                lambda written: self._call_tool(call, "delete_file", path=written.data["path"]),
-            )
-            return FileAnswer(path=str(written.data["path"]), size=upload.size_bytes)
-
-    async def _call_tool(self, call: Call, name: str, **arguments: str) -> Reply:
-        return checked(await self._parts.provider.execute_tool(replace(call, pages="off"), name, arguments))
+            provider = self._parts.provider
+            accepting = provider.accept_upload(call, WORKSPACE, UploadedFile(upload.url, query.path))
+            withdraw = partial(provider.withdraw_upload, call, WORKSPACE)
+            written = await keep_if_wanted(request.request, accepting, withdraw)
+            return FileAnswer(path=written.id, size=upload.size_bytes)
 
     def _open(self, call: Call, path: str, *, is_export: bool = False) -> IO[bytes]:
         with self._parts.folders.reading(call) as session:

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
-from typing import Any
+from functools import partial
 
 from starlette.requests import Request
 
 from madang.core.calls import Call
 from madang.core.errors import LimitExceeded
 from madang.core.phrases import say
-from madang.core.results import Reply
-from madang.host.api import ApiRequest, Operation, checked
+from madang.core.uploads import UploadedFile
+from madang.host.api import ApiRequest, Operation
 from madang.host.parts import HostParts
 from madang.host.receiving import BYTES, Receiver, UploadLimit, UploadTooLarge, keep_if_wanted, upload_route
 from madang.host.wire import UploadAnswer, UploadQuery
@@ -22,6 +21,8 @@ from madang.server.gate import PolicyRoute
 from madang.storage.files.kinds import MAX_IMAGE_BYTES, image_type
 from madang.storage.folders.uploads import Upload
 
+CONTENT = "content"
+"""The service that keeps what is not an image."""
 MAX_UPLOAD_BYTES = 25 * 1024 * 1024
 MAX_FILES_PER_SESSION = 100
 FIRST_BYTES = 4096
@@ -68,17 +69,10 @@ class Uploads:
         return await keep_if_wanted(request, adding, lambda id: self._parts.images.delete(call, [id]))
 
     async def _add_content(self, call: Call, request: Request, name: str, url: str) -> str:
-        async def add() -> Reply:
-            return checked(await self._call_tool(call, "add_content", fileUrl=url, metadata={"filename": name}))
-
-        async def take_back(added: Reply) -> None:
-            if not added.data["duplicate"]:
-                await self._call_tool(call, "delete_cancelled_content", contentId=added.data["contentId"])
-
-        return str((await keep_if_wanted(request, add(), take_back)).data["contentId"])
-
-    async def _call_tool(self, call: Call, name: str, **arguments: Any) -> Reply:
-        return await self._parts.provider.execute_tool(replace(call, pages="off"), name, arguments)
+        provider = self._parts.provider
+        accepting = provider.accept_upload(call, CONTENT, UploadedFile(url, name))
+        withdraw = partial(provider.withdraw_upload, call, CONTENT)
+        return (await keep_if_wanted(request, accepting, withdraw)).id
 
     @asynccontextmanager
     async def _counted(self, call: Call) -> AsyncIterator[None]:
@@ -89,8 +83,8 @@ class Uploads:
         """
         self._coming[call.session] += 1
         try:
-            listed = checked(await self._call_tool(call, "list_content", pagination={"limit": 1}))
-            if listed.data.get("total", 0) + self._coming[call.session] > MAX_FILES_PER_SESSION:
+            count = await self._parts.provider.count_uploads(call, CONTENT)
+            if count + self._coming[call.session] > MAX_FILES_PER_SESSION:
                 raise LimitExceeded(
                     say("A session takes {max} files from the chat.", max=MAX_FILES_PER_SESSION),
                     hint=say("Delete contents that are not needed, or begin another session."),

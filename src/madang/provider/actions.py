@@ -34,17 +34,14 @@ class CallListeners:
         """Tell of a call that is done."""
         if self.on_page is not None and reply.page is not None and call.door in ("agent", "host"):
             await _tell(self.on_page(call, arguments, reply), "A page could not be kept for the session")
-        if self.on_action is not None and _is_action(call, tool, reply):
-            await _tell(
-                self.on_action(call, reply.text, _origins(call, tool, reply)),
-                "An action could not be noted for the session's run",
-            )
+        if _is_action(tool, reply):
+            await self.tell_action(call, reply.text, tool.origins(reply))
 
-    async def tell_undo(self, call: Call, text: str) -> None:
-        """Tell of something that was taken back. The words may be anybody's: they name what was there before."""
+    async def tell_action(self, call: Call, text: str, origins: tuple[Origin, ...]) -> None:
+        """Tell of what was changed, unless a run has done it. What another program wrote is untrusted, whatever it is."""
         if self.on_action is not None and not call.run_id and call.session_id is not None:
-            origins = (Origin("tool", "undo"),)
-            await _tell(self.on_action(call, text, origins), "An undo could not be noted for the session's run")
+            origins = origins if call.actor == "person" else (Origin("program", call.client_name),)
+            await _tell(self.on_action(call, text, origins), "An action could not be noted for the session's run")
 
 
 NO_LISTENERS = CallListeners()
@@ -58,12 +55,5 @@ async def _tell(telling: Awaitable[object], failure: str) -> None:
         logger.warning(failure, exc_info=True)
 
 
-def _origins(call: Call, tool: Tool, reply: Reply) -> tuple[Origin, ...]:
-    """Return where untrusted words came from: what another program wrote is untrusted, whatever the tool."""
-    return tool.origins(reply) if call.actor == "person" else (Origin("program", call.client_name),)
-
-
-def _is_action(call: Call, tool: Tool, reply: Reply) -> bool:
-    if call.run_id or call.session_id is None or tool.effect == "read":
-        return False
-    return not (reply.is_error or reply.settles or reply.pause_id)
+def _is_action(tool: Tool, reply: Reply) -> bool:
+    return tool.effect != "read" and not (reply.is_error or reply.settles or reply.pause_id)

@@ -36,6 +36,7 @@ from madang.core.suggestions import did_you_mean
 from madang.core.texts import one_line
 from madang.core.tools import DEFAULT_TIME_LIMIT_S, Tool, ToolSchemas
 from madang.core.trust import Origin
+from madang.core.uploads import AcceptedUpload, UploadedFile
 from madang.provider.actions import NO_LISTENERS, CallListeners
 from madang.provider.contexts import Contexts
 from madang.provider.failures import internal_error, not_granted, timed_out
@@ -47,6 +48,7 @@ from madang.provider.policy import AllowAll, Decision, Policy, check_audience, i
 from madang.provider.registry import Registry
 from madang.provider.resources import list_resource_page
 from madang.provider.streams import ValueT, merge_streams
+from madang.provider.uploads import FileUploads
 from madang.rendering.readers import reader_words, without_tools
 from madang.rendering.replies import error_reply, render_text, reply
 from madang.storage.audit import AuditEntry, AuditLog
@@ -99,6 +101,7 @@ class Provider:
         self._registry = Registry(schemas or {})
         self._lifecycle = Lifecycle(hook_limit_s)
         self._contexts = Contexts(self._lifecycle, hook_limit_s)
+        self._uploads = FileUploads(self._registry, self._lifecycle, self._grants, audit.record, sessions, listeners)
         self._pauses = Pauses(
             self._registry,
             self._lifecycle,
@@ -284,13 +287,31 @@ class Provider:
         finally:
             self._record(call, UNDO, "write", {"operation": operation.id}, outcome, decision="allow")
         deed = say("Taken back: {what}", what=service.describe(operation)).render(self._words(call))
-        await self._listeners.tell_undo(call, f"[{UNDO}] {deed}")
+        # The words may be anybody's: they name what was there before.
+        await self._listeners.tell_action(call, f"[{UNDO}] {deed}", (Origin("tool", UNDO),))
         return taken
 
     def describe(self, operation: Operation) -> Phrase | None:
         """Return what an operation changed, in words; None if its service is not there."""
         service = self._registry.get(operation.service)
         return service.describe(operation) if service else None
+
+    async def count_uploads(self, call: Call, service: str) -> int:
+        """Return how many files a service has of the call's session, as its `accept_upload` counts them."""
+        return await self._uploads.count(call, service)
+
+    async def accept_upload(self, call: Call, service: str, upload: UploadedFile) -> AcceptedUpload:
+        """Have a service keep a file that the person hands over.
+
+        Raises:
+            NotGranted: the call's assistant may not use the service.
+            ToolError: it cannot be kept.
+        """
+        return await self._uploads.accept(call, service, upload)
+
+    async def withdraw_upload(self, call: Call, service: str, accepted: AcceptedUpload) -> None:
+        """Have a service take back what it has just accepted; what was there before stays."""
+        await self._uploads.withdraw(call, service, accepted)
 
     def unknown_tool(self, call: Call, name: str) -> UnknownTool:
         """Return the error for a tool that does not exist, with the names that this call's assistant may have meant."""

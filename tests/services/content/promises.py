@@ -101,7 +101,6 @@ PROMISES = ServicePromises(
             largest={"query": "글월" * 1000, "options": {"topN": 50}},
         ),
         "delete_content": Promise("destroy", by_content, refused=NO_CONTENT),
-        "delete_cancelled_content": Promise("destroy", by_content, refused=NO_CONTENT, audience="panel"),
         "stop_adding": Promise("write", {"jobId": "nothing"}, refused={"jobId": ""}, audience="panel"),
         "restore_content": Promise("write", by_deleted, refused=NO_CONTENT, audience="panel"),
         "delete_store": Promise("destroy", by_store, refused=NO_STORE),

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from madang.core.ids import SessionId, UserId
+from madang.core.uploads import UploadedFile
 from madang.provider.provider import Provider
 from madang.services.content.domain.contents import MAX_CONTENT_BYTES, Limits
 from madang.services.content.service import ContentService
@@ -331,9 +332,18 @@ async def test_what_was_deleted_and_restored_before_the_index_followed_is_found_
 
 
 async def test_nothing_is_kept_of_what_was_discarded(asker: Asker) -> None:
-    id = await add(asker, "secret alpha")
-    await asker.done("delete_cancelled_content", contentId=id)
+    upload = UploadedFile("data:text/plain,secret%20alpha", "alpha.txt")
+    accepted = await asker.provider.accept_upload(asker.call, "content", upload)
+    again = await asker.provider.accept_upload(asker.call, "content", upload)
+    assert (accepted.is_new, again.is_new, again.id) == (True, False, accepted.id)
+    assert await asker.provider.count_uploads(asker.call, "content") == 1
+    await asker.provider.withdraw_upload(asker.call, "content", again)
+    assert await search(asker, "alpha") != []
 
+    await asker.provider.withdraw_upload(asker.call, "content", accepted)
+
+    id = accepted.id
+    assert await asker.provider.count_uploads(asker.call, "content") == 0
     assert (await asker.ask("restore_content", contentId=id)).error_code == "not_found"
     assert await asker.database.find("SELECT 1 FROM content_deleted", user_id=asker.call.user_id) == []
     assert await search(asker, "alpha") == []

@@ -7,13 +7,16 @@ from dataclasses import replace
 from pathlib import Path
 
 from madang.core.archives import ArchiveReader, ArchiveWriter
+from madang.core.arguments import parse_document
 from madang.core.calls import Call
 from madang.core.executor import Executor
 from madang.core.ids import SessionId
 from madang.core.phrases import say
 from madang.core.service import RowQuery, Service, ServiceContext, ServiceMetadata, StateRows
 from madang.core.tools import tools_of
+from madang.core.uploads import AcceptedUpload, UploadedFile
 from madang.services.content.context import ContentState, content_context, content_rows
+from madang.services.content.domain.arguments import ContentMetadata
 from madang.services.content.domain.contents import Limits
 from madang.services.content.domain.search import Ranking
 from madang.services.content.engine.jobs import Jobs
@@ -26,6 +29,7 @@ from madang.services.content.engine.sources import SourceReader
 from madang.services.content.engine.writing import ContentWriter
 from madang.services.content.store import ContentStore, IndexQueue, SessionRows, content_topic
 from madang.services.content.tools import ContentTools
+from madang.services.content.views.contents import content_added
 from madang.storage.database import Database
 from madang.storage.folders import Folders
 from madang.storage.search.analysis import Analysis
@@ -66,7 +70,9 @@ class ContentService(Service):
         self._parser = Parser(executor)
         self._ranking = self._new_ranking(index_dir, analysis, executor)
         sources = SourceReader(folders, limits.file_bytes, executor)
-        writer = ContentWriter(self._contents, self._ranking, sources, self._parser, analysis, executor, self._jobs)
+        self._writer = writer = ContentWriter(
+            self._contents, self._ranking, sources, self._parser, analysis, executor, self._jobs
+        )
         self._sessions = SessionContents(rows, writer, self._ranking, executor)
         self.tools = tools_of(
             ContentTools(
@@ -104,6 +110,18 @@ class ContentService(Service):
 
     async def get_state_rows(self, call: Call, query: RowQuery) -> StateRows | None:
         return await content_rows(self._contents, call, query)
+
+    async def count_uploads(self, call: Call) -> int:
+        store = await self._contents.find_store(call, "")
+        return 0 if store is None else (await self._contents.list_contents(store, 0, 1))[1]
+
+    async def accept_upload(self, call: Call, upload: UploadedFile) -> AcceptedUpload:
+        metadata = parse_document(ContentMetadata, {"filename": upload.name})
+        added = await self._writer.add_file(call, upload.url, "", metadata)
+        return AcceptedUpload(added.content.id, "add_content", content_added(added).text, is_new=not added.is_duplicate)
+
+    async def withdraw_upload(self, call: Call, accepted: AcceptedUpload) -> None:
+        await self._writer.delete_content(call, "", accepted.id, for_good=True)
 
     def changes(self, call: Call) -> AsyncIterator[object]:
         return self._database.changes(content_topic(call))

@@ -110,11 +110,6 @@ class ContentTools:
         """Delete a content from its store."""
         return views.content_deleted(*await self._writer.delete_content(call, store_id, content_id))
 
-    @tool(effect="destroy", audience="panel")
-    async def delete_cancelled_content(self, call: Call, content_id: ContentId) -> ToolResult[views.ContentDeleted]:
-        """Delete a content so that nothing of it is kept: its upload was cancelled."""
-        return views.cancelled_content_deleted(*await self._writer.delete_content(call, "", content_id, for_good=True))
-
     @tool(effect="write", audience="panel", idempotent=True)
     async def restore_content(self, call: Call, content_id: ContentId) -> ToolResult[views.ContentRestored]:
         """Take back a delete_content."""

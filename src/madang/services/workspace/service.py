@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from dataclasses import replace
 
 from madang.core.archives import ArchiveReader, ArchiveWriter
+from madang.core.arguments import parse_document
 from madang.core.calls import Call
 from madang.core.executor import Executor
 from madang.core.ids import SessionId
@@ -13,6 +14,7 @@ from madang.core.phrases import say
 from madang.core.resources import Resource, ResourceList
 from madang.core.service import RowQuery, Service, ServiceContext, ServiceMetadata, StateRows
 from madang.core.tools import tools_of
+from madang.core.uploads import AcceptedUpload, UploadedFile
 from madang.services.workspace.context import WorkspaceState, workspace_context, workspace_rows
 from madang.services.workspace.domain.topics import exports_topic, files_topic
 from madang.services.workspace.engine.exports import Exports
@@ -22,7 +24,8 @@ from madang.services.workspace.engine.sessions import SessionFiles
 from madang.services.workspace.engine.trees import FileTrees
 from madang.services.workspace.resources import ExportResources
 from madang.services.workspace.tools.exports import ExportTools
-from madang.services.workspace.tools.files import FileTools
+from madang.services.workspace.tools.files import FileTools, UploadPlace
+from madang.services.workspace.views.files import uploaded
 from madang.storage.database import Database
 from madang.storage.downloads import Downloads
 from madang.storage.folders import Folders
@@ -62,8 +65,9 @@ class WorkspaceService(Service):
         self._exports = Exports(folders, downloads, executor)
         self._sessions = SessionFiles(folders)
         self._resources = ExportResources(self._exports, self._notices)
+        self._tools = FileTools(self._files, Searcher(folders), self._notices, executor)
         self.tools = (
-            *tools_of(FileTools(self._files, Searcher(folders), self._notices, executor)),
+            *tools_of(self._tools),
             *tools_of(ExportTools(self._exports, self._notices)),
         )
 
@@ -79,6 +83,14 @@ class WorkspaceService(Service):
 
     async def get_state_rows(self, call: Call, query: RowQuery) -> StateRows | None:
         return await workspace_rows(self._trees, call, query, self._executor)
+
+    async def accept_upload(self, call: Call, upload: UploadedFile) -> AcceptedUpload:
+        path = parse_document(UploadPlace, {"path": upload.name}).path
+        written = await self._tools.keep_upload(call, path, upload.url)
+        return AcceptedUpload(written.path, "upload_file", uploaded(written).text)
+
+    async def withdraw_upload(self, call: Call, accepted: AcceptedUpload) -> None:
+        await self._tools.remove(call, accepted.id)
 
     async def changes(self, call: Call) -> AsyncIterator[object]:
         async for topics in self._notices.changes(files_topic(call), exports_topic(call)):

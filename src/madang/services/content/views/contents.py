@@ -291,10 +291,6 @@ def passages_found(query: str, matches: SearchMatches) -> ToolResult[SearchResul
     return ToolResult(text, data, next=[*lag, note])
 
 
-def cancelled_content_deleted(store: StoreKey, content: Content) -> ToolResult[ContentDeleted]:
-    return ToolResult(_deletion(store, content), _deleted(store, content))
-
-
 def content_deleted(store: StoreKey, content: Content) -> ToolResult[ContentDeleted]:
     note = say(
         "It can no longer be read or found. Use 'list_content' to see what remains. For {days} days the person can "

@@ -10,6 +10,7 @@ from weakref import WeakValueDictionary
 from pydantic import Field
 
 from madang.core.calls import Call
+from madang.core.documents import Document
 from madang.core.errors import ToolError
 from madang.core.executor import Executor, Lane
 from madang.core.results import ToolResult
@@ -22,6 +23,7 @@ from madang.services.workspace.domain.files import (
     Edit,
     LineNumber,
     PathText,
+    WrittenFile,
 )
 from madang.services.workspace.domain.topics import files_topic
 from madang.services.workspace.engine.errors import end_before_start
@@ -29,7 +31,7 @@ from madang.services.workspace.engine.files import FileEngine
 from madang.services.workspace.engine.searching import GrepQuery, Searcher
 from madang.services.workspace.views import files as views
 from madang.services.workspace.views import searches
-from madang.storage.folders import WorkspaceBusy, WriteMode, parse_path, workspace_busy
+from madang.storage.folders import Entry, WorkspaceBusy, WriteMode, parse_path, workspace_busy
 from madang.storage.folders.staging import MAX_LOCK_WAIT_S
 from madang.storage.notices import Notices
 
@@ -51,6 +53,12 @@ MIN_CHANGE_S = 1.0
 MAX_QUEUE_WAIT_S = DEFAULT_TIME_LIMIT_S - MAX_LOCK_WAIT_S - MIN_CHANGE_S
 """How long a change waits for others of its session, so that with the wait for other processes (the folder's lock) it
 still gets its own error, and not the time limit of the call."""
+
+
+class UploadPlace(Document):
+    """Where in the workspace an upload is kept."""
+
+    path: PathText
 
 
 class _SessionLock(asyncio.Lock):
@@ -151,8 +159,7 @@ class FileTools:
     @tool(effect="destroy", restorable=True)
     async def delete_file(self, call: Call, path: PathText) -> ToolResult[views.FileDeleted]:
         """Delete a file, a link itself, or an empty folder of the workspace, for good."""
-        entry = await self._change(call, self._engine.delete, path)
-        await self._publish(call, entry.path)
+        entry = await self.remove(call, path)
         return views.deleted(entry.path, entry.kind)
 
     @tool(effect="write")
@@ -165,9 +172,19 @@ class FileTools:
     @tool(effect="write", audience="panel")
     async def upload_file(self, call: Call, path: PathText, source: UploadUrl) -> ToolResult[views.FileWritten]:
         """Keep what the person uploads (source) in the workspace; nothing that is there is replaced."""
+        return views.uploaded(await self.keep_upload(call, path, source))
+
+    async def keep_upload(self, call: Call, path: str, source: str) -> WrittenFile:
+        """Copy what the person uploads into the workspace, where nothing is yet."""
         result = await self._change(call, self._engine.write_upload, path, source)
         await self._publish(call, result.path)
-        return views.uploaded(result)
+        return result
+
+    async def remove(self, call: Call, path: str) -> Entry:
+        """Delete a file, a link itself, or an empty folder, and return what it was."""
+        entry = await self._change(call, self._engine.delete, path)
+        await self._publish(call, entry.path)
+        return entry
 
     async def _change(
         self, call: Call, change: Callable[Concatenate[Call, Rest], ChangeT], *args: Rest.args, **kwargs: Rest.kwargs
