@@ -13,12 +13,14 @@ from typing import Any
 import pytest
 from anyio import fail_after
 
+import madang
 from madang.core.calls import Call
-from madang.core.errors import Conflict
+from madang.core.errors import Conflict, Expired
 from madang.core.ids import AssistantId, SessionId, UserId, new_id
-from madang.core.pauses import PauseRecord, SettledBy
+from madang.core.pauses import PauseRecord, SettledBy, first_expiry
 from madang.storage import clock
 from madang.storage.database import Database, Transaction
+from madang.storage.pause_history import UNANSWERED, list_settled
 from madang.storage.pauses import (
     MAX_DELETED_PAUSES,
     RETENTION_DAYS,
@@ -424,3 +426,26 @@ async def test_what_a_run_waits_for_is_kept_until_it_was_told(
     await database.write(end, user_id=CALL.user_id)
     await delete_rows(database)
     assert await pauses.list_by_run(CALL.user_id, "run-1") == []
+
+
+async def test_at_the_moment_of_its_expiry_a_pause_is_over_for_everybody(
+    database: Database, pauses: PauseStore, set_clock: SetClock
+) -> None:
+    set_clock(seconds=0)
+    pause = await start(database, expires_s=0)
+
+    expired = await pauses.get(CALL, pause.id)
+
+    assert expired is not None
+    assert (expired.status, first_expiry([expired])) == ("expired", None)
+    assert await pauses.list_open(CALL.user_id, 10) == []
+    with pytest.raises(Expired):
+        await pauses.settle(CALL, pause.id, status="answered", tool="reply_prompt", arguments={})
+    over = await list_settled(database, CALL.user_id, UNANSWERED, since=in_seconds(-60), limit=10)
+    assert over.items == [expired]
+
+
+def test_the_rule_of_expiry_is_written_in_two_places() -> None:
+    package = Path(madang.__file__).parent
+    places = [path for path in package.rglob("*.py") if "expires_at <= " in path.read_text("utf-8")]
+    assert {str(path.relative_to(package)) for path in places} == {"core/pauses.py", "storage/pauses.py"}

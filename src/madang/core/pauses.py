@@ -87,14 +87,14 @@ class PauseRecord:
         return self.kind == "model"
 
 
-def has_expired(status: str, expires_at: str | None, now: str) -> bool:
-    """Tell whether a pause of this written status has expired: that follows from the clock until it is written."""
-    return status == "expired" or (status == "open" and bool(expires_at) and str(expires_at) <= now)
+def status_at(now: str, status: PauseStatus, expires_at: str | None) -> PauseStatus:
+    """Return how a pause of this written status stands at a moment: that it has expired follows from the clock."""
+    return "expired" if status == "open" and expires_at and expires_at <= now else status
 
 
-def first_expiry(pauses: Iterable[PauseRecord]) -> str:
-    """Return when the first of the open ones expires; empty if none of them does."""
-    return min((pause.expires_at for pause in pauses if pause.is_open and pause.expires_at), default="")
+def first_expiry(pauses: Iterable[PauseRecord]) -> str | None:
+    """Return when the first of the open ones expires, or None if none of them does."""
+    return min((pause.expires_at for pause in pauses if pause.is_open and pause.expires_at), default=None)
 
 
 AnswerType = Literal["text", "select", "multiselect", "choice", "wait", "approval", "model"]

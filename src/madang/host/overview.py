@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from madang.core.calls import Locale
 from madang.core.errors import MadangError
-from madang.core.pauses import PauseRecord
+from madang.core.pauses import PauseRecord, first_expiry
 from madang.host.inbox import MAX_ITEMS, InboxApi
 from madang.host.live import LiveReaders
 from madang.host.parts import HostParts
@@ -109,7 +109,7 @@ class OverviewFeed:
         """Tell what is open, if that has changed, and return the sessions of what is not open any more."""
         now = {pause.id: pause for pause in rows.pauses}
         before = self._open
-        self._first_expiry = min((pause.expires_at for pause in rows.pauses if pause.expires_at), default="")
+        self._first_expiry = first_expiry(rows.pauses) or ""
         self._next_expiry.set()
         if before is not None and before.keys() == now.keys():
             return set()

@@ -8,6 +8,7 @@ from madang.storage.clock import timestamp
 from madang.storage.database import Database, Transaction
 from madang.storage.decisions import forget_session_decisions
 from madang.storage.operations import forget_operations
+from madang.storage.pauses import has_expired
 from madang.storage.runs.live import check_no_live_run
 from madang.storage.saved_pauses import delete_pauses
 from madang.storage.sessions import delete_session, ensure_session, session_topic
@@ -61,9 +62,9 @@ WHERE v.user_id = ?1 AND v.session_no = ?3 AND EXISTS (SELECT 1 FROM run_call k
   WHERE k.user_id = v.user_id AND k.run_no = c.no AND k.view_id = v.id || '-' || f.no)
 """
 # Before the services delete their pauses: a view that a fork gets still says how its question ended.
-_NOTE_PAUSES = """
+_NOTE_PAUSES = f"""
 UPDATE page_view SET pause_status = coalesce((
-  SELECT CASE WHEN p.status <> 'open' THEN p.status WHEN p.expires_at <= ?3 THEN 'expired' ELSE 'withdrawn' END
+  SELECT CASE WHEN {has_expired("?3", "p")} THEN 'expired' WHEN p.status = 'open' THEN 'withdrawn' ELSE p.status END
   FROM pause p WHERE p.user_id = page_view.user_id AND p.id = page_view.pause_id
 ), 'withdrawn')
 WHERE user_id = ?1 AND session_no = ?2 AND pause_id <> '' AND pause_status = ''

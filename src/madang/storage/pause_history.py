@@ -11,7 +11,7 @@ from madang.core.pauses import PauseRecord, PauseStatus
 from madang.core.phrases import say
 from madang.storage.clock import parse_timestamp, timestamp
 from madang.storage.database import Database, Row, Transaction
-from madang.storage.pauses import PAUSE_COLUMNS, parse_pause
+from madang.storage.pauses import PAUSE_COLUMNS, has_expired, parse_pause
 
 ANSWERED: tuple[PauseStatus, ...] = ("answered",)
 UNANSWERED: tuple[PauseStatus, ...] = ("expired", "withdrawn", "superseded", "cancelled")
@@ -24,7 +24,7 @@ _SETTLED = (
     "ORDER BY settled_at DESC, id DESC LIMIT ?5"
 )
 _EXPIRED = (
-    f"{_SELECT} AND settled_at IS NULL AND expires_at > ?2 AND (expires_at, id) < (?3, ?4) AND expires_at <= ?6 "
+    f"{_SELECT} AND {has_expired('?6')} AND expires_at > ?2 AND (expires_at, id) < (?3, ?4) "
     "ORDER BY expires_at DESC, id DESC LIMIT ?5"
 )
 

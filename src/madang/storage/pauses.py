@@ -2,7 +2,8 @@
 
 A store opens and settles a pause inside its own unit of work, with the functions here; what was asked and answered it
 keeps itself. A pause is settled by compare-and-set, so that of two answers at once exactly one wins. That one has
-expired is computed at each look: a clock that was wrong ends nothing for good.
+expired is computed at each look, and written only when its run is told so: a clock that was wrong ends nothing for
+good. In SQL that rule is `is_open` and `has_expired`, in Python `core.pauses.status_at`; nobody else compares times.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any, Literal
 from madang.core.calls import Call
 from madang.core.errors import Conflict, Denied
 from madang.core.ids import AssistantId, SessionId, UserId
-from madang.core.pauses import PauseRecord, SettledBy, no_longer_open
+from madang.core.pauses import PauseRecord, SettledBy, no_longer_open, status_at
 from madang.core.phrases import say
 from madang.core.results import PauseKind
 from madang.storage.clock import format_timestamp, parse_timestamp, timestamp
@@ -68,8 +69,19 @@ PAUSE_COLUMNS = (
 """What `parse_pause` reads; a store that joins `pause` selects these first."""
 PAUSE_COLUMN_COUNT = 16
 
+
+def is_open(now: str, pause: str = "pause") -> str:
+    """Return the condition that a pause is open at `now`, a parameter."""
+    return f"{pause}.settled_at IS NULL AND ({pause}.expires_at IS NULL OR {pause}.expires_at > {now})"
+
+
+def has_expired(now: str, pause: str = "pause") -> str:
+    """Return the condition that a pause has expired at `now`, a parameter, and that this is not written."""
+    return f"{pause}.settled_at IS NULL AND {pause}.expires_at <= {now}"
+
+
 _SELECT = f"SELECT {PAUSE_COLUMNS} FROM pause"
-_IS_OPEN = "settled_at IS NULL AND (expires_at IS NULL OR expires_at > ?2)"
+_IS_OPEN = is_open("?2")
 _FIND_OPEN = f"{_SELECT} WHERE user_id = ?1 AND {_IS_OPEN} AND (?3 = '' OR id < ?3) ORDER BY id DESC LIMIT ?4"
 _SETTLE = "UPDATE pause SET settled_at = ?2, status = ?3, settled_by = ?4, settled_with = ?5 WHERE user_id = ?1"
 
@@ -200,7 +212,7 @@ async def write_expired(tx: Transaction, user_id: UserId, id: str) -> PauseRecor
     now = timestamp()
     row = await tx.one(
         "UPDATE pause SET settled_at = expires_at, status = 'expired', settled_by = 'run' "
-        f"WHERE user_id = ?1 AND id = ?2 AND settled_at IS NULL AND expires_at <= ?3 RETURNING {PAUSE_COLUMNS}",
+        f"WHERE user_id = ?1 AND id = ?2 AND {has_expired('?3')} RETURNING {PAUSE_COLUMNS}",
         user_id,
         id,
         now,
@@ -321,8 +333,9 @@ def parse_pause(row: Row, now: str) -> PauseRecord:
     """Return the pause of a row of `PAUSE_COLUMNS`, as it is at `now`."""
     id, kind, service, tool, title, session_id, assistant_id, asker, opened_at, expires_at, *rest = row
     run_id, call_id, status, settled_at, by, arguments = rest
-    if status == "open" and expires_at and expires_at <= now:
-        status, settled_at = "expired", expires_at
+    written, status = status, status_at(now, status, expires_at)
+    if status != written:
+        settled_at = expires_at
     return PauseRecord(
         id=id,
         kind=kind,
@@ -416,7 +429,7 @@ async def _delete_old_pauses(tx: Transaction, user_id: UserId) -> None:
     noticed. What expired counts from its expiry.
     """
     before = format_timestamp(parse_timestamp(timestamp()) - timedelta(days=RETENTION_DAYS))
-    for is_old in ("settled_at < ?2", "settled_at IS NULL AND expires_at < ?2"):
+    for is_old in ("settled_at < ?2", has_expired("?2")):
         old_ids = f"SELECT id FROM pause WHERE user_id = ?1 AND {is_old} AND awaited = 0 LIMIT {MAX_DELETED_PAUSES}"
         await tx.run(f"DELETE FROM pause WHERE user_id = ?1 AND id IN ({old_ids})", user_id, before)
 

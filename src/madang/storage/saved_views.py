@@ -14,7 +14,7 @@ from pydantic import Field
 from madang.core.calls import Call
 from madang.core.documents import Document
 from madang.core.errors import InvalidArguments
-from madang.core.pauses import PauseStatus
+from madang.core.pauses import PauseStatus, status_at
 from madang.core.phrases import say
 from madang.storage.clock import Timestamp, timestamp
 from madang.storage.database import Database, Row, Transaction
@@ -171,9 +171,8 @@ def _saved(row: Row) -> SavedView:
 
 def _ended(status: PauseStatus | None, expires_at: str | None) -> EndedStatus:
     """Return how a pause ends for a copy: what is open is withdrawn."""
-    if status == "open" and expires_at and expires_at <= timestamp():
-        return "expired"
-    return "withdrawn" if status is None or status == "open" else status
+    now = status_at(timestamp(), status, expires_at) if status is not None else "open"
+    return "withdrawn" if now == "open" else now
 
 
 def _result(view: SavedView) -> tuple[str, str]:

@@ -183,8 +183,3 @@ async def find_awaited(tx: Transaction, run: Run) -> list[PauseRecord]:
 
 def find_open(pauses: Sequence[PauseRecord]) -> list[PauseRecord]:
     return [pause for pause in pauses if pause.is_open]
-
-
-def first_expiry(pauses: Sequence[PauseRecord]) -> str | None:
-    """Return when the first of the open ones expires, or None if none of them does."""
-    return min((pause.expires_at for pause in find_open(pauses) if pause.expires_at), default=None)

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from madang.core.calls import Call
 from madang.core.ids import LOCAL_USER, UserId, new_id
-from madang.core.pauses import PauseRecord
+from madang.core.pauses import PauseRecord, first_expiry
 from madang.storage.clock import timestamp
 from madang.storage.database import Database, Transaction
 from madang.storage.events import EventLog, NewEvent
@@ -37,7 +37,6 @@ from madang.storage.runs.rows import (
     find_open,
     find_pauses,
     find_run,
-    first_expiry,
     has_news,
     mark_used,
     postpone,

@@ -38,6 +38,8 @@ from madang.storage.pauses import (
     PauseStore,
     SettledStatus,
     check_relayed,
+    has_expired,
+    is_open,
     open_pause,
     parse_pause,
     pause_topic,
@@ -61,8 +63,8 @@ _SELECT = f"SELECT {PAUSE_COLUMNS}, {_ITEM} {_ITEMS}"
 _BY_ID = f"{_SELECT} AND pause.id = ?3"
 
 # Conditions on the pauses of a session. ?3 is the time for what is not settled, and for the others the status.
-_IS_PENDING = "pause.settled_at IS NULL AND pause.expires_at > ?3"
-_HAS_EXPIRED = "pause.expires_at <= ?3 AND (pause.settled_at IS NULL OR pause.status = 'expired')"
+_IS_PENDING = is_open("?3")
+_HAS_EXPIRED = f"({has_expired('?3')} OR pause.status = 'expired')"
 _HAS_STATUS = "pause.settled_at IS NOT NULL AND pause.status = ?3"
 
 _QUESTION_STATUS: dict[PauseStatus, QuestionStatus] = {
