@@ -6,14 +6,18 @@ import importlib
 import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import aclosing
+from dataclasses import replace
 from pathlib import Path
 
 import anyio
 import pytest
 
 import madang.services
+from madang.agent.inbox import Inbox
 from madang.core.calls import Call
+from madang.core.errors import Conflict, NotFound
 from madang.core.ids import AssistantId, SessionId
+from madang.core.pauses import Answer
 from madang.provider.provider import Provider
 from madang.rendering import pages
 from madang.storage.audit import AuditLog
@@ -47,14 +51,19 @@ def notes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 
 
 @pytest.fixture(params=["embedded", "server"])
-async def provider(request: pytest.FixtureRequest, notes: str, tmp_path: Path) -> AsyncIterator[Provider]:
-    """A provider with the guide's service, on both databases."""
+async def database(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Database]:
     database: Database = database_in(tmp_path) if request.param == "server" else SqliteDatabase(None)
+    yield database
+    await database.close()
+
+
+@pytest.fixture
+async def provider(notes: str, database: Database) -> AsyncIterator[Provider]:
+    """A provider with the guide's service, on both databases."""
     provider = Provider(AuditLog(database))
     provider.register(importlib.import_module(f"{notes}.service").NotesService(database))
     yield provider
     await provider.close()
-    await database.close()
 
 
 async def test_the_service_of_the_guide_keeps_notes_per_session(provider: Provider) -> None:
@@ -76,6 +85,28 @@ async def test_its_page_shows_the_notes_escaped(provider: Provider) -> None:
     assert "\n1. <b>a</b> Status: b (ID: " in listing.text
     assert listing.page is not None
     assert "&lt;b&gt;a&lt;/b&gt;" in listing.page.fragment
+
+
+async def test_what_it_asks_is_in_the_inbox_and_answered_there(provider: Provider, database: Database) -> None:
+    inbox, person = Inbox(database, provider), replace(CALL, door="host", actor="person")
+    await inbox.open()
+    for text in ("Water the plants", "The key is under the mat"):
+        await provider.execute_tool(CALL, "add_note", {"text": text})
+    asked = await provider.execute_tool(CALL, "choose_note", {})
+    [pause] = await inbox.list_open(CALL.user_id)
+
+    form = await inbox.read(person, pause)
+    with pytest.raises(NotFound):
+        await inbox.settle(person, pause, Answer("nothing"))
+    settled = await inbox.settle(person, pause, Answer(form.options[1].value))
+
+    assert "Status: Agent paused" in asked.text
+    assert [option.label for option in form.options] == ["Water the plants", "The key is under the mat"]
+    assert settled.status == "answered"
+    with pytest.raises(Conflict):
+        await inbox.settle(person, pause, Answer(form.options[0].value))
+    outcome = await provider.outcome(CALL, settled)
+    assert outcome.text == "[choose_note] The person chose: The key is under the mat"
 
 
 async def test_its_promises_hold(provider: Provider, notes: str) -> None:
