@@ -10,10 +10,10 @@ from unittest.mock import ANY
 
 import pytest
 from anyio import Event
-from playwright.async_api import Browser, expect
+from playwright.async_api import Browser, Locator, expect
 
 from madang.rendering.pages import render_page
-from tests.browser.embedding import EmbeddingHost, chromium
+from tests.browser.embedding import CallTool, EmbeddingHost, chromium
 from tests.browser.serving import ServedMadang
 
 GOALS = ["Goal number 1", "Goal number 2", "Goal number 3"]
@@ -224,6 +224,30 @@ async def test_a_click_before_a_late_host_answers_leaves_no_dead_buttons(embedde
     assert await embedded.recorded_runs() == ids[:1]
 
 
+async def test_a_call_that_a_late_host_took_is_waited_for(embedded: ServedMadang) -> None:
+    """A host that speaks both ways does it: to say that it did not answer would have it done twice."""
+    await embedded.given(GOALS)
+    async with embedded.showing(embedded.host(legacy=False, answers_late=True), until="unexpected") as host:
+        select = host.frame.get_by_role("button", name="Select: Goal number 1")
+        await select.click()
+        await expect(select).to_be_disabled()
+        await host.settle()
+        (call,) = [one for one in host.record("unexpected") if one["type"] == "tool"]
+        await host.page.evaluate(
+            "(messageId) => { introduce(); send({ type: 'ui-message-received', messageId }); }", call["messageId"]
+        )
+        await host.recorded("initialized")
+        assert (await host.request("ping", {})) == {"result": {}}
+        await host.settle()
+        await expect(host.frame.get_by_role("status")).to_have_text("")
+        await host.page.evaluate(
+            "(messageId) => send({ type: 'ui-message-response', messageId, payload: { response: { content: [] } } })",
+            call["messageId"],
+        )
+
+        await expect(host.frame.get_by_role("status")).to_have_text("Selected: Goal number 1")
+
+
 async def test_an_old_host_may_put_its_answer_at_the_top_of_the_message(embedded: ServedMadang) -> None:
     await embedded.given(GOALS)
     async with embedded.showing(embedded.host(flat_answers=True)) as host:
@@ -253,6 +277,101 @@ async def test_a_form_sends_its_fields_as_arguments(browser: Browser, by_keyboar
         await expect(host.frame.get_by_label("Text")).to_have_value("안녕")
 
 
+# Presses
+
+
+async def test_a_press_that_the_host_hands_over_is_like_any_other(browser: Browser) -> None:
+    """A browser gives it to the frame around the page when nothing of the page was drawn yet."""
+    may_answer = Event()
+    host = EmbeddingHost(thank_after(may_answer))
+    async with host.showing(browser, render_page(FORM, title="Question", lang="en")):
+        await hand_over(host, host.frame.get_by_label("Text"))
+        await expect(host.frame.get_by_label("Text")).to_be_focused()
+        await host.page.keyboard.type("tea")
+        await hand_over(host, host.frame.get_by_label("A", exact=True))
+        await expect(host.frame.get_by_label("A", exact=True)).to_be_checked()
+        await hand_over(host, host.frame.get_by_role("heading"))
+        send = host.frame.get_by_role("button", name="Send")
+        await hand_over(host, send)
+        await hand_over(host, send)
+        may_answer.set()
+
+        await expect(host.frame.get_by_role("status")).to_have_text("Done.")
+        assert [arguments["text"] for _, arguments in host.calls] == ["tea"]
+        assert host.calls[0][1]["many"] == ["a"]
+
+
+async def test_a_link_that_is_pressed_while_something_is_under_way_opens_afterwards(browser: Browser) -> None:
+    may_answer = Event()
+    host = EmbeddingHost(thank_after(may_answer))
+    html = '<h1>Page</h1><button data-tool="slow">Go</button><a href="https://example.com/more">More</a>'
+    async with host.showing(browser, render_page(html, title="Page", lang="en")):
+        await host.frame.get_by_role("button", name="Go").click()
+        link = host.frame.get_by_role("link", name="More")
+        await link.dblclick()
+        may_answer.set()
+
+        await host.recorded("link")
+        await expect(host.frame.locator("main[aria-busy]")).to_have_count(0)
+        await expect(link).to_be_focused()
+        assert host.record("link") == ["https://example.com/more"]
+        assert len(host.calls) == 1
+
+
+async def test_a_button_that_comes_while_something_is_under_way_does_its_work_afterwards(browser: Browser) -> None:
+    """The page after the first answer is there while the call that follows it is not answered yet."""
+    may_go = Event()
+
+    async def answer(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        if name == "after":
+            await may_go.wait()
+            return {"content": []}
+        return {"content": [], "_meta": {"madang/html": '<h1>Next</h1><button data-tool="next">Next</button>'}}
+
+    host = EmbeddingHost(answer)
+    html = '<h1>Page</h1><button data-tool="first" data-then="after">First</button>'
+    async with host.showing(browser, render_page(html, title="Page", lang="en")):
+        await host.frame.get_by_role("button", name="First").click()
+        await host.frame.get_by_role("button", name="Next").dblclick()
+        may_go.set()
+
+        await expect(host.frame.locator("main[aria-busy]")).to_have_count(0)
+        await expect(host.frame.locator("button[aria-busy]")).to_have_count(0)
+        assert [name for name, _ in host.calls] == ["first", "after", "next"]
+
+
+async def test_the_same_page_again_keeps_what_was_typed(browser: Browser) -> None:
+    """Some hosts tell a result again; a button that is pressed and drawn anew before it is let go does nothing."""
+    host = EmbeddingHost(thank)
+    result = {"_meta": {"madang/html": FORM}}
+    async with host.showing(browser, render_page("", title="Question", lang="en"), tool_result=result):
+        await host.frame.get_by_label("Text").fill("tea")
+        send = await host.frame.get_by_role("button", name="Send").bounding_box()
+        assert send is not None
+        await host.page.mouse.move(send["x"] + 5, send["y"] + 5)
+        await host.page.mouse.down()
+        await host.notify("ui/notifications/tool-result", result)
+        assert await host.request("ping", {}) == {"result": {}}
+        await host.page.mouse.up()
+
+        await expect(host.frame.get_by_role("status")).to_have_text("Done.")
+        assert [arguments["text"] for _, arguments in host.calls] == ["tea"]
+
+
+async def hand_over(host: EmbeddingHost, target: Locator) -> None:
+    """Press something as a host does that got the press instead of its page."""
+    x, y = await target.evaluate("(el) => { const { x, y } = el.getBoundingClientRect(); return [x + 4, y + 4]; }")
+    assert await host.request("madang/press", {"x": x, "y": y}) == {"result": {}}
+
+
 async def thank(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
     """Answer for a tool that no service has."""
     return {"content": [{"type": "text", "text": f"[{name}] Thank you."}]}
+
+
+def thank_after(may_answer: Event) -> CallTool:
+    async def answer(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        await may_answer.wait()
+        return await thank(name, arguments)
+
+    return answer

@@ -32,8 +32,9 @@
   const { lang } = document.documentElement;
   const texts = JSON.parse(document.body.dataset.texts);
   const answers = [];
+  const taken = new Set();
   let { refreshTool, refreshArgs } = document.body.dataset;
-  let apps, toolInput, tip, lastHeight = 0;
+  let apps, toolInput, tip, drawn, lastHeight = 0, underWay = Promise.resolve();
 
   // A frame with an opaque origin cannot learn its host's origin, so '*' it has to be: whoever embeds
   // the page reads what it sends. Therefore nothing secret is sent, no token and no credentials: only
@@ -90,6 +91,7 @@
   }
 
   function draw(html) {
+    drawn = html;
     main.innerHTML = html;
     finish(main);
   }
@@ -101,6 +103,7 @@
 
   // Instead of a page: a heading, because every page has one and the focus needs a place to go.
   function showState(code, retry) {
+    drawn = null;
     main.innerHTML = '<h1 class="state" tabindex="-1"></h1>';
     main.firstChild.textContent = textOf(code);
     if (retry) main.append(retryButton(retry));
@@ -130,21 +133,26 @@
 
   // Without this a keyboard user starts again at the top of the host's window after each action.
   function refocus(keys) {
-    const all = [...main.querySelectorAll('button:enabled, input, summary'), ...status.children];
+    const all = [...main.querySelectorAll('button:enabled, a, input, summary'), ...status.children];
     const same = all.find((one) => keys.includes(keyOf(one)));
     if (document.hasFocus()) (same || status.querySelector('button') || main.querySelector('h1'))?.focus();
   }
   const keyOf = (el) => el.id || el.outerHTML;
 
-  async function run(task, by) {
-    if (main.ariaBusy) return;
-    main.ariaBusy = true;
+  // One after the other: what is pressed meanwhile waits, and what is pressed twice is done once.
+  function run(task, by) {
+    if (by?.ariaBusy) return;
     const keys = by && [document.activeElement, by].map(keyOf);
+    if (by) by.ariaBusy = true;
+    underWay = underWay.then(() => perform(task, by, keys));
+  }
+
+  async function perform(task, by, keys) {
+    main.ariaBusy = true;
     const held = document.querySelectorAll('button:enabled');
     for (const button of held) button.disabled = true;
     const label = by?.dataset.busy && by.textContent;
     if (label) by.textContent = by.dataset.busy;
-    if (by) by.ariaBusy = true;
     say('');
     await task().catch(({ code, isRefusal }) => {
       const again = () => run(task, by);
@@ -220,11 +228,12 @@
     return canvas.toDataURL('image/png').split(',')[1];
   }
 
-  const follow = ({ href: url }) => run(async () => {
+  const follow = (by) => run(async () => {
+    const { href: url } = by;
     await ready;
     if (apps) await request('ui/open-link', { url });
     else post({ type: 'link', payload: { url } });
-  });
+  }, by);
 
   // The text stays selected: where the frame may not copy, the person's own keys do.
   function copy({ dataset }) {
@@ -284,6 +293,13 @@
     if (!isForm || isComplete(el)) act(el, by, isForm && fieldsOf(el, by));
   });
 
+  // The host's, for a press that the browser gave to the frame around the page.
+  function press({ x, y }) {
+    const el = document.elementFromPoint(x, y)?.closest('button, a, input, textarea, select, summary, label, [data-tool]');
+    el?.focus();
+    el?.click();
+  }
+
   addEventListener('input', ({ target }) => target.form && markProblem(target.form));
 
   addEventListener('keydown', ({ key, ctrlKey, metaKey, isComposing, target }) => {
@@ -338,7 +354,9 @@
     const tool = refreshTool;
     refreshTool = '';
     const { isError, structuredContent: data } = result;
-    if (!isError && show(result)) return;
+    const html = isError ? null : fragmentOf(result);
+    // The same page again stays: drawn anew, it would lose what was typed, and a button between press and release.
+    if (html != null) return html === drawn || draw(html);
     const args = tool && (argsFrom(toolInput) || argsFrom({ page: 1, ...data, ...data?.page }));
     const fill = args && (() => run(async () => show(await call(tool, args)) || showState('nothing')));
     if (isError && !isBlank()) say(textOf(codeOf(result)), 'error');
@@ -363,6 +381,7 @@
     if (source !== window.parent) return;
     const { jsonrpc, id, method, params = {}, result, type, messageId, response, error } = { ...data, ...data?.payload };
     if (type === 'ui-message-response') answers[messageId - 1]?.(error, response);
+    else if (type === 'ui-message-received') taken.add(messageId - 1);
     else if (!jsonrpc) return;
     else if (!method) answers[id - 1]?.(error, result);
     else if (method === 'ui/notifications/tool-input') toolInput = params.arguments;
@@ -370,6 +389,10 @@
     else if (method === 'ui/notifications/tool-cancelled') onToolResult({ isError: true });
     else if (method === 'ui/notifications/host-context-changed') applyContext(params);
     else if (method === 'ping' || method === 'ui/resource-teardown') rpc({ id, result: {} });
+    else if (method === 'madang/press') {
+      press(params);
+      rpc({ id, result: {} });
+    }
     else if (id != null) rpc({ id, error: { code: -32601, message: 'Method not found' } });
   });
 
@@ -384,8 +407,11 @@
 
   function startApps(answer) {
     apps = answer;
-    // What was asked the old way gets no answer now; saying so beats a minute of dead buttons.
-    for (const fail of answers) fail('no_answer');
+    // What was asked the old way gets no answer now, unless the host has said that it took it; saying so beats a
+    // minute of dead buttons. All that it had to say of this has come once it answers another question.
+    const asked = [...answers];
+    const giveUp = () => asked.forEach((answer, at) => taken.has(at) || answer('no_answer'));
+    if (asked.length > 1) request('ping').then(giveUp, giveUp);
     applyContext(apps.hostContext);
     offer();
     rpc({ method: 'ui/notifications/initialized' });
