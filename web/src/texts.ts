@@ -325,6 +325,10 @@ const TEXTS = {
   // Pages
   pageFailed: ["The page did not start within 5 seconds", "페이지가 5초 안에 뜨지 않았습니다"],
   pageFailedHint: ["What the model got is below as it is.", "모델이 받은 글은 아래에 그대로 있습니다."],
+  pressMissed: [
+    "The page did not get your press. Press once more.",
+    "누른 것이 페이지에 전해지지 않았습니다. 한 번 더 눌러 주세요.",
+  ],
   showText: ["Show the text", "글 보기"],
   startAgain: ["Start again", "다시 띄우기"],
   enlarge: ["Enlarge", "크게 보기"],

@@ -26,6 +26,7 @@ function open(overrides: Partial<PageHost> = {}, page = PAGE) {
     showAs: record("showAs", "fullscreen"),
     ready: record("ready"),
     stopped: record("stopped"),
+    missed: record("missed"),
     ...overrides,
   }
   const bridge = new Bridge(port1, page, host, { theme: "dark" }, "1.0")
@@ -270,5 +271,34 @@ test("a result that comes before the page is ready is its first one", async () =
   page.send({ jsonrpc: "2.0", method: "ui/notifications/initialized" })
   await page.take() // its input
   assert.deepEqual((await page.take()).params, { content: [{ type: "text", text: "withdrawn" }] })
+  page.end()
+})
+
+test("a press that the browser gave to a frame is the page's, and one that it does not take is told", async () => {
+  const page = open()
+  page.bridge.press(1, 2)
+  assert.deepEqual(page.seen, [["missed"]]) // there is no page yet
+  page.send({ jsonrpc: "2.0", method: "ui/notifications/initialized" })
+  await page.take()
+  await page.take()
+  page.bridge.press(3, 4)
+  const first = await page.take()
+  assert.deepEqual([first.method, first.params], ["madang/press", { x: 3, y: 4 }])
+  page.send({ jsonrpc: "2.0", id: first.id, result: {} })
+  page.send({ jsonrpc: "2.0", method: "ui/notifications/sandbox-pressed", params: { x: 5, y: 6 } })
+  const second = await page.take()
+  assert.deepEqual([second.method, second.params], ["madang/press", { x: 5, y: 6 }])
+  page.send({ jsonrpc: "2.0", id: second.id, error: { code: -32601, message: "Method not found" } })
+  await page.settle()
+  assert.deepEqual(page.seen, [["missed"], ["ready"], ["missed"]])
+  page.end()
+})
+
+test("a call in the older messages is confirmed to a page that has asked for the newer ones", async () => {
+  const page = open()
+  await page.ask("ui/initialize")
+  page.send({ type: "tool", messageId: "2", payload: { toolName: "grep" } })
+  assert.deepEqual(await page.take(), { type: "ui-message-received", messageId: "2" })
+  assert.equal((await page.take()).type, "ui-message-response")
   page.end()
 })

@@ -35,6 +35,8 @@ export interface PageHost {
   ready(): void
   /** The proxy took the page down: it did more than it may. */
   stopped(): void
+  /** A press that was meant for the page did not come to it. */
+  missed(): void
 }
 
 export interface PageData {
@@ -61,6 +63,7 @@ class RpcError extends Error {
 }
 
 export class Bridge {
+  #isIntroduced = false
   #isReady = false
   /** What changed between the page's first question and its being ready. */
   #lateContext: Json | null = null
@@ -68,7 +71,7 @@ export class Bridge {
   #pendingCalls = 0
   #lastId = 0
   #noticesAt: number[] = []
-  readonly #answers = new Map<number, () => void>()
+  readonly #answers = new Map<number, (isError: boolean) => void>()
 
   constructor(
     private readonly port: MessagePort,
@@ -94,17 +97,27 @@ export class Bridge {
     if (this.#isReady) this.#notify("ui/notifications/tool-result", result)
   }
 
+  /** Press what is at a place in the page, for a browser that gave the press to a frame around it. */
+  press(x: number, y: number): void {
+    if (this.#isReady) this.#ask("madang/press", { x, y }, (isError) => isError && this.host.missed())
+    else this.host.missed()
+  }
+
   /** Let the page finish what it does, briefly, and close the port. */
   async close(): Promise<void> {
     if (this.#isReady) {
-      const id = ++this.#lastId
       await new Promise<void>((resolve) => {
-        this.#answers.set(id, resolve)
         setTimeout(resolve, TEARDOWN_MS)
-        this.port.postMessage({ jsonrpc: "2.0", id, method: "ui/resource-teardown", params: {} })
+        this.#ask("ui/resource-teardown", {}, () => resolve())
       })
     }
     this.port.close()
+  }
+
+  #ask(method: string, params: Json, onAnswer: (isError: boolean) => void): void {
+    const id = ++this.#lastId
+    this.#answers.set(id, onAnswer)
+    this.port.postMessage({ jsonrpc: "2.0", id, method, params })
   }
 
   #receive(data: unknown): void {
@@ -116,7 +129,7 @@ export class Bridge {
     const { id, method } = data
     const params = isObject(data.params) ? data.params : {}
     if (typeof method !== "string") {
-      if (typeof id === "number") this.#answers.get(id)?.()
+      if (typeof id === "number") this.#settle(id, "error" in data)
     } else if (typeof id === "number" || typeof id === "string") {
       void this.#answer(id, method, params)
     } else {
@@ -137,6 +150,7 @@ export class Bridge {
   async #request(method: string, params: Json): Promise<Json> {
     switch (method) {
       case "ui/initialize":
+        this.#isIntroduced = true
         this.#lateContext = null // all of it is in this answer
         return {
           protocolVersion: PROTOCOL_VERSION,
@@ -172,12 +186,19 @@ export class Bridge {
     }
   }
 
+  #settle(id: number, isError: boolean): void {
+    this.#answers.get(id)?.(isError)
+    this.#answers.delete(id)
+  }
+
   #hear(method: string, params: Json): void {
     switch (method) {
       case "ui/notifications/sandbox-proxy-ready":
         return this.#notify("ui/notifications/sandbox-resource-ready", { html: this.page.html })
       case "ui/notifications/sandbox-stopped":
         return this.host.stopped()
+      case "ui/notifications/sandbox-pressed":
+        return this.press(Number(params.x), Number(params.y))
       case "ui/notifications/initialized":
         if (this.#isReady) return
         this.#isReady = true
@@ -221,6 +242,8 @@ export class Bridge {
     try {
       switch (type) {
         case "tool":
+          // A page that has asked in both ways would take the answer to the other one for none to this.
+          if (this.#isIntroduced) this.port.postMessage({ type: "ui-message-received", messageId: data.messageId })
           return this.#answerOld(data, await this.#callTool(textOf(payload, "toolName"), payload.params))
         case "prompt":
           await this.#speak(textOf(payload, "prompt"))

@@ -8,13 +8,17 @@ export interface MountedFrame {
 const isHello = (data: unknown) =>
   typeof data === "object" && data !== null && "type" in data && data.type === "madang/proxy-hello"
 
-/** Put a proxy into an element. `onPort` gets the host's end once the proxy, and nobody else, has asked for it. */
+/**
+ * Put a proxy into an element. `onPort` gets the host's end once the proxy, and nobody else, has asked for it; `onPress`
+ * a press that the browser gave to the frame and not to what is in it, by its place there.
+ */
 export function mountFrame(
   parent: HTMLElement,
   contentOrigin: string,
   viewId: string,
   title: string,
   onPort: (port: MessagePort) => void,
+  onPress: (x: number, y: number) => void,
 ): MountedFrame {
   const frame = document.createElement("iframe")
   frame.title = title
@@ -30,6 +34,9 @@ export function mountFrame(
     onPort(port1)
   }
   window.addEventListener("message", onMessage)
+  // A browser finds a frame of another process by what was drawn of it last: of a tab that is not in front, or a frame
+  // that is only just there, that may be nothing. The release may go to the page again, so no click comes of both.
+  frame.addEventListener("mousedown", ({ button, offsetX, offsetY }) => button === 0 && onPress(offsetX, offsetY))
   // By the id of the view the proxy gets its policy, from the server: nothing of it is ours to choose here.
   frame.src = `${contentOrigin}/proxy?view=${encodeURIComponent(viewId)}`
   parent.append(frame)

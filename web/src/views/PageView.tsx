@@ -81,7 +81,8 @@ export default function PageView({ viewId, tool, isWaiting, expiresAt, fallbackT
     const asks = async (kind: "message" | "file", text: string) => {
       if (view.server !== "" && !(await askForPage(kind, view.server, text))) throw new Error(say("declined"))
     }
-    const mounted = mountFrame(parent, contentOrigin, viewId, pageTitleOf(view.tool, locale), (port) => {
+    const tellMissed = () => notify(say("pressMissed"))
+    const connect = (port: MessagePort) => {
       bridge.current = new Bridge(
         port,
         // As it stands now: a question may be answered while its page starts.
@@ -112,6 +113,7 @@ export default function PageView({ viewId, tool, isWaiting, expiresAt, fallbackT
             return mode === "fullscreen" || isLargeNow.current ? "fullscreen" : "inline"
           },
           stopped: () => setPhase("failed"),
+          missed: tellMissed,
           ready: () => {
             clearTimeout(timer)
             setPhase("ready")
@@ -120,7 +122,10 @@ export default function PageView({ viewId, tool, isWaiting, expiresAt, fallbackT
         hostContext(locale),
         version,
       )
-    })
+    }
+    const press = (x: number, y: number) => (bridge.current ? bridge.current.press(x, y) : tellMissed())
+    const title = pageTitleOf(view.tool, locale)
+    const mounted = mountFrame(parent, contentOrigin, viewId, title, connect, press)
     return () => {
       clearTimeout(timer)
       const closing = bridge.current?.close()
