@@ -104,8 +104,10 @@ async def test_the_second_of_two_answers_is_told_that_it_came_too_late(tab: Chat
 
 
 async def test_a_list_that_comes_late_brings_back_no_question_that_was_answered(tab: ChatTab) -> None:
-    await tab.start_session(ask("prompt_user", prompt="Before or after?", type="text"))
-    await tab.go("inbox")
+    session = await tab.start_session(ask("prompt_user", prompt="Before or after?", type="text"))
+    await tab.expect_state("Your turn")
+    [item] = [one for one in await tab.server.inbox() if one["sessionId"] == session]
+    await tab.go(f"inbox/{item['id']}")  # not the one that has waited longest, which another test may have left
     asked = tab.page.get_by_role("main").get_by_role("heading", name="Before or after?", level=3)
     await expect(asked).to_be_visible()
     is_held, may_go = asyncio.Event(), asyncio.Event()
