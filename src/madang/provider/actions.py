@@ -38,7 +38,7 @@ class CallListeners:
             await self.tell_action(call, reply.text, tool.origins(reply))
 
     async def tell_action(self, call: Call, text: str, origins: tuple[Origin, ...]) -> None:
-        """Tell of what was changed, unless a run has done it. What another program wrote is untrusted, whatever it is."""
+        """Tell of what was changed, unless a run has done it. What another program wrote is always untrusted."""
         if self.on_action is not None and not call.run_id and call.session_id is not None:
             origins = origins if call.actor == "person" else (Origin("program", call.client_name),)
             await _tell(self.on_action(call, text, origins), "An action could not be noted for the session's run")
