@@ -45,7 +45,7 @@ TRUSTED = {
 SHARED = {"create_playbook", "update_playbook", "delete_playbook", "import_playbooks"}
 """What other sessions notice: asked for once the model was shown something untrusted."""
 
-FOR_GOOD = {"delete_store"}
+FOR_GOOD: set[str] = set()
 """What takes away something without a way back."""
 
 README = (Origin("file", "README.md"),)

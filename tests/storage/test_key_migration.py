@@ -155,7 +155,7 @@ async def test_what_refers_goes_with_what_it_refers_to(older: Database) -> None:
 
     await store.delete_content(ANN, "", "ann first")
     assert len(await all_rows(older, ANN, "SELECT 1 FROM content_chunk WHERE user_id = 'ann'")) == 2
-    await store.delete_store(ANN, "ann store")
+    await content.SessionRows(older, Limits()).delete_stores(ANN)
 
     tables = ("content_store", "content", "content_chunk", *(["content_change"] * (older.dialect == "sqlite")))
     for table in tables:

@@ -7,7 +7,7 @@ from datetime import timedelta
 from madang.core.calls import Call
 from madang.core.documents import Document
 from madang.core.errors import Conflict
-from madang.core.ids import new_id
+from madang.core.ids import SessionId, UserId, new_id
 from madang.core.operations import Operation
 from madang.core.phrases import say
 from madang.storage.clock import format_timestamp, now, timestamp
@@ -55,8 +55,7 @@ async def record_operation(tx: Transaction, call: Call, service: str, change: Do
     made = now()
     operation = Operation(
         call.operation_id or new_id(),
-        call.user_id,
-        call.session,
+        *_session(call),
         service,
         call.run_id,
         call.call_id,
@@ -77,7 +76,7 @@ async def record_operation(tx: Transaction, call: Call, service: str, change: Do
         operation.made_at,
         operation.undo_until,
     )
-    await tx.run(_FORGET_OLD, call.user_id, call.session, MAX_OPERATIONS)
+    await tx.run(_FORGET_OLD, *_session(call), MAX_OPERATIONS)
     return operation
 
 
@@ -85,8 +84,19 @@ async def find_operation(tx: Transaction, call: Call) -> Operation | None:
     """Return what the same call did before, if it did: it was repeated because nobody knew."""
     if not call.operation_id:
         return None
-    row = await tx.one(_BY_ID, call.user_id, call.session, call.operation_id)
+    row = await tx.one(_BY_ID, *_session(call), call.operation_id)
     return _operation(row) if row else None
+
+
+async def list_undoable(tx: Transaction, call: Call, service: str) -> list[Operation]:
+    """Return the operations of a service in the call's session that are not taken back, newest first."""
+    rows = await tx.all(
+        f"SELECT {_COLUMNS} FROM operation WHERE user_id = ?1 AND session_id = ?2 AND service = ?3 "
+        "AND undone_at IS NULL ORDER BY no DESC",
+        *_session(call),
+        service,
+    )
+    return [_operation(row) for row in rows]
 
 
 async def mark_undone(tx: Transaction, operation: Operation) -> bool:
@@ -108,6 +118,16 @@ def not_undone() -> Conflict:
     return Conflict(say("This was taken back already, or its time is over."), hint=say("Look at what is there now."))
 
 
+async def forget_operation(tx: Transaction, operation: Operation) -> None:
+    """Delete what is kept of one operation, inside the unit after which there is no way back."""
+    await tx.run(
+        "DELETE FROM operation WHERE user_id = ?1 AND session_id = ?2 AND id = ?3",
+        operation.user_id,
+        operation.session_id,
+        operation.id,
+    )
+
+
 async def forget_operations(tx: Transaction, call: Call) -> None:
     """Delete what is kept of the operations of the call's session."""
     await tx.run("DELETE FROM operation WHERE user_id = ?1 AND session_id = ?2", call.user_id, call.session)
@@ -125,7 +145,7 @@ class OperationStore:
     async def get(self, call: Call, id: str) -> Operation | None:
         """Return an operation of the call's session."""
         await self.open()
-        rows = await self._database.find(_BY_ID, call.user_id, call.session, id, user_id=call.user_id)
+        rows = await self._database.find(_BY_ID, *_session(call), id, user_id=call.user_id)
         return _operation(rows[0]) if rows else None
 
     async def list_newest(self, call: Call, limit: int = 100) -> list[Operation]:
@@ -133,12 +153,16 @@ class OperationStore:
         await self.open()
         rows = await self._database.find(
             f"SELECT {_COLUMNS} FROM operation WHERE user_id = ?1 AND session_id = ?2 ORDER BY no DESC LIMIT ?3",
-            call.user_id,
-            call.session,
+            *_session(call),
             limit,
             user_id=call.user_id,
         )
         return [_operation(row) for row in rows]
+
+
+def _session(call: Call) -> tuple[UserId, SessionId]:
+    """Whose operations they are; those without a session, as a change of a playbook may be, have an empty one."""
+    return call.user_id, call.session_id or SessionId("")
 
 
 def _operation(row: Row) -> Operation:

@@ -12,7 +12,7 @@ import pytest
 from madang.core.errors import Unavailable
 from madang.core.ids import UserId
 from madang.services.content.domain.contents import Limits, NewContent, StoreKey
-from madang.services.content.store import ContentStore, maintenance, parts
+from madang.services.content.store import ContentStore, SessionRows, maintenance, parts
 from madang.services.content.store.parts import Parts
 from madang.storage.database import LOCK_WAIT_S, Transaction
 from madang.storage.postgresql.sql import numbered
@@ -296,12 +296,12 @@ async def test_another_user_finds_nothing_and_can_attach_nothing(house: House, t
     await connection.close()
 
 
-async def test_a_deleted_store_leaves_no_part(house: House) -> None:
+async def test_a_store_that_is_deleted_for_good_leaves_no_part(house: House) -> None:
     for number in range(CHUNKS):
         await house.add(f"tea n{number}")
     await house.fold()
 
-    await house.contents.delete_store(ANN, house.store.id)
+    await SessionRows(house.database, Limits()).delete_stores(ANN)
 
     for table in ("content_part", "content_word", "content_chunk"):
         assert await house.rows(f"SELECT 1 FROM {table}") == []

@@ -11,13 +11,14 @@ from madang.core.arguments import parse_document
 from madang.core.calls import Call
 from madang.core.executor import Executor
 from madang.core.ids import SessionId
-from madang.core.phrases import say
+from madang.core.operations import Operation
+from madang.core.phrases import Phrase, say
 from madang.core.service import RowQuery, Service, ServiceContext, ServiceMetadata, StateRows
 from madang.core.tools import tools_of
 from madang.core.uploads import AcceptedUpload, UploadedFile
 from madang.services.content.context import ContentState, content_context, content_rows
 from madang.services.content.domain.arguments import ContentMetadata
-from madang.services.content.domain.contents import Limits
+from madang.services.content.domain.contents import ContentChange, Limits
 from madang.services.content.domain.search import Ranking
 from madang.services.content.engine.jobs import Jobs
 from madang.services.content.engine.parsing import Parser
@@ -30,6 +31,7 @@ from madang.services.content.engine.writing import ContentWriter
 from madang.services.content.store import ContentStore, IndexQueue, SessionRows, content_topic
 from madang.services.content.tools import ContentTools
 from madang.services.content.views.contents import content_added
+from madang.services.content.views.stores import changed
 from madang.storage.database import Database
 from madang.storage.folders import Folders
 from madang.storage.search.analysis import Analysis
@@ -125,6 +127,12 @@ class ContentService(Service):
 
     def changes(self, call: Call) -> AsyncIterator[object]:
         return self._database.changes(content_topic(call))
+
+    async def undo(self, call: Call, operation: Operation) -> Operation:
+        return await self._writer.undo(call, operation)
+
+    def describe(self, operation: Operation) -> Phrase:
+        return changed(ContentChange.model_validate_json(operation.change))
 
     async def forget_session(self, call: Call) -> None:
         await self._sessions.forget(call)

@@ -45,7 +45,7 @@ class ContentTools:
         self._search = search
         self._jobs = jobs
 
-    @tool(effect="write", trusted=True)
+    @tool(effect="write", restorable=True, once_per_operation=True, trusted=True)
     async def create_store(self, call: Call, metadata: StoreMetadata | None = None) -> ToolResult[stores.StoreDetails]:
         """Make a store for texts and files that belong together, beside the session's own."""
         metadata = metadata or StoreMetadata()
@@ -57,7 +57,14 @@ class ContentTools:
         """List the content stores of this session with their ids."""
         return stores.stores_listed(await self._contents.list_stores(call))
 
-    @tool(effect="write", idempotent=True, either=("content", "file_url"), time_limit_s=ADD_LIMIT_S)
+    @tool(
+        effect="write",
+        restorable=True,
+        idempotent=True,
+        once_per_operation=True,
+        either=("content", "file_url"),
+        time_limit_s=ADD_LIMIT_S,
+    )
     async def add_content(
         self,
         call: Call,
@@ -103,14 +110,14 @@ class ContentTools:
         matches = await self._search.search(call, store_id, query, options or SearchOptions())
         return views.passages_found(query, matches)
 
-    @tool(effect="destroy", restorable=True)
+    @tool(effect="destroy", restorable=True, once_per_operation=True)
     async def delete_content(
         self, call: Call, content_id: ContentId, store_id: StoreId = ""
     ) -> ToolResult[views.ContentDeleted]:
         """Delete a content from its store."""
         return views.content_deleted(*await self._writer.delete_content(call, store_id, content_id))
 
-    @tool(effect="write", audience="panel", idempotent=True)
+    @tool(effect="write", restorable=True, audience="panel", idempotent=True, once_per_operation=True)
     async def restore_content(self, call: Call, content_id: ContentId) -> ToolResult[views.ContentRestored]:
         """Take back a delete_content."""
         return views.content_restored(await self._writer.restore_content(call, content_id))
@@ -120,7 +127,7 @@ class ContentTools:
         """Stop the reading of a file that is being added, or put one that failed out of sight."""
         return views.adding_stopped(self._jobs.stop(JobPlace.of_session(call), job_id))
 
-    @tool(effect="destroy")
+    @tool(effect="destroy", restorable=True, once_per_operation=True)
     async def delete_store(self, call: Call, store_id: ContentId) -> ToolResult[stores.StoreDeleted]:
-        """Delete a store with everything in it, for good."""
+        """Delete a store with everything in it. For 30 days the person can take it back."""
         return stores.store_deleted(await self._writer.delete_store(call, store_id))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field
 
@@ -23,7 +23,7 @@ MAX_CONTENT_BYTES = 25 * 1024 * 1024
 """Of a text or file that is added, before it is parsed."""
 
 DELETED_DAYS = 30
-"""How long a deleted content can be restored."""
+"""How long a deleted content or store can be restored."""
 
 MAX_PREVIEW_CHARS = 150
 MAX_FILENAME_CHARS = 255
@@ -118,6 +118,20 @@ class AddedContent(NamedTuple):
     store: StoreKey
     content: Content
     is_duplicate: bool
+
+
+class ContentChange(Document):
+    """What an operation did to a content, or to a store with all that is in it: enough to say it again."""
+
+    kind: Literal["added", "deleted", "restored"]
+    key: StoreKey
+    content: Content | None = None
+    store: Store | None = None
+    """One of the two."""
+
+    @property
+    def is_deletion(self) -> bool:
+        return self.kind == "deleted"
 
 
 class Excerpt(NamedTuple):

@@ -89,7 +89,7 @@ class IndexedRows(Protocol):
         """Return the chunks after number `after` of contents of the store, in order; none of a deleted content."""
 
     async def all_store_ids(self) -> list[str]:
-        """Return the ids of all stores of all users."""
+        """Return the ids of all stores of all users that are not deleted."""
 
 
 MAX_UPDATE_S = 10.0

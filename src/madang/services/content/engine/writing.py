@@ -8,11 +8,13 @@ from typing import Protocol
 
 from madang.core.calls import Call
 from madang.core.executor import Executor
+from madang.core.operations import Operation
 from madang.services.content.domain.arguments import ContentMetadata
 from madang.services.content.domain.contents import (
     UNTITLED_CONTENT,
     AddedContent,
     Content,
+    ContentChange,
     NewContent,
     SavedContent,
     Store,
@@ -40,12 +42,15 @@ class WritableContents(Protocol):
 
     async def find_store(self, call: Call, id: str) -> StoreKey | None: ...
     async def find_duplicate(self, store: StoreKey, sha256: str) -> Content | None: ...
+    async def find_added(self, call: Call) -> AddedContent | None: ...
     async def add(self, call: Call, store_id: str, new: NewContent) -> AddedContent: ...
+    async def put(self, call: Call, store_id: str, new: NewContent) -> AddedContent: ...
     async def delete_content(
         self, call: Call, store_id: str, id: str, *, for_good: bool
     ) -> tuple[StoreKey, Content]: ...
     async def restore_content(self, call: Call, id: str) -> AddedContent: ...
     async def delete_store(self, call: Call, id: str) -> Store: ...
+    async def undo(self, call: Call, operation: Operation) -> tuple[Operation, ContentChange]: ...
 
 
 class ContentWriter:
@@ -76,7 +81,8 @@ class ContentWriter:
         Raises:
             ToolError: it cannot be stored.
         """
-        return await self._add(call, await self._sources.from_text(call, text), store_id, metadata)
+        added = await self._added_before(call)
+        return added or await self._add(call, await self._sources.from_text(call, text), store_id, metadata)
 
     async def add_file(self, call: Call, url: str, store_id: str, metadata: ContentMetadata) -> AddedContent:
         """Add the text of a file.
@@ -84,7 +90,8 @@ class ContentWriter:
         Raises:
             ToolError: it cannot be read, or its text cannot be stored.
         """
-        return await self._add(call, await self._sources.from_url(call, url), store_id, metadata)
+        added = await self._added_before(call)  # also where the file is not there any more
+        return added or await self._add(call, await self._sources.from_url(call, url), store_id, metadata)
 
     async def add_saved(self, call: Call, store: StoreKey, saved: SavedContent, text: str) -> AddedContent:
         """Add a text that was stored in another session. The ranking does not follow yet.
@@ -95,7 +102,7 @@ class ContentWriter:
         filename, mime_type = normalized_name(saved.filename, UNTITLED_CONTENT), normalized_name(saved.mime_type, "")
         parsed = Parsed(text, mime_type or "text/plain", "utf-8", tuple(saved.page_lines))
         new = await self._new_content(call, parsed, filename, saved.sha256, saved.size)
-        return await self._contents.add(call, store.id, new)
+        return await self._contents.put(call, store.id, new)
 
     async def delete_content(
         self, call: Call, store_id: str, id: str, *, for_good: bool = False
@@ -120,14 +127,34 @@ class ContentWriter:
         return restored
 
     async def delete_store(self, call: Call, id: str) -> Store:
-        """Delete a store with everything in it, and return it as it was.
+        """Delete a store with everything in it, so that it can be restored, and return it as it was.
 
         Raises:
             NotFound: the session has no such store.
         """
         store = await self._contents.delete_store(call, id)
-        await self._ranking.drop(store.key)
+        await self._ranking.drop(store.key)  # one that is restored is ranked anew
         return store
+
+    async def undo(self, call: Call, operation: Operation) -> Operation:
+        """Take back what an operation changed, as an operation of its own.
+
+        Raises:
+            ToolError: it cannot be taken back.
+        """
+        undo, change = await self._contents.undo(call, operation)
+        if change.store is not None and change.is_deletion:
+            await self._ranking.drop(change.key)
+        else:
+            self._ranking.follow(change.key)
+        return undo
+
+    async def _added_before(self, call: Call) -> AddedContent | None:
+        """Return what the same call added before it was interrupted."""
+        added = await self._contents.find_added(call)
+        if added is not None:
+            self._ranking.follow(added.store)
+        return added
 
     async def _add(self, call: Call, source: Source, store_id: str, metadata: ContentMetadata) -> AddedContent:
         sha256 = await self._sha256(call, source.data)

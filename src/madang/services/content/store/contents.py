@@ -5,45 +5,61 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from madang.core.calls import Call
-from madang.core.errors import LimitExceeded
 from madang.core.ids import new_id
-from madang.core.phrases import say
+from madang.core.operations import Operation
 from madang.services.content.domain.contents import (
     OWN_STORE,
     AddedContent,
     Chunk,
     Content,
+    ContentChange,
     Limits,
     NewContent,
     Store,
     StoreKey,
-    added_again,
     no_content,
     no_store,
 )
 from madang.services.content.domain.search import Passage, RankedChunk
-from madang.services.content.store.deletions import find_deleted, remove_content, restore_content
-from madang.services.content.store.rows import content_values, parse_content, parse_store
+from madang.services.content.store.deletions import (
+    NEW_INDEX_CHANGE,
+    SERVICE,
+    Deletions,
+    check_room,
+    check_store_room,
+    content_change,
+    mark_deletion_undone,
+)
+from madang.services.content.store.rows import (
+    CONTENT_BY_HASH,
+    CONTENT_BY_ID,
+    CONTENT_FIELDS,
+    COUNT_OF_CONTENTS,
+    IN_SESSION,
+    IS_STORE,
+    STORE_BY_ID,
+    STORE_FIELDS,
+    WHOLE_STORE_BY_ID,
+    content_topic,
+    content_values,
+    owner_of,
+    parse_content,
+    parse_store,
+)
 from madang.services.content.store.tables import MIGRATIONS
 from madang.services.content.store.vectors import tsvector_text, word_count
 from madang.storage.clock import timestamp
 from madang.storage.database import Database, Row, Transaction
-from madang.storage.subscriptions import topic
+from madang.storage.operations import (
+    OPERATION_MIGRATIONS,
+    find_operation,
+    mark_undone,
+    not_undone,
+    record_operation,
+)
 
-# An empty id is the session's own store.
-_IS_STORE = "s.user_id = ?1 AND s.session_id = ?2 AND (s.id = ?3 OR (CAST(?3 AS TEXT) = '' AND s.is_own = 1))"
 _STORE_INDEX_LAGS = "EXISTS (SELECT 1 FROM content_change d WHERE d.user_id = s.user_id AND d.store_no = s.no)"
 _INDEX_LAGS = "(SELECT EXISTS (SELECT 1 FROM content_change WHERE user_id = ?1 AND store_no = ?2))"
-_STORE_BY_ID = f"SELECT s.no, s.id FROM content_store s WHERE {_IS_STORE}"
-_FIELDS = (
-    "c.no, c.id, c.filename, c.mime_type, c.size, c.line_count, c.chunk_count, c.preview, c.uploaded_at, c.page_lines"
-)
-# Not a join: SQLite would carry the user over to the contents, and walk all that the user has in any session.
-_IN_SESSION = "c.user_id = ?1 AND c.store_no IN (SELECT no FROM content_store WHERE user_id = ?1 AND session_id = ?2)"
-_STORE_FIELDS = (
-    "s.no, s.id, s.name, s.description, s.is_own, "
-    "(SELECT count(*) FROM content c WHERE c.user_id = s.user_id AND c.store_no = s.no), s.created_at"
-)
 
 
 class ContentStore:
@@ -56,9 +72,11 @@ class ContentStore:
     def __init__(self, database: Database, limits: Limits) -> None:
         self._database = database
         self._limits = limits
+        self._deletions = Deletions(database, limits)
 
     async def open(self) -> None:
         await self._database.prepare(MIGRATIONS)
+        await self._database.prepare(OPERATION_MIGRATIONS)
 
     async def create_store(self, call: Call, name: str, description: str) -> Store:
         """Create an empty store.
@@ -66,28 +84,28 @@ class ContentStore:
         Raises:
             LimitExceeded: the session has as many as are allowed.
         """
-        owner, id, now = _owner(call), new_id(), timestamp()
+        id, now = new_id(), timestamp()
 
-        async def work(tx: Transaction) -> int:
-            if await _count(tx, _COUNT_OF_STORES, *owner) >= self._limits.stores:
-                raise LimitExceeded(
-                    say("The session has {limit} stores, and may have no more.", limit=self._limits.stores),
-                    hint=say("Use 'delete_store' to remove one that is not needed."),
-                )
-            await tx.run(_NEW_STORE, id, *owner, name, description, 0, now)
-            row = await tx.one("SELECT no FROM content_store WHERE user_id = ?1 AND id = ?2", call.user_id, id)
-            await tx.notify(content_topic(call))
+        async def work(tx: Transaction) -> ContentChange:
+            done = await _find_change(tx, call)
+            if done is not None:
+                return done
+            await check_store_room(tx, call, self._limits)
+            await tx.run(_NEW_STORE, id, *owner_of(call), name, description, 0, now)
+            row = await tx.one(WHOLE_STORE_BY_ID, *owner_of(call), id)
             assert row is not None
-            return int(row[0])
+            store = parse_store(call, row)
+            await tx.notify(content_topic(call))
+            return await _record(tx, call, ContentChange(kind="added", key=store.key, store=store))
 
-        no = await self._database.write(work, user_id=call.user_id)
-        return Store(StoreKey(no, id, call.user_id), name, description, False, 0, now)
+        return _store(await self._database.write(work, user_id=call.user_id))
 
     async def list_stores(self, call: Call) -> list[Store]:
         """Return the session's stores, oldest first."""
         rows = await self._database.find(
-            f"SELECT {_STORE_FIELDS} FROM content_store s WHERE s.user_id = ?1 AND s.session_id = ?2 ORDER BY s.no",
-            *_owner(call),
+            f"SELECT {STORE_FIELDS} FROM content_store s "
+            "WHERE s.user_id = ?1 AND s.session_id = ?2 AND s.deleted_at IS NULL ORDER BY s.no",
+            *owner_of(call),
             user_id=call.user_id,
         )
         return [parse_store(call, row) for row in rows]
@@ -98,7 +116,7 @@ class ContentStore:
         Raises:
             NotFound: the session has no such store.
         """
-        rows = await self._database.find(_STORE_BY_ID, *_owner(call), id, user_id=call.user_id)
+        rows = await self._database.find(STORE_BY_ID, *owner_of(call), id, user_id=call.user_id)
         return _key(call, id, rows[0] if rows else None)
 
     async def find_store_and_lag(self, call: Call, id: str) -> tuple[StoreKey | None, bool]:
@@ -106,14 +124,24 @@ class ContentStore:
         if self._database.ranks_text:
             return await self.find_store(call, id), False
         rows = await self._database.find(
-            f"SELECT s.no, s.id, {_STORE_INDEX_LAGS} FROM content_store s WHERE {_IS_STORE}", *_owner(call), id
+            f"SELECT s.no, s.id, {_STORE_INDEX_LAGS} FROM content_store s WHERE {IS_STORE}", *owner_of(call), id
         )
         return _key(call, id, rows[0] if rows else None), bool(rows and rows[0][2])
 
     async def find_duplicate(self, store: StoreKey, sha256: str) -> Content | None:
         """Return the content of the store with this hash."""
-        rows = await self._database.find(_BY_HASH, store.user_id, store.no, sha256, user_id=store.user_id)
+        rows = await self._database.find(CONTENT_BY_HASH, store.user_id, store.no, sha256, user_id=store.user_id)
         return parse_content(rows[0]) if rows else None
+
+    async def find_added(self, call: Call) -> AddedContent | None:
+        """Return what the same call added before, if it did."""
+        if not call.operation_id:
+            return None
+
+        async def work(tx: Transaction) -> AddedContent | None:
+            return await _find_added(tx, call)
+
+        return await self._database.read(work, user_id=call.user_id, brief=True)
 
     async def add(self, call: Call, store_id: str, new: NewContent) -> AddedContent:
         """Store a content, unless the store has one with the same hash.
@@ -122,35 +150,45 @@ class ContentStore:
             NotFound: the session has no such store.
             LimitExceeded: the session has as many contents as are allowed.
         """
-        owner, id, now = _owner(call), new_id(), timestamp()
 
-        async def work(tx: Transaction) -> tuple[StoreKey, Row, bool]:
-            if not store_id:
-                await tx.run(f"{_NEW_STORE} ON CONFLICT DO NOTHING", new_id(), *owner, OWN_STORE, "", 1, now)
-            store = await tx.one(_STORE_BY_ID, *owner, store_id)
-            key = _key(call, store_id, store)
-            assert key is not None
-            duplicate = await tx.one(_BY_HASH, call.user_id, key.no, new.sha256)
-            if duplicate is not None:
-                return key, duplicate, True
-            await self._check_room(tx, call)
-            values = id, call.user_id, key.no, *content_values(new), now
-            # The name of the analysis is a column on a server only: an index beside the database has it as a whole.
-            inserted = await (
-                tx.run(_NEW_ANALYZED_CONTENT, *values, new.analysis)
-                if self._database.ranks_text
-                else tx.run(_NEW_CONTENT, *values)
-            )
-            row = await tx.one(_BY_HASH, call.user_id, key.no, new.sha256)
-            assert row is not None
-            if not inserted:
-                return key, row, True
+        async def work(tx: Transaction) -> AddedContent:
+            done = await _find_added(tx, call)
+            if done is not None:
+                return done
+            added = await self._insert(tx, call, store_id, new)
+            if not added.is_duplicate:
+                await _record(tx, call, content_change("added", added.store, added.content))
+            return added
+
+        return await self._database.write(work, user_id=call.user_id)
+
+    async def put(self, call: Call, store_id: str, new: NewContent) -> AddedContent:
+        """Store a content of a new session, in which nothing is to be taken back. Raises as `add` does."""
+        return await self._database.write(lambda tx: self._insert(tx, call, store_id, new), user_id=call.user_id)
+
+    async def _insert(self, tx: Transaction, call: Call, store_id: str, new: NewContent) -> AddedContent:
+        owner, now = owner_of(call), timestamp()
+        if not store_id:
+            await tx.run(f"{_NEW_STORE} ON CONFLICT DO NOTHING", new_id(), *owner, OWN_STORE, "", 1, now)
+        key = _key(call, store_id, await tx.one(STORE_BY_ID, *owner, store_id))
+        assert key is not None
+        duplicate = await tx.one(CONTENT_BY_HASH, call.user_id, key.no, new.sha256)
+        if duplicate is not None:
+            return AddedContent(key, parse_content(duplicate), is_duplicate=True)
+        await check_room(tx, call, self._limits)
+        values = new_id(), call.user_id, key.no, *content_values(new), now
+        # The name of the analysis is a column on a server only: an index beside the database has it as a whole.
+        inserted = await (
+            tx.run(_NEW_ANALYZED_CONTENT, *values, new.analysis)
+            if self._database.ranks_text
+            else tx.run(_NEW_CONTENT, *values)
+        )
+        row = await tx.one(CONTENT_BY_HASH, call.user_id, key.no, new.sha256)
+        assert row is not None
+        if inserted:
             await self._add_chunks(tx, key, row[0], new)
             await tx.notify(content_topic(call))
-            return key, row, False
-
-        key, row, is_duplicate = await self._database.write(work, user_id=call.user_id)
-        return AddedContent(key, parse_content(row), is_duplicate)
+        return AddedContent(key, parse_content(row), is_duplicate=not inserted)
 
     async def _add_chunks(self, tx: Transaction, store: StoreKey, content_no: int, new: NewContent) -> None:
         key = store.user_id, store.no, content_no
@@ -162,14 +200,14 @@ class ContentStore:
             await tx.run_many(_NEW_CHUNK_WITH_WORDS, rows)
             return
         await tx.run_many(_NEW_CHUNK, [(*key, *chunk) for chunk in new.chunks])
-        await tx.run(_NEW_CHANGE, *key)
+        await tx.run(NEW_INDEX_CHANGE, *key)
 
     async def list_contents(self, store: StoreKey, offset: int, limit: int) -> tuple[list[Content], int]:
         """Return a part of a store's contents, oldest first, and their total number."""
 
         async def work(tx: Transaction) -> tuple[list[Row], int]:
             rows = await tx.all(
-                f"SELECT {_FIELDS} FROM content c WHERE c.user_id = ?1 AND c.store_no = ?2 "
+                f"SELECT {CONTENT_FIELDS} FROM content c WHERE c.user_id = ?1 AND c.store_no = ?2 "
                 "ORDER BY c.no LIMIT ?3 OFFSET ?4",
                 store.user_id,
                 store.no,
@@ -187,12 +225,12 @@ class ContentStore:
 
         async def work(tx: Transaction) -> tuple[list[Row], int]:
             rows = await tx.all(
-                f"SELECT {_FIELDS} FROM content c WHERE {_IN_SESSION} ORDER BY c.no DESC LIMIT ?3 OFFSET ?4",
-                *_owner(call),
+                f"SELECT {CONTENT_FIELDS} FROM content c WHERE {IN_SESSION} ORDER BY c.no DESC LIMIT ?3 OFFSET ?4",
+                *owner_of(call),
                 limit,
                 offset,
             )
-            return rows, await _count(tx, _COUNT_OF_CONTENTS, *_owner(call))
+            return rows, await _count(tx, COUNT_OF_CONTENTS, *owner_of(call))
 
         rows, total = await self._database.read(work, user_id=call.user_id)
         return [parse_content(row) for row in rows], total
@@ -203,7 +241,7 @@ class ContentStore:
         Raises:
             NotFound: there is no such store, or no such content in it.
         """
-        rows = await self._database.find(_BY_ID, *_owner(call), store_id, id, user_id=call.user_id)
+        rows = await self._database.find(CONTENT_BY_ID, *owner_of(call), store_id, id, user_id=call.user_id)
         if not rows:
             if store_id:
                 await self.find_store(call, store_id)  # raises NotFound for the store, if that is what is missing
@@ -271,26 +309,13 @@ class ContentStore:
             NotFound: there is no such store, or no such content in it.
         """
 
-        async def work(tx: Transaction) -> tuple[StoreKey, Content]:
-            row = await tx.one(_BY_ID, *_owner(call), store_id, id)
-            if row is None:
-                if store_id:
-                    store = await tx.one(_STORE_BY_ID, *_owner(call), store_id)
-                    _key(call, store_id, store)  # raises NotFound for the store, if that is what is missing
-                raise no_content(id)
-            key, content = StoreKey(row[-2], row[-1], call.user_id), parse_content(row[:-2])
-            if self._database.ranks_text:
-                from madang.services.content.store.parts import count_deleted  # not at a start on a file
+        async def work(tx: Transaction) -> ContentChange:
+            if for_good:
+                return await self._deletions.delete_content(tx, call, store_id, id, for_good=True)
+            done = await _find_change(tx, call)
+            return done or await _record(tx, call, await self._deletions.delete_content(tx, call, store_id, id))
 
-                await count_deleted(tx, key, content.no)
-            if not await remove_content(tx, self._database, key, content.no, for_good=for_good):
-                raise no_content(id)  # another call has just deleted it
-            if not self._database.ranks_text:
-                await tx.run(_NEW_CHANGE, call.user_id, key.no, content.no)
-            await tx.notify(content_topic(call))
-            return key, content
-
-        return await self._database.write(work, user_id=call.user_id)
+        return _content(await self._database.write(work, user_id=call.user_id))
 
     async def restore_content(self, call: Call, id: str) -> AddedContent:
         """Take a deletion back and return the content; one that is there stays as it is.
@@ -302,43 +327,47 @@ class ContentStore:
         """
 
         async def work(tx: Transaction) -> AddedContent:
-            deleted = await find_deleted(tx, *_owner(call), id)
-            if deleted is not None:
-                no, store_no, sha256 = deleted
-                if await tx.one(_BY_HASH, call.user_id, store_no, sha256) is not None:
-                    raise added_again(id)
-                await self._check_room(tx, call)
-                if await restore_content(tx, self._database, call.user_id, no) and not self._database.ranks_text:
-                    await tx.run(_NEW_CHANGE, call.user_id, store_no, no)
-                await tx.notify(content_topic(call))
-            row = await tx.one(_BY_ID, *_owner(call), "", id)
-            if row is None:
-                raise no_content(id)
-            return AddedContent(StoreKey(row[-2], row[-1], call.user_id), parse_content(row[:-2]), deleted is None)
+            change = await _find_change(tx, call)
+            if change is None:
+                change = await self._deletions.restore_content(tx, call, id)
+                if change is None:
+                    row = await tx.one(CONTENT_BY_ID, *owner_of(call), "", id)
+                    if row is None:
+                        raise no_content(id)
+                    return AddedContent(StoreKey(row[-2], row[-1], call.user_id), parse_content(row[:-2]), True)
+                await mark_deletion_undone(tx, call, id)
+                await _record(tx, call, change)
+            return AddedContent(*_content(change), is_duplicate=False)
 
         return await self._database.write(work, user_id=call.user_id)
 
-    async def _check_room(self, tx: Transaction, call: Call) -> None:
-        if await _count(tx, _COUNT_OF_CONTENTS, *_owner(call)) >= self._limits.contents:
-            raise LimitExceeded(
-                say("The session has {limit} contents, and may have no more.", limit=self._limits.contents),
-                hint=say("Use 'delete_content' to remove one that is not needed."),
-            )
-
     async def delete_store(self, call: Call, id: str) -> Store:
-        """Delete a store with everything in it, and return it as it was.
+        """Delete a store with everything in it, so that it can be restored, and return it as it was.
 
         Raises:
             NotFound: the session has no such store.
         """
 
-        async def work(tx: Transaction) -> Store:
-            row = await tx.one(f"SELECT {_STORE_FIELDS} FROM content_store s WHERE {_IS_STORE}", *_owner(call), id)
-            if row is None:
-                raise no_store(id)
-            await tx.run("DELETE FROM content_store WHERE user_id = ?1 AND no = ?2", call.user_id, row[0])
-            await tx.notify(content_topic(call))
-            return parse_store(call, row)
+        async def work(tx: Transaction) -> ContentChange:
+            done = await _find_change(tx, call)
+            return done or await _record(tx, call, await self._deletions.delete_store(tx, call, id))
+
+        return _store(await self._database.write(work, user_id=call.user_id))
+
+    async def undo(self, call: Call, operation: Operation) -> tuple[Operation, ContentChange]:
+        """Take back what an operation changed, as an operation of its own.
+
+        Raises:
+            Conflict: it was taken back already, or its time is over.
+            ToolError: what it changed was changed since, so that it cannot be taken back.
+        """
+
+        async def work(tx: Transaction) -> tuple[Operation, ContentChange]:
+            if not await mark_undone(tx, operation):
+                raise not_undone()
+            change = ContentChange.model_validate_json(operation.change)
+            taken_back = await self._deletions.take_back(tx, call, change)
+            return await record_operation(tx, call, SERVICE, taken_back), taken_back
 
         return await self._database.write(work, user_id=call.user_id)
 
@@ -352,7 +381,6 @@ _NEW_CONTENT = (
     "page_lines, uploaded_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12) ON CONFLICT DO NOTHING"
 )
 _NEW_ANALYZED_CONTENT = _NEW_CONTENT.replace("uploaded_at)", "uploaded_at, analysis)").replace("?12)", "?12, ?13)")
-_NEW_CHANGE = "INSERT INTO content_change (user_id, store_no, content_no) VALUES (?1, ?2, ?3)"
 _CHUNK_FIELDS = "user_id, store_no, content_no, number, from_line, to_line, text"
 _NEW_CHUNK = f"INSERT INTO content_chunk ({_CHUNK_FIELDS}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)"
 _NEW_CHUNK_WITH_WORDS = (
@@ -360,22 +388,32 @@ _NEW_CHUNK_WITH_WORDS = (
     "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, CAST(CAST(?8 AS text) AS tsvector), ?9)"
 )
 _IN_CONTENT = "user_id = ?1 AND content_no = ?2"
-_BY_HASH = f"SELECT {_FIELDS} FROM content c WHERE c.user_id = ?1 AND c.store_no = ?2 AND c.sha256 = ?3"
-_BY_ID = (
-    f"SELECT {_FIELDS}, s.no, s.id FROM content c JOIN content_store s ON s.user_id = c.user_id AND s.no = c.store_no "
-    "WHERE c.user_id = ?1 AND c.id = ?4 AND s.session_id = ?2 AND (s.id = ?3 OR CAST(?3 AS TEXT) = '')"
-)
-_COUNT_OF_STORES = "SELECT count(*) FROM content_store WHERE user_id = ?1 AND session_id = ?2"
-_COUNT_OF_CONTENTS = f"SELECT count(*) FROM content c WHERE {_IN_SESSION}"
 
 
-def content_topic(call: Call) -> str:
-    """Return the topic of changes of a session's contents."""
-    return topic("content", *_owner(call))
+async def _find_change(tx: Transaction, call: Call) -> ContentChange | None:
+    """Return what the same call changed before, if it did."""
+    done = await find_operation(tx, call)
+    return ContentChange.model_validate_json(done.change) if done else None
 
 
-def _owner(call: Call) -> tuple[str, str]:
-    return call.user_id, call.session
+async def _find_added(tx: Transaction, call: Call) -> AddedContent | None:
+    change = await _find_change(tx, call)
+    return AddedContent(*_content(change), is_duplicate=False) if change else None
+
+
+async def _record(tx: Transaction, call: Call, change: ContentChange) -> ContentChange:
+    await record_operation(tx, call, SERVICE, change)
+    return change
+
+
+def _content(change: ContentChange) -> tuple[StoreKey, Content]:
+    assert change.content is not None
+    return change.key, change.content
+
+
+def _store(change: ContentChange) -> Store:
+    assert change.store is not None
+    return change.store
 
 
 def _key(call: Call, id: str, row: Row | None) -> StoreKey | None:

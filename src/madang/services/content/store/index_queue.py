@@ -69,7 +69,7 @@ class IndexQueue:
         ]
 
     async def all_store_ids(self) -> list[str]:
-        return [id for (id,) in await self._read("SELECT id FROM content_store")]
+        return [id for (id,) in await self._read("SELECT id FROM content_store WHERE deleted_at IS NULL")]
 
     async def _changes(self, store: StoreKey, which: str, limit: int) -> list[IndexChange]:
         rows = await self._read(

@@ -10,13 +10,11 @@ from madang.core.ids import UserId, new_id
 from madang.core.phrases import say
 from madang.services.content.domain.contents import Limits, SavedContent, SavedStore, StoreKey, normalized_name
 from madang.services.content.domain.jobs import JobPlace
-from madang.services.content.store.contents import content_topic
+from madang.services.content.store.rows import COUNT_OF_STORES, IN_SESSION, content_topic
 from madang.storage.database import Database, Transaction
 from madang.storage.subscriptions import topic
 
 UNNAMED = "store"
-
-_IN_SESSION = "user_id = ?1 AND store_no IN (SELECT no FROM content_store WHERE user_id = ?1 AND session_id = ?2)"
 
 
 class SessionRows:
@@ -41,7 +39,7 @@ class SessionRows:
         await self._database.write(work, user_id=UserId(place.user_id), is_optional=True)
 
     async def delete_stores(self, call: Call) -> list[StoreKey]:
-        """Delete every store of the call's session with everything in it, and return which there were."""
+        """Delete every store of the call's session for good, with everything in it, and return which there were."""
 
         async def work(tx: Transaction) -> list[StoreKey]:
             key = call.user_id, call.session
@@ -57,7 +55,7 @@ class SessionRows:
         """Return the stores of the call's session with their row numbers, oldest first."""
         rows = await self._database.find(
             "SELECT no, name, description, is_own, created_at FROM content_store "
-            "WHERE user_id = ?1 AND session_id = ?2 ORDER BY no",
+            "WHERE user_id = ?1 AND session_id = ?2 AND deleted_at IS NULL ORDER BY no",
             call.user_id,
             call.session,
             user_id=call.user_id,
@@ -71,7 +69,7 @@ class SessionRows:
         """Return contents after a row number, each with its own number and that of its store, oldest first."""
         rows = await self._database.find(
             "SELECT no, store_no, sha256, filename, mime_type, size, page_lines, uploaded_at FROM content "
-            f"WHERE {_IN_SESSION} AND no > ?3 ORDER BY no LIMIT ?4",
+            f"WHERE {IN_SESSION} AND no > ?3 ORDER BY no LIMIT ?4",
             call.user_id,
             call.session,
             after,
@@ -117,7 +115,7 @@ class SessionRows:
 
         async def work(tx: Transaction) -> StoreKey:
             key = call.user_id, call.session
-            count = await tx.one("SELECT count(*) FROM content_store WHERE user_id = ?1 AND session_id = ?2", *key)
+            count = await tx.one(COUNT_OF_STORES, *key)
             if count and count[0] > self._limits.stores:
                 raise LimitExceeded(
                     say("The session has {limit} stores, and may have no more.", limit=self._limits.stores)

@@ -10,6 +10,18 @@ from __future__ import annotations
 
 from madang.storage.database import MigrationSet, private_rows, replace_table
 
+
+def _deleted_stores(time: str) -> str:
+    """Stores that can be restored stay where they are with all that is in them: a row says that they are deleted."""
+    return f"""
+        ALTER TABLE content_store ADD COLUMN deleted_at {time};
+        DROP INDEX content_store_own;
+        CREATE UNIQUE INDEX content_store_own ON content_store (user_id, session_id)
+          WHERE is_own = 1 AND deleted_at IS NULL;
+        CREATE INDEX content_store_deleted ON content_store (user_id, deleted_at) WHERE deleted_at IS NOT NULL;
+        """
+
+
 MIGRATIONS = MigrationSet(
     "content",
     sqlite=(
@@ -135,6 +147,7 @@ MIGRATIONS = MigrationSet(
         CREATE INDEX content_deleted_by_time ON content_deleted (user_id, deleted_at);
         CREATE INDEX content_deleted_by_store ON content_deleted (user_id, store_no);
         """,
+        _deleted_stores("TEXT"),
     ),
     postgresql=(
         f"""
@@ -282,5 +295,6 @@ MIGRATIONS = MigrationSet(
         CREATE INDEX content_deleted_by_store ON content_deleted (user_id, store_no);
         {private_rows("content_deleted", "content_chunk_deleted")}
         """,
+        _deleted_stores('TEXT COLLATE "C"'),
     ),
 )

@@ -8,7 +8,7 @@ from madang.core.documents import Document
 from madang.core.phrases import Line, Phrase, Rows, Text, say
 from madang.core.results import ToolResult
 from madang.core.texts import one_line
-from madang.services.content.domain.contents import OWN_STORE, UNTITLED_STORE, Store
+from madang.services.content.domain.contents import DELETED_DAYS, OWN_STORE, UNTITLED_STORE, ContentChange, Store
 
 MAX_DESCRIPTION_IN_ROW_CHARS = 200
 """Of a description within a text; the data has it whole."""
@@ -19,6 +19,7 @@ MAX_DESCRIBED_STORES = 10
 
 
 MAX_BRIEF_NAME_CHARS = 20
+MAX_CHANGED_NAME_CHARS = 60
 
 
 class StoreDetails(Document):
@@ -74,9 +75,32 @@ def store_deleted(store: Store) -> ToolResult[StoreDeleted]:
         say('Deleted store "{name}" with {count} content(s).', name=store_name(store), count=store.contents),
         say("Store ID: {id}", id=store.key.id),
     ]
-    note = say("Nothing of it can be read or found any more. Use 'list_stores' to see what remains.")
+    note = say(
+        "Nothing of it can be read or found any more. Use 'list_stores' to see what remains. For {days} days the "
+        "person can take it back: 'madang sessions undo NAME --operation' lists what can be.",
+        days=DELETED_DAYS,
+    )
     data = StoreDeleted(success=True, store_id=store.key.id, deleted_contents=store.contents)
     return ToolResult(text, data, next=[note])
+
+
+def changed(change: ContentChange) -> Phrase:
+    """Return what an operation did to a content or a store, in one line."""
+    if change.content is not None:
+        name = one_line(change.content.filename, MAX_CHANGED_NAME_CHARS)
+        phrases = {
+            "added": say("content added: {name}", name=name),
+            "deleted": say("content deleted: {name}", name=name),
+            "restored": say("content restored: {name}", name=name),
+        }
+        return phrases[change.kind]
+    store = store_name(change.store, MAX_CHANGED_NAME_CHARS) if change.store else change.key.id
+    phrases = {
+        "added": say("store created: {name}", name=store),
+        "deleted": say("store deleted: {name}", name=store),
+        "restored": say("store restored: {name}", name=store),
+    }
+    return phrases[change.kind]
 
 
 def store_name(store: Store, max_chars: int | None = None) -> Phrase | str:
