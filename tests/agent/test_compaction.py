@@ -228,7 +228,9 @@ async def test_12_the_prefix_is_byte_identical_up_to_the_last_stored_message(tmp
     bodies = [chat_body("compatible", "m", request) for request in model.requests]
     states = [json.dumps(request.state, ensure_ascii=False)[1:-1].encode() for request in model.requests]
     assert len(bodies) == 8
-    for before, state, after in zip(bodies, states, bodies[1:], strict=False):
+    assert states[0] == b""  # nothing is planned yet
+    assert all(states[1:])
+    for before, state, after in zip(bodies[1:], states[1:], bodies[2:], strict=False):
         prefix, found, _ = before.rpartition(state)
         assert found
         # Where the state followed a message of the person, it stood in it.

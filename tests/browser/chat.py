@@ -357,6 +357,9 @@ async def open_tab(browser: Browser, server: ChatServer, **options: Any) -> Asyn
         yield tab
         recorder.check()
     finally:
+        # A route that is still answering would fail in the next test.
+        for page in context.pages:
+            await page.unroute_all(behavior="ignoreErrors")
         await context.close()
 
 
