@@ -338,7 +338,7 @@ class _Builder:
         what.add_argument("--list", action="store_true", help=self._say(listing))
         forget = say("delete the copies, of RUN or of all runs: nothing can be taken back then")
         what.add_argument("--forget", action="store_true", help=self._say(forget))
-        operation = say("take back one operation, as a change of the plan; without ID, list them")
+        operation = say("take back one operation, as a change of the plan or a deletion; without ID, list them")
         what.add_argument("--operation", nargs="?", const="", metavar="ID", help=self._say(operation))
         some = say("only this file or folder; may be given several times")
         undo.add_argument("--file", action="append", dest="files", metavar="PATH", help=self._say(some))

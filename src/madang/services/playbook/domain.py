@@ -97,6 +97,37 @@ class Playbook(Document):
     version: int
 
 
+class Revision(Document):
+    """A playbook before and after an operation; None where it was not there."""
+
+    before: Playbook | None = None
+    after: Playbook | None = None
+
+    @property
+    def playbook(self) -> Playbook:
+        """The playbook as it is since, or as it was before it was deleted."""
+        playbook = self.after or self.before
+        assert playbook is not None
+        return playbook
+
+    @property
+    def id(self) -> str:
+        return self.playbook.id
+
+    def without_steps(self) -> Revision:
+        """Return it with what tells which playbook it is."""
+        return Revision(
+            before=self.before and self.before.model_copy(update={"workflow": []}),
+            after=self.after and self.after.model_copy(update={"workflow": []}),
+        )
+
+
+class PlaybookChange(Document):
+    """What an operation did to playbooks: several of them were added, or several deleted, or one was changed."""
+
+    revisions: list[Revision]
+
+
 class Selection(Document):
     """One selection of a playbook for execution."""
 

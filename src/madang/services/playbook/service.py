@@ -14,19 +14,20 @@ from madang.core.calls import Call
 from madang.core.errors import NotFound
 from madang.core.executor import Executor
 from madang.core.ids import SessionId
+from madang.core.operations import Operation
 from madang.core.pauses import Answer, Decline, PauseAnswer, PauseForm, PauseRecord, plain_form, wrong_answer
-from madang.core.phrases import say
+from madang.core.phrases import Phrase, say
 from madang.core.resources import Resource, ResourceList
 from madang.core.results import ToolResult
 from madang.core.service import RowQuery, Service, ServiceContext, ServiceMetadata, StateRows
 from madang.core.tools import tools_of
 from madang.services.playbook.context import PlaybookState, playbook_context, playbook_rows
-from madang.services.playbook.domain import chosen_id
+from madang.services.playbook.domain import PlaybookChange, chosen_id
 from madang.services.playbook.resources import PlaybookResources
 from madang.services.playbook.store import PlaybookStore
 from madang.services.playbook.tools import ChosenPlaybook, PlaybookTools
 from madang.services.playbook.views.listings import choice_form
-from madang.services.playbook.views.playbooks import choice_outcome
+from madang.services.playbook.views.playbooks import changed, choice_outcome
 from madang.storage.database import Database
 from madang.storage.pauses import PauseStore
 
@@ -108,6 +109,12 @@ class PlaybookService(Service):
 
     def changes(self, call: Call) -> AsyncIterator[object]:
         return self._store.changes(call)
+
+    async def undo(self, call: Call, operation: Operation) -> Operation:
+        return await self._store.undo(call, operation)
+
+    def describe(self, operation: Operation) -> Phrase:
+        return changed(PlaybookChange.model_validate_json(operation.change))
 
     async def list_resources(self, call: Call, after: str, limit: int) -> ResourceList:
         return await self._resources.list_page(call, after, limit)

@@ -52,7 +52,7 @@ class PlaybookTools:
         self._store = store
         self._executor = executor or Executor()
 
-    @tool(effect="write", reach="assistant")
+    @tool(effect="write", reach="assistant", restorable=True, once_per_operation=True)
     async def create_playbook(
         self,
         call: Call,
@@ -143,7 +143,7 @@ class PlaybookTools:
         """Select a playbook for execution: returns its steps and how to proceed."""
         return playbooks.playbook_selected(*await self._store.select(call, id, pause_id))
 
-    @tool(effect="write", reach="assistant")
+    @tool(effect="write", reach="assistant", restorable=True, once_per_operation=True)
     async def update_playbook(
         self, call: Call, id: PlaybookId, playbook: PlaybookPatch, expected_version: Version | None = None
     ) -> ToolResult[playbooks.PlaybookChanged]:
@@ -156,13 +156,14 @@ class PlaybookTools:
         idempotent=True,
         reach="assistant",
         restorable=True,
+        once_per_operation=True,
         buttons_on=(listings.PLAYBOOKS_PAGE,),
     )
     async def delete_playbook(self, call: Call, id: PlaybookId) -> ToolResult[playbooks.PlaybookDeleted]:
         """Delete a playbook. Its past runs stay listed."""
         return playbooks.playbook_deleted(await self._store.delete(call, id))
 
-    @tool(effect="write", audience="person", idempotent=True)
+    @tool(effect="write", audience="person", idempotent=True, restorable=True, once_per_operation=True)
     async def restore_playbook(self, call: Call, id: PlaybookId) -> ToolResult[playbooks.PlaybookChanged]:
         """Take back a delete_playbook."""
         return playbooks.playbook_restored(await self._store.restore(call, id))
@@ -191,7 +192,7 @@ class PlaybookTools:
         )
         return playbooks.playbooks_exported(document, format, count, total - count)
 
-    @tool(effect="write", reach="assistant")
+    @tool(effect="write", reach="assistant", restorable=True, once_per_operation=True)
     async def import_playbooks(
         self, call: Call, document: Annotated[str, Field(min_length=1, max_length=engine.MAX_IMPORT_CHARS)]
     ) -> ToolResult[playbooks.PlaybooksImported]:

@@ -3,40 +3,51 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
 
 from madang.core.calls import Call
-from madang.core.errors import Conflict, Denied, NotFound
+from madang.core.errors import Conflict
 from madang.core.ids import AssistantId, new_id
+from madang.core.operations import Operation
 from madang.core.paging import Page, Span
 from madang.core.pauses import PauseRecord
 from madang.core.phrases import say
 from madang.services.playbook.domain import (
     Playbook,
+    PlaybookChange,
     PlaybookContent,
     PlaybookPatch,
     PlaybookSummary,
+    Revision,
     Selection,
     check_playbook_size,
     content_of,
     merge,
-    with_step_ids,
+)
+from madang.services.playbook.store.changes import (
+    BY_ID,
+    checked,
+    delete_playbook,
+    find_change,
+    get_playbook,
+    mark_deletion_undone,
+    playbook_topic,
+    record_change,
+    replace_content,
+    restore_deleted,
+    take_back,
 )
 from madang.services.playbook.store.choices import find_choice, open_choice, settle_choice
-from madang.services.playbook.store.deletions import find_deleted, remove_playbook, restore_playbook
 from madang.services.playbook.store.pages import PageRequest, find_near_page, find_page, summaries
 from madang.services.playbook.store.rows import WHOLE_COLUMNS, columns_of, new_playbook, parse_playbook
 from madang.services.playbook.store.selections import find_last_selections, find_selections
 from madang.services.playbook.store.tables import MIGRATIONS
 from madang.storage.clock import timestamp
 from madang.storage.database import Database, Row, Transaction
+from madang.storage.operations import OPERATION_MIGRATIONS, mark_undone, not_undone
 from madang.storage.pauses import PauseStore
-from madang.storage.subscriptions import parse_topic, topic
+from madang.storage.subscriptions import parse_topic
 
-_BY_ID = (
-    f"SELECT owner.assistant_id, {WHOLE_COLUMNS} FROM playbook "
-    "JOIN playbook_owner owner ON owner.user_id = playbook.user_id AND owner.no = playbook.owner_no "
-    "WHERE playbook.user_id = ?1 AND playbook.id = ?2"
-)
 _OWNER = "SELECT no, total FROM playbook_owner WHERE user_id = ?1 AND assistant_id = ?2"
 
 
@@ -49,6 +60,7 @@ class PlaybookStore:
     async def open(self) -> None:
         await PauseStore(self._database).open()
         await self._database.prepare(MIGRATIONS)
+        await self._database.prepare(OPERATION_MIGRATIONS)
 
     async def add(self, call: Call, contents: Sequence[PlaybookContent]) -> list[Playbook]:
         """Store new playbooks, all or none."""
@@ -59,9 +71,14 @@ class PlaybookStore:
         columns = [columns_of(*pair) for pair in zip(added, contents, strict=True)]
 
         async def work(tx: Transaction) -> list[Playbook]:
+            done = await find_change(tx, call)
+            if done is not None:
+                return [revision.playbook for revision in done]
             owner_no = await ensure_owner(tx, call)
             for playbook, values in zip(added, columns, strict=True):
                 await insert_playbook(tx, call, owner_no, playbook, values)
+            if added:
+                await record_change(tx, call, [Revision(after=playbook) for playbook in added])
             return added
 
         return await self._database.write(work, user_id=call.user_id)
@@ -72,14 +89,14 @@ class PlaybookStore:
         Raises:
             NotFound, Denied: it is not there, or belongs to another assistant.
         """
-        rows = await self._database.find(_BY_ID, call.user_id, id, user_id=call.user_id)
-        return _checked(call, id, rows[0] if rows else None)
+        rows = await self._database.find(BY_ID, call.user_id, id, user_id=call.user_id)
+        return checked(call, id, rows[0] if rows else None)
 
     async def get_many(self, call: Call, ids: Sequence[str]) -> list[Playbook]:
         """Return these playbooks in the order of `ids`."""
 
         async def work(tx: Transaction) -> list[Playbook]:
-            return [await _get(tx, call, id) for id in ids]
+            return [await get_playbook(tx, call, id) for id in ids]
 
         return await self._database.read(work, user_id=call.user_id)
 
@@ -145,7 +162,10 @@ class PlaybookStore:
         """
 
         async def work(tx: Transaction) -> Playbook:
-            playbook = await _get(tx, call, id)
+            done = await find_change(tx, call)
+            if done is not None:
+                return done[0].playbook
+            playbook = await get_playbook(tx, call, id)
             if expected_version is not None and expected_version != playbook.version:
                 raise Conflict(
                     say(
@@ -163,27 +183,8 @@ class PlaybookStore:
                 )
             content = merge(content_of(playbook), patch)
             check_playbook_size(content)
-            updated = playbook.model_copy(
-                update={
-                    "goal": content.goal,
-                    "initial_command": content.initial_command,
-                    "workflow": with_step_ids(id, content.workflow),
-                    "success_criteria": content.success_criteria,
-                    "updated_at": timestamp(),
-                    "version": playbook.version + 1,
-                }
-            )
-            await tx.run(
-                "UPDATE playbook SET version = ?3, updated_at = ?4, goal = ?5, initial_command = ?6, steps = ?7, "
-                "sort_key = ?8, search_text = ?9, workflow = ?10, success_criteria = ?11 "
-                "WHERE user_id = ?1 AND id = ?2",
-                call.user_id,
-                id,
-                updated.version,
-                updated.updated_at,
-                *columns_of(updated, content),
-            )
-            await tx.notify(playbook_topic(call, id))
+            updated = await replace_content(tx, call, playbook, content)
+            await record_change(tx, call, [Revision(before=playbook, after=updated)])
             return updated
 
         return await self._database.write(work, user_id=call.user_id)
@@ -192,10 +193,12 @@ class PlaybookStore:
         """Remove a playbook and return what it was. Its selections stay: they are history."""
 
         async def work(tx: Transaction) -> Playbook:
-            playbook = await _get(tx, call, id)
-            await remove_playbook(tx, call, id)
-            await tx.notify(playbook_topic(call, id))
-            return playbook
+            done = await find_change(tx, call)
+            if done is not None:
+                return done[0].playbook
+            deleted = await delete_playbook(tx, call, id)
+            await record_change(tx, call, [deleted])
+            return deleted.playbook
 
         return await self._database.write(work, user_id=call.user_id)
 
@@ -207,13 +210,33 @@ class PlaybookStore:
         """
 
         async def work(tx: Transaction) -> Playbook:
-            row = await find_deleted(tx, call, id, WHOLE_COLUMNS)
-            if row is None:
-                return await _get(tx, call, id)
-            playbook = _checked(call, id, row)
-            await restore_playbook(tx, call, id)
-            await tx.notify(playbook_topic(call, id))
-            return playbook
+            done = await find_change(tx, call)
+            if done is not None:
+                return done[0].playbook
+            restored = await restore_deleted(tx, call, id)
+            if restored is None:
+                return await get_playbook(tx, call, id)
+            await mark_deletion_undone(tx, call, id)
+            await record_change(tx, call, [restored])
+            return restored.playbook
+
+        return await self._database.write(work, user_id=call.user_id)
+
+    async def undo(self, call: Call, operation: Operation) -> Operation:
+        """Take back what an operation changed, as an operation of its own.
+
+        Raises:
+            Conflict: it was taken back already, its time is over, or a playbook was changed since.
+            NotFound: what it brought was deleted since.
+        """
+        revisions = PlaybookChange.model_validate_json(operation.change).revisions
+        # The session's assistant may be another now.
+        own = replace(call, assistant_id=AssistantId(revisions[0].playbook.agent_id))
+
+        async def work(tx: Transaction) -> Operation:
+            if not await mark_undone(tx, operation):
+                raise not_undone()
+            return await record_change(tx, own, await take_back(tx, own, revisions))
 
         return await self._database.write(work, user_id=call.user_id)
 
@@ -263,7 +286,7 @@ class PlaybookStore:
         """
 
         async def work(tx: Transaction) -> tuple[Playbook, PauseRecord | None]:
-            playbook = await _get(tx, call, id)
+            playbook = await get_playbook(tx, call, id)
             choice, is_new = await settle_choice(tx, call, id, playbook.goal, pause_id, must_settle=must_settle)
             if choice is not None and not is_new:
                 return playbook, choice
@@ -329,11 +352,6 @@ async def insert_playbook(
     await tx.notify(playbook_topic(call, playbook.id))
 
 
-def playbook_topic(call: Call, *id: str) -> str:
-    """Return the topic of one playbook, or the topic above all of this owner's."""
-    return topic("playbook", call.user_id, call.assistant, *id)
-
-
 async def ensure_owner(tx: Transaction, call: Call) -> int:
     """Return the owner's number; a first one is assigned."""
     key = call.user_id, call.assistant
@@ -350,27 +368,3 @@ async def _known_owner(tx: Transaction, call: Call) -> tuple[int, int]:
     """Return the owner's number and total; 0, which owns nothing, for an owner without a row."""
     row = await tx.one(_OWNER, call.user_id, call.assistant)
     return (row[0], row[1]) if row else (0, 0)
-
-
-async def _get(tx: Transaction, call: Call, id: str) -> Playbook:
-    return _checked(call, id, await tx.one(_BY_ID, call.user_id, id))
-
-
-def _checked(call: Call, id: str, row: Row | None) -> Playbook:
-    """Return the playbook of a row that `_BY_ID` gave, if it is the caller's."""
-    # Another user's playbook is looked for in vain, like one that does not exist: an id must not tell that it is taken.
-    if row is None:
-        raise NotFound(
-            say("Playbook {id} not found.", id=id[:100]),
-            hint=say("Call 'list_playbooks' to see the ids there are."),
-        )
-    if row[0] != call.assistant:
-        raise Denied(
-            say(
-                "Playbook {id} does not belong to the current assistant ({assistant}).",
-                id=id,
-                assistant=call.assistant,
-            ),
-            hint=say("Call 'list_playbooks' to see the playbooks of this assistant."),
-        )
-    return parse_playbook(id, row[0], row[1:])

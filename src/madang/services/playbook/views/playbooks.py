@@ -15,11 +15,13 @@ from madang.core.pauses import PauseRecord, PauseStatus, SettledBy
 from madang.core.phrases import Block, Line, Phrase, Rows, Text, layout, say
 from madang.core.results import ToolResult, UiPage
 from madang.core.texts import one_line
-from madang.services.playbook.domain import DELETED_DAYS, Playbook, Step, chosen_id, default_step_id
+from madang.services.playbook.domain import DELETED_DAYS, Playbook, PlaybookChange, Step, chosen_id, default_step_id
 from madang.services.playbook.views import MAX_ROW_VALUE_CHARS
 
 STEPS_PAGE = "playbooks/steps"
 MAX_SHOWN_STEPS = 50
+MAX_CHANGED_GOALS = 3
+MAX_CHANGED_GOAL_CHARS = 60
 
 
 class PlaybookChanged(Document):
@@ -210,6 +212,17 @@ def playbook_restored(playbook: Playbook) -> ToolResult[PlaybookChanged]:
     following = say("The playbook is listed again. Use 'list_playbooks' to see all playbooks.")
     data = PlaybookChanged.model_construct(success=True, playbook=playbook)
     return ToolResult(text, data, next=[following], origins=())
+
+
+def changed(change: PlaybookChange) -> Phrase:
+    """Return what an operation did to playbooks, in one line."""
+    goals = [one_line(revision.playbook.goal, MAX_CHANGED_GOAL_CHARS) for revision in change.revisions]
+    listed = ", ".join(goals[:MAX_CHANGED_GOALS]) + (", …" if len(goals) > MAX_CHANGED_GOALS else "")
+    if all(revision.after is None for revision in change.revisions):
+        return say("{count} playbook(s) deleted: {goals}", count=len(goals), goals=listed)
+    if all(revision.before is None for revision in change.revisions):
+        return say("{count} playbook(s) added: {goals}", count=len(goals), goals=listed)
+    return say("{count} playbook(s) changed: {goals}", count=len(goals), goals=listed)
 
 
 def playbooks_exported(document: str, format: str, count: int, left_out: int) -> ToolResult[PlaybooksExported]:
