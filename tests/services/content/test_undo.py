@@ -13,6 +13,7 @@ import pytest
 from madang.core.errors import Conflict, LimitExceeded, NotFound
 from madang.core.ids import SessionId
 from madang.core.operations import Operation
+from madang.core.uploads import AcceptedUpload
 from madang.services.content.domain.contents import DELETED_DAYS, Limits
 from madang.storage import clock
 from madang.storage.operations import OperationStore
@@ -257,7 +258,8 @@ async def test_calls_under_one_operation_at_once_have_one_effect(tmp_path: Path,
 
 async def test_nothing_is_kept_of_an_addition_whose_upload_was_cancelled(library: Library) -> None:
     secret = await add(library.asker, "secret needle", "secret.txt")
-    await library.asker.done("delete_cancelled_content", contentId=secret)
+    accepted = AcceptedUpload(secret, "add_content", [])
+    await library.asker.provider.withdraw_upload(library.asker.call, "content", accepted)
 
     operations = await library.operations()
 
