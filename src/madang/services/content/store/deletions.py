@@ -130,6 +130,8 @@ class Deletions:
         if row is None or not await _mark_store(tx, call, row[0], timestamp()):
             raise no_store(id)
         store = parse_store(call, row)
+        if not self._database.ranks_text:  # its index is dropped, so there is nothing to bring up to its rows
+            await tx.run("DELETE FROM content_change WHERE user_id = ?1 AND store_no = ?2", *_row_key(store.key))
         await tx.notify(content_topic(call))
         return ContentChange(kind="deleted", key=store.key, store=store)
 
@@ -152,6 +154,12 @@ class Deletions:
             await tx.run("UPDATE content_store SET is_own = 0 WHERE user_id = ?1 AND no = ?2", *_row_key(store.key))
         if not await _mark_store(tx, call, store.key.no, None):
             return None
+        if not self._database.ranks_text:
+            await tx.run(
+                "INSERT INTO content_change (user_id, store_no, content_no) "
+                "SELECT user_id, store_no, no FROM content WHERE user_id = ?1 AND store_no = ?2 ORDER BY no",
+                *_row_key(store.key),
+            )
         await tx.notify(content_topic(call))
         return ContentChange(kind="restored", key=store.key, store=store)
 

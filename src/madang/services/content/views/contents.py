@@ -272,7 +272,6 @@ def passages_found(query: str, matches: SearchMatches) -> ToolResult[SearchResul
             [say('No passages found for "{query}".', query=short_query)],
             data,
             next=[*lag, say("Note: Try other words or a lower threshold, or use 'list_content' to see what there is.")],
-            origins=(),
         )
     text: Text = [
         say('Found {count} passage(s) for "{query}", the most relevant first:', count=len(results), query=short_query),
