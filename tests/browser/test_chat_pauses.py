@@ -241,7 +241,6 @@ async def test_an_approval_is_decided_where_the_composer_stands(tab: ChatTab, al
 
 async def test_several_approvals_come_one_after_another(tab: ChatTab) -> None:
     session = await start_approval(tab, "First of two", "Second of two")
-    await expect(tab.gate.get_by_text("1 / 2")).to_be_visible()
     await expect(tab.gate).to_contain_text("First of two")
     await tab.gate.get_by_role("button", name="Decline").click()
     await expect(tab.gate).to_contain_text("Second of two")
