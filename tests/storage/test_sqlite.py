@@ -279,8 +279,8 @@ def file_size_limit(size_bytes: int) -> Iterator[None]:
 
 @contextmanager
 def small_disk(folder: Path) -> Iterator[None]:
-    """A file system of 1 MiB with a ballast in it; take the ballast away and there is room again."""
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", folder], check=True)
+    """A file system of 2 MiB, enough for an empty database twice: in the log, and where the log is written back."""
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", folder], check=True)
     try:
         yield
     finally:

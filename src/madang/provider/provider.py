@@ -456,13 +456,13 @@ class Provider:
     async def _answer(
         self, call: Call, service: Service, tool: Tool, arguments: Mapping[str, Any], decision: Decision
     ) -> Reply:
-        words = self._words(call)
         try:
             if decision.verdict != "allow":
                 raise refusal(tool, decision)
             result = await self._run(call, service, tool, arguments)
             if tool.joins_contexts and call.door in ("mcp-stdio", "mcp-http"):
                 result = replace(result, next=[*result.next, *await self._summaries(call, besides=service)])
+            words = self._words(call)  # not before: the call may have opened its service
             if result.page is not None and call.pages != "off":
                 # In a thread: a page with thousands of points would hold the event loop while it is drawn.
                 return await self._executor.slow.run_stoppable(
@@ -471,7 +471,7 @@ class Provider:
                 )
             return reply(service.metadata.name, tool.name, call, result, words=words)
         except ToolError as error:
-            return error_reply(service.metadata.name, tool.name, call, error, words=words)
+            return error_reply(service.metadata.name, tool.name, call, error, words=self._words(call))
         except Exception:
             return error_reply(service.metadata.name, tool.name, call, internal_error(tool.name))
 
