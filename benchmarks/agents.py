@@ -175,7 +175,7 @@ async def _wait(agent: Agent) -> tuple[float, int, float]:
     gc.collect()
     waiting_mb, waiting_tasks = _rss_mb() - before_mb, len(asyncio.all_tasks()) - tasks
     began_s = time.perf_counter()
-    assert await agent.runner.look() == 0
+    assert await agent.runner.look() == []
     return waiting_mb, waiting_tasks, (time.perf_counter() - began_s) * 1000
 
 

@@ -46,8 +46,8 @@ def every_event() -> Iterator[NewEvent]:
     yield events.run_started(replace(run, epoch=2))
     yield from events.run_resumed(replace(run, epoch=3, was_interrupted=True))
     yield events.run_finished(run)
-    yield from events.run_cancelled(replace(run, state="waiting"))
-    yield from events.run_cancelled(run)
+    yield from events.run_cancelled(replace(run, state="waiting"), [])
+    yield from events.run_cancelled(run, [])
     yield events.run_waiting(run, [asked, expiring])
     yield events.run_failed("overloaded", "The server is busy.", retry_helps=True)
     yield events.run_failed("limit", "Too many turns.")
@@ -85,6 +85,7 @@ def every_event() -> Iterator[NewEvent]:
     yield events.retried(Retry(2, 1.23456, Overloaded(say("Busy."))))
     yield events.retried(Retry(3, 2.0, Overloaded(say("Busy."))))
     yield events.compacted("message-11", 12, "What was said before.")
+    yield from events.run_cancelled(run, ["pause-1"])
 
 
 def line_of(event: NewEvent) -> str:

@@ -68,7 +68,7 @@ async def test_a_call_that_was_not_allowed_or_not_decided_names_its_tool(tmp_pat
         assert (await b.ended(run)).state == "finished"
 
         [outcome] = b.results()
-        assert outcome.text.startswith("[erase] No answer yet: " if allow is None else "[erase] Error: ")
+        assert outcome.text.startswith("[erase] Error: Not done: " if allow is None else "[erase] Error: ")
 
 
 @pytest.mark.parametrize("locale", ["en", "ko"])

@@ -67,7 +67,7 @@ async def test_an_answer_does_not_take_a_run_to_another_users_model(tmp_path: Pa
         [pause] = await bob.stores.pauses.list_by_run(ANN.user_id, run.id)
         reply = await bob.madang.provider.execute_tool(ANN, "reply_prompt", {"messageId": pause.id, "answer": "Green"})
         assert not reply.is_error
-        assert await bob.runner.look() == 0
+        assert await bob.runner.look() == []
         assert await state(bob, run.id) == "waiting"
     async with opened(ANN, tmp_path, url, hers) as ann:
         await ann.runner.look()
@@ -85,7 +85,7 @@ async def test_the_end_of_a_process_does_not_take_its_runs_to_another_users_mode
         async with asyncio.timeout(60):
             await silent.was_asked.wait()
     async with opened(BOB, tmp_path, url, his) as bob:
-        assert await bob.runner.look() == 0
+        assert await bob.runner.look() == []
         assert await state(bob, run.id) == "running"
     async with opened(ANN, tmp_path, url, hers) as ann:
         await ann.runner.look()

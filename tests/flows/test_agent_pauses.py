@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-from madang.core.errors import Conflict, Denied
+from madang.core.errors import Conflict, Denied, Expired
 from madang.core.results import Reply
 from madang.llm.messages import TextPart
 from tests.agent.bench import ME
 from tests.agent.stage import Stage, ask, open_stage
-from tests.model_wires import Say
+from tests.model_wires import Piece, Say
 
 FOREIGN = replace(ME, actor="foreign", door="mcp-stdio", client_id="c1", client_name="editor")
 
@@ -98,15 +98,72 @@ async def test_a_message_instead_of_an_answer_and_the_answer_after_all(tmp_path:
         assert stage.request_count == 3
 
 
-async def test_an_answer_after_the_run_ended_is_told_to_be_late(tmp_path: Path, wire: str) -> None:
-    async with open_stage(tmp_path, wire, [ask("prompt_user", prompt="Which?", type="text")], [Say("Bye.")]) as stage:
+async def test_an_answer_after_the_run_ended_starts_a_run(tmp_path: Path, wire: str) -> None:
+    turns: list[list[Piece]] = [[ask("prompt_user", prompt="Which?", type="text")], [Say("Later, then.")], [Say("Ok.")]]
+    async with open_stage(tmp_path, wire, *turns) as stage:
         run = await stage.say("Tea, please")
         [pause] = await stage.open_pauses(run)
-        await stage.say("Never mind")
+        await stage.say("Tell me about coffee")
+        ended = await stage.over()
+        assert ended.state == "finished"
+        assert [one.id for one in await stage.open_pauses(run)] == [pause.id]
+        late = await stage.call("reply_prompt", messageId=pause.id, answer="oolong")
+        assert not late.is_error, late.text
+        await stage.asked(3)
+        run = await stage.over()
+
+        assert (run.state, run.turn, run.id != ended.id) == ("finished", 1, True)
+        [text] = [text for text in stage.texts() if text.startswith("The person has now answered")]
+        assert "Which?" in text
+        assert "oolong" in text
+        assert await stage.agent.runner.look() == []
+
+
+async def test_answers_that_come_together_go_to_one_run(tmp_path: Path, wire: str) -> None:
+    questions = [ask("prompt_user", prompt=f"Which {number}?", type="text") for number in range(3)]
+    async with open_stage(tmp_path, wire, questions, [Say("Later, then.")], *([Say("Ok.")],) * 3) as stage:
+        run = await stage.say("Tea, please")
+        pauses = await stage.open_pauses(run)
+        await stage.say("Tell me about coffee")
         assert (await stage.over()).state == "finished"
+        for pause in reversed(pauses):
+            await stage.call("reply_prompt", messageId=pause.id, answer=f"the answer to {pause.title}")
+        await stage.asked(3)
+        run = await stage.over()
+        told = "\n".join(stage.texts())
+
+        assert told.count("The person has now answered") == 3
+        places = [told.index(f"the answer to Which {number}?") for number in (2, 1, 0)]
+        assert places == sorted(places)
+        runs = await stage.agent.madang.database.find("SELECT no FROM run", user_id=ME.user_id)
+        assert len(runs) == 2
+
+
+async def test_a_stop_withdraws_what_the_run_has_asked(tmp_path: Path, wire: str) -> None:
+    async with open_stage(tmp_path, wire, [ask("prompt_user", prompt="Which?", type="text")]) as stage:
+        run = await stage.say("Tea, please")
+        [pause] = await stage.open_pauses(run)
+        assert await stage.agent.runner.cancel(run.user_id, run.id)
         late = await stage.call("reply_prompt", messageId=pause.id, answer="oolong")
 
         assert late.error_code == "expired"
+        assert "was stopped" in late.text
+        assert await stage.agent.runner.look() == []
+
+
+async def test_a_message_in_place_of_a_decision_leaves_nothing_to_allow(tmp_path: Path, wire: str) -> None:
+    async with open_stage(tmp_path, wire, [ask("erase", name="all")], [Say("Fine.")]) as stage:
+        run = await stage.say("Clear it")
+        [pause] = await stage.open_pauses(run)
+        await stage.say("No, wait")
+        assert (await stage.over()).state == "finished"
+        [result] = stage.results()
+
+        assert "instead of allowing it" in result
+        assert [one.status for one in await stage.pauses(run)] == ["withdrawn"]
+        with pytest.raises((Conflict, Expired)):
+            await stage.agent.stores.approvals.decide(ME, pause.id, allow=True)
+        assert stage.outside.erased == []
 
 
 async def test_a_message_while_it_works_is_given_before_the_next_request(tmp_path: Path, wire: str) -> None:

@@ -229,7 +229,7 @@ async def test_titles_are_found_on_whatever_page_and_in_whatever_spelling(tmp_pa
 async def test_the_id_of_a_queued_message_takes_it_back(tmp_path: Path) -> None:
     answers: list[list[Part]] = [[tool_call("prompt_user", prompt="Which tea?", type="text")], [TextPart("Good.")]]
     async with hosting(tmp_path, *answers) as tab:
-        tab.host.agent.runner.look = lambda: asyncio.sleep(0, 0)  # type: ignore[method-assign]  # so nobody takes it
+        tab.host.agent.runner.look = lambda: asyncio.sleep(0, [])  # type: ignore[method-assign]  # so nobody takes it
         session = await tab.new_session()
         run = (await tab.write(session, "Ask me"))["runId"]
         await eventually(lambda: tab.get(f"/api/sessions/{session}"), lambda now: now["run"]["state"] == "waiting")

@@ -99,13 +99,13 @@ def run_finished(run: Run) -> NewEvent:
     return _finished(run, RunSucceeded())
 
 
-def run_cancelled(run: Run) -> list[NewEvent]:
+def run_cancelled(run: Run, withdrawn: Sequence[str]) -> list[NewEvent]:
     """Return the events of a stop; a run that waits has no segment that could end, so it gets one."""
     began: list[NewEvent] = []
     if run.state == "waiting":
         run = replace(run, epoch=run.epoch + 1)
         began = [run_started(run)]
-    return [*began, _finished(run, RunCancelled())]
+    return [*began, _finished(run, RunCancelled(withdrawn=list(withdrawn) or None))]
 
 
 def answer_stopped(message_id: str, text: str) -> list[NewEvent]:

@@ -146,15 +146,18 @@ class Runner:
             task.cancel()
         return cancelled is not None
 
-    async def look(self) -> int:
-        """Take over the user's runs that can go on, of one session if this is for one, and return how many were got."""
-        count, only = 0, self._only_session
+    async def look(self) -> list[Run]:
+        """Take over the user's runs that can go on, and start those that answers wait for; of one session if this is
+        for one. Those that were got are returned.
+        """
+        runs: list[Run] = []
+        only = self._only_session
         for candidate in await (self._stores.runs.look() if only is None else self._stores.runs.look_in(only)):
             run = await self._stores.runs.claim(candidate, events.run_resumed)
             if run is not None:
                 self._launch(run)
-                count += 1
-        return count
+                runs.append(run)
+        return runs
 
     async def watch(self) -> None:
         """Look whenever there may be something to take over, until this is cancelled."""
@@ -271,9 +274,9 @@ class Runner:
         return min(max(wait, 0.0), MAX_LOOK_WAIT_S)
 
 
-def _end_of_stopped(run: Run, written: str) -> Step:
+def _end_of_stopped(run: Run, written: str, withdrawn: Sequence[str]) -> Step:
     """Return what a stop writes: its events, and what was written of an answer as a message."""
-    ended = events.run_cancelled(run)
+    ended = events.run_cancelled(run, withdrawn)
     if not written.strip():
         return Step(events=ended)
     id, parts = new_id(), [TextPart(written)]

@@ -42,6 +42,7 @@ class _Pending:
     changes: list[CallChange] = field(default_factory=list)
     events: list[NewEvent] = field(default_factory=list)
     noted: list[str] = field(default_factory=list)
+    withdrawn: list[str] = field(default_factory=list)
 
 
 class Turn:
@@ -111,7 +112,11 @@ class Turn:
             return False
         self._pending.noted.append(pause.id)
         asked = CallDetails(pause=pause)
-        if pause.is_open:
+        if pause.is_open and call.state == "asking":
+            # What would be allowed later is a call that has its outcome: the model asks anew if it still wants to.
+            self._pending.withdrawn.append(pause.id)
+            self._end(call, "denied", self._words(_UNDECIDED), is_error=True, details=asked)
+        elif pause.is_open:
             self._end(call, "unanswered", self._words(_UNANSWERED), details=asked)
         elif call.state == "waiting":
             reply = await self._provider.outcome(self._made(call), pause)
@@ -293,6 +298,7 @@ class Turn:
             changes=pending.changes,
             awaited=awaited,
             noted=pending.noted,
+            withdrawn=pending.withdrawn,
         )
         if state != "running" or messages or pending.changes or pending.events:
             self.run = await self._stores.runs.commit(self.run, step)
@@ -316,6 +322,10 @@ _INTERRUPTED = say(
     "Hint: Look at the state before you call it again."
 )
 _UNANSWERED = say("No answer yet: the person wrote the message below instead. The question stays open.")
+_UNDECIDED = say(
+    "Error: Not done: the person wrote the message below instead of allowing it.\n"
+    "Hint: Do what they say now. If the call is still wanted, make it again: they are asked again."
+)
 _DENIED = say("Error: The person did not allow this call.\nHint: Ask them what they want instead.")
 _NO_OBJECT = say("Error: The arguments are no JSON object.\nHint: Send one whole JSON object.")
 _SAME_AGAIN = say("Hint: This call had the same outcome {count} times. Do something else.", count=MAX_SAME_CALLS)

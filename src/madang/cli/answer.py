@@ -20,6 +20,7 @@ from madang.core.phrases import Phrase, Translate, say
 from madang.llm.messages import dump_parts
 from madang.rendering.catalogue import translator
 from madang.settings import Settings
+from madang.storage.runs.records import LIVE_STATES
 from madang.storage.runs.store import RunStore
 
 MAX_LISTED = 100
@@ -31,7 +32,7 @@ _STATUS = {
     "answered": say("It was answered already."),
     "cancelled": say("It was declined already."),
     "expired": say("It has expired."),
-    "withdrawn": say("It was withdrawn: the run that asked has ended."),
+    "withdrawn": say("It was withdrawn: the run that asked was stopped, or the session is a copy."),
     "superseded": say("It was superseded: the same was asked again."),
 }
 
@@ -130,19 +131,32 @@ class _Desk:
         if not pause.run_id:
             return
         runs = RunStore(self._madang.database, self._madang.database.new_liveness())
+        place = replace(self._call, session_id=pause.session_id)
         deadline = time.monotonic() + TAKEN_UP_WITHIN_S
         while (run := await runs.get(self._call.user_id, pause.run_id)) is not None:
-            if run.state != "waiting":
+            is_over = run.state not in LIVE_STATES
+            if run.state == "running" or (is_over and not await runs.look_in(place)):
                 return
             open_ids = [one.id for one in await self._inbox.list_awaited(run) if one.is_open]
             if open_ids and not (await runs.read_news(run)).answered:
                 self._tell(say("The run still waits for: {ids}", ids=", ".join(open_ids)))
                 return
             if time.monotonic() > deadline:
-                go_on = f"{command('run', self._options)} --session {pause.session_id}"
-                self._tell(say("No process works on the run. Go on with: {command}", command=go_on))
-                return
+                break
             await asyncio.sleep(0.1)
+        else:
+            return
+        go_on = f"{command('run', self._options)} --session {pause.session_id}"
+        if is_over:
+            self._tell(
+                say(
+                    "The run that asked has ended, and no process runs agents now: your answer is kept. "
+                    "Go on with it: {command}",
+                    command=go_on,
+                )
+            )
+        else:
+            self._tell(say("No process works on the run. Go on with: {command}", command=go_on))
 
     def _refuse(self, message: Phrase, hint: Phrase | None) -> int:
         show_error(" ".join(self._words(phrase) for phrase in (message, hint) if phrase is not None))

@@ -78,6 +78,20 @@ class Conversation:
             await self.agent.models.get(name)
         return name
 
+    async def has_answers(self) -> bool:
+        """Tell whether the person has answered what a run of the session had asked that is over."""
+        return any(one.session_no for one in await self.agent.stores.runs.look_in(self.call))
+
+    async def start_answered(self) -> Run:
+        """Start a run for those answers, and return it.
+
+        Raises:
+            Conflict: another process has just done so.
+        """
+        for run in await self.agent.runner.look():
+            return run
+        raise Conflict(say("Another process has just started a run of this session."), hint=say("Wait until it ends."))
+
     async def use_workspace(self) -> None:
         """Let the session work in the folder of --workspace, if one is named.
 

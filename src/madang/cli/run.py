@@ -33,7 +33,7 @@ def run(options: argparse.Namespace, settings: Settings) -> int:
 async def _run(options: argparse.Namespace, settings: Settings, text: str, attachments: list[Attachment]) -> int:
     async with open_conversation(options, settings) as talk:
         live = await talk.check_free()
-        if live is None and not (text or attachments or options.playbook):
+        if live is None and not (text or attachments or options.playbook or await talk.has_answers()):
             raise RequestError(
                 say("There is no message, and no run of this session to go on with."),
                 hint=say("Write the message behind it: madang run 'MESSAGE'"),
@@ -44,9 +44,8 @@ async def _run(options: argparse.Namespace, settings: Settings, text: str, attac
         await talk.use_workspace()
         after = await talk.last_seq()
         parts = await compose(talk, text, attachments, options.playbook or "")
+        target = await talk.post(parts, model) if parts else live or await talk.start_answered()
         talk.agent.watch()
-        target = await talk.post(parts, model) if parts else live
-        assert target is not None
         return await _Session(talk, target).to_end(after)
 
 

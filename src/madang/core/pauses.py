@@ -19,7 +19,10 @@ MAX_ANSWER_CHARS = 120
 MAX_SETTLER_CHARS = 80
 
 PauseStatus = Literal["open", "answered", "cancelled", "expired", "withdrawn", "superseded"]
-"""How a pause stands. `withdrawn`: its run ended; `superseded`: the same asker asked anew."""
+"""How a pause stands. `withdrawn`: its run was stopped; `superseded`: the same asker asked anew."""
+
+STEP_KINDS: tuple[PauseKind, ...] = ("approval", "model")
+"""What a run asks for one step of its own. Everything else is a question, which outlives the run that asked it."""
 
 SettledBy = Literal["", "person", "program", "client", "relayed", "run"]
 """Who settled a pause. `client`: somebody at another program; `relayed`: its model, saying what the person said."""

@@ -77,6 +77,8 @@ class RunSucceeded(_Part):
 
 class RunCancelled(_Part):
     type: Literal["cancelled"] = "cancelled"
+    withdrawn: Omittable[list[str]] = None
+    """Ids of what the run had asked, which is withdrawn with it."""
 
 
 class Interrupt(_Part):

@@ -17,12 +17,13 @@ from typing import Any, Literal
 from madang.core.calls import Call
 from madang.core.errors import Conflict, Denied
 from madang.core.ids import AssistantId, SessionId, UserId
-from madang.core.pauses import PauseRecord, SettledBy, no_longer_open, status_at
+from madang.core.pauses import STEP_KINDS, PauseRecord, SettledBy, no_longer_open, status_at
 from madang.core.phrases import say
 from madang.core.results import PauseKind
 from madang.storage.clock import format_timestamp, parse_timestamp, timestamp
 from madang.storage.database import Database, MigrationSet, Row, Transaction, private_rows
-from madang.storage.runs.live import check_run, nudge_run
+from madang.storage.runs.journal_tables import JOURNAL_MIGRATIONS
+from madang.storage.runs.live import check_run, tell_run
 from madang.storage.runs.tables import RUN_MIGRATIONS
 from madang.storage.sessions import SessionStore
 from madang.storage.subscriptions import topic
@@ -194,17 +195,22 @@ async def supersede(tx: Transaction, call: Call, kind: PauseKind, *, tool: str, 
 
 
 async def withdraw_run(tx: Transaction, user_id: UserId, run_id: str) -> list[PauseRecord]:
-    """Settle all that a run has open: it has ended, and an answer would reach nobody."""
-    return await _settle(
-        tx,
-        f"{_IS_OPEN} AND run_id = ?6 AND run_id <> ''",
-        user_id,
-        timestamp(),
-        "withdrawn",
-        "run",
-        "{}",
-        run_id,
-    )
+    """Settle all that a run has open: the person stopped it."""
+    return await _withdraw(tx, user_id, "run_id = ?6 AND run_id <> ''", run_id)
+
+
+async def withdraw_steps(tx: Transaction, user_id: UserId, run_id: str) -> list[PauseRecord]:
+    """Settle what a run has open that only its next step could take: it has ended. Its questions stay."""
+    kinds = ", ".join(f"'{kind}'" for kind in STEP_KINDS)
+    return await _withdraw(tx, user_id, f"run_id = ?6 AND run_id <> '' AND kind IN ({kinds})", run_id)
+
+
+async def withdraw_pauses(tx: Transaction, user_id: UserId, ids: Sequence[str]) -> list[PauseRecord]:
+    """Settle pauses whose run goes on as if they had been declined."""
+    if not ids:
+        return []
+    marks = ", ".join(f"?{number}" for number in range(6, len(ids) + 6))
+    return await _withdraw(tx, user_id, f"id IN ({marks})", *ids)
 
 
 async def write_expired(tx: Transaction, user_id: UserId, id: str) -> PauseRecord | None:
@@ -266,8 +272,8 @@ class PauseStore:
     async def open(self) -> None:
         """Make the tables, those of runs among them: settling a pause tells its run."""
         await SessionStore(self._database).open()
-        await self._database.prepare(RUN_MIGRATIONS)
-        await self._database.prepare(PAUSE_MIGRATIONS)
+        for migrations in (RUN_MIGRATIONS, JOURNAL_MIGRATIONS, PAUSE_MIGRATIONS):
+            await self._database.prepare(migrations)
 
     async def get(self, call: Call, id: str) -> PauseRecord | None:
         """Return a pause of the call's user as it is now, of whatever session."""
@@ -403,8 +409,13 @@ async def _settle(tx: Transaction, condition: str, *parameters: object) -> list[
     settled = sorted((parse_pause(row, now) for row in rows), key=operator.attrgetter("id"))
     for pause in settled:
         await tx.notify(pause_topic(user_id, pause.session_id, pause.id))
-        await nudge_run(tx, user_id, pause)  # here alone: every way to settle a pause comes through
+        await tell_run(tx, user_id, pause)  # here alone: every way to settle a pause comes through
     return settled
+
+
+async def _withdraw(tx: Transaction, user_id: UserId, condition: str, *values: object) -> list[PauseRecord]:
+    fixed = (user_id, timestamp(), "withdrawn", "run", "{}")
+    return await _settle(tx, f"{_IS_OPEN} AND {condition}", *fixed, *values)
 
 
 async def _set_awaited(

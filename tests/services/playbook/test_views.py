@@ -150,6 +150,7 @@ def test_nothing_has_no_page_and_no_pause(result: ToolResult[listings.PlaybookLi
         text=[say("No playbooks found for agent {agent}.", agent="test-agent")],
         data=listings.PlaybookListing(page=NOTHING, formatted_text=""),
         next=[say("Note: Use 'create_playbook' to make one.")],
+        origins=(),
     )
 
 
@@ -287,7 +288,7 @@ person, or go on without one.\
 """,
                 """\
 [show_playbooks] The choice choice-1 was withdrawn: the
-run that asked has ended.
+run that asked was stopped, or this session is a copy.
 Choice ID: choice-1
 
 No playbook was chosen. Do not show them again: tell the
@@ -328,7 +329,8 @@ this one.\
 고른 플레이북이 없습니다. 다시 보여 주지 마세요: 사용자에게 알리거나 플레이북 없이 진행하세요.\
 """,
                 """\
-[show_playbooks] 선택 요청 choice-1은(는) 거두어졌습니다: 요청한 실행이 끝났습니다.
+[show_playbooks] 선택 요청 choice-1은(는) 거두어졌습니다: 요청한 실행이
+중지되었거나 이 세션이 사본입니다.
 선택 요청 ID: choice-1
 
 고른 플레이북이 없습니다. 다시 보여 주지 마세요: 사용자에게 알리거나 플레이북 없이 진행하세요.\

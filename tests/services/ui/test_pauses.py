@@ -276,11 +276,13 @@ def test_the_words_of_every_outcome(locale: Locale) -> None:
                     "[prompt_user] Answer: Blue",
                     "[prompt_user] The person cancelled the prompt without an answer.",
                     "[prompt_user] Prompt one expired at 2026-01-08 without an answer.",
-                    "[prompt_user] Prompt one was withdrawn without an answer: the run that asked it has ended.",
+                    "[prompt_user] Prompt one was withdrawn without an answer: "
+                    "the run that asked it was stopped, or this session is a copy.",
                     "[wait_for_user] The person has not said to continue yet.",
                     "[wait_for_user] The person said to continue, after 90 s.",
                     "[wait_for_user] Wait two expired at 2026-01-31: the person did not say to continue.",
-                    "[wait_for_user] Wait two was withdrawn: the run that waited has ended.",
+                    "[wait_for_user] Wait two was withdrawn: "
+                    "the run that waited was stopped, or this session is a copy.",
                 ],
                 [
                     "The question stays open, and its answer will be given to you when it comes",
@@ -299,11 +301,12 @@ def test_the_words_of_every_outcome(locale: Locale) -> None:
                     "[prompt_user] 답: Blue",
                     "[prompt_user] 사용자가 답하지 않고 질문을 취소했습니다.",
                     "[prompt_user] 질문 one은(는) 답을 받지 못하고 2026-01-08에 만료되었습니다.",
-                    "[prompt_user] 질문 one은(는) 답을 받지 못하고 거두어졌습니다: 질문한 실행이 끝났습니다.",
+                    "[prompt_user] 질문 one은(는) 답을 받지 못하고 거두어졌습니다: "
+                    "질문한 실행이 중지되었거나 이 세션이 사본입니다.",
                     "[wait_for_user] 사용자가 아직 계속하라고 하지 않았습니다.",
                     "[wait_for_user] 사용자가 90초 뒤에 계속하라고 했습니다.",
                     "[wait_for_user] 대기 two은(는) 2026-01-31에 만료되었습니다: 사용자가 계속하라고 하지 않았습니다.",
-                    "[wait_for_user] 대기 two은(는) 거두어졌습니다: 기다리던 실행이 끝났습니다.",
+                    "[wait_for_user] 대기 two은(는) 거두어졌습니다: 기다리던 실행이 중지되었거나 이 세션이 사본입니다.",
                 ],
                 [
                     "질문은 열려 있으며, 답이 오면 알려 줍니다",

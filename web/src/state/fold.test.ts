@@ -479,13 +479,21 @@ test("messages that are queued when the page is read are listed", () => {
   assert.deepEqual(talk.queued, [{ id: "q1", text: "and a chart" }])
 })
 
-test("what a run that is over has asked is withdrawn, and what it did not do is cancelled", () => {
+test("what a run that was stopped has asked is withdrawn, and what it did not do is cancelled", () => {
+  const asked = play(LOG.slice(0, 18))
+  const withdrawn = [asked.calls["a1/c1"]?.pauseId ?? ""]
   const talk = play(
-    numbered([{ type: "RUN_FINISHED", threadId: "s", runId: "r:2", outcome: { type: "cancelled" } }], 18),
-    play(LOG.slice(0, 18)),
+    numbered([{ type: "RUN_FINISHED", threadId: "s", runId: "r:2", outcome: { type: "cancelled", withdrawn } }], 18),
+    asked,
   )
   const call = talk.calls["a1/c1"]
   assert.deepEqual([call?.isRunning, call?.outcome, call?.pause?.status], [false, "cancelled", "withdrawn"])
+})
+
+test("what a run that failed has asked stays open", () => {
+  const failed = numbered([{ type: "RUN_ERROR", message: "The server is away.", code: "unavailable" }], 18)
+  const call = play(failed, play(LOG.slice(0, 18))).calls["a1/c1"]
+  assert.deepEqual([call?.isRunning, call?.outcome, call?.pause?.status], [false, "unanswered", "open"])
 })
 
 test("an answer that is begun anew replaces what was written of the first attempt", () => {

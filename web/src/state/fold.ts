@@ -10,6 +10,8 @@ import { keyOf, NEW_CALL } from "./page.ts"
 import { endCalls, NO_RUN, type CallState, type MessageItem, type NoteItem, type Talk } from "./talk.ts"
 import { addDelta, put } from "./writing.ts"
 
+type Outcome = (RunEvent & { type: "RUN_FINISHED" })["outcome"]
+
 export function fold(talk: Talk, event: RunEvent): Talk {
   if (event.seq === undefined) return foldLive(talk, event)
   if (event.seq <= talk.lastSeq) return talk
@@ -58,7 +60,7 @@ function foldStored(talk: Talk, event: RunEvent, seq: number): Talk {
     case "RUN_FINISHED":
       return finishRun(
         event.outcome.type === "interrupt" ? withExpiries(talk, event.outcome.interrupts) : talk,
-        event.outcome.type,
+        event.outcome,
         seq,
         at,
       )
@@ -219,8 +221,8 @@ function foldCustom(talk: Talk, event: RunEvent & { type: "CUSTOM" }, seq: numbe
   }
 }
 
-function finishRun(talk: Talk, outcome: "success" | "cancelled" | "interrupt", seq: number, at: string): Talk {
-  switch (outcome) {
+function finishRun(talk: Talk, outcome: Outcome, seq: number, at: string): Talk {
+  switch (outcome.type) {
     case "success":
       return { ...talk, calls: endCalls(talk.calls), draft: null, run: NO_RUN }
     case "interrupt":
@@ -238,7 +240,7 @@ function finishRun(talk: Talk, outcome: "success" | "cancelled" | "interrupt", s
       const noted = withNote(talk, note)
       return {
         ...noted,
-        calls: endCalls(talk.calls),
+        calls: endCalls(talk.calls, outcome.withdrawn),
         draft: null,
         run: { state: "cancelled", retry: null },
       }

@@ -155,14 +155,18 @@ export function oldestSeq(talk: Talk): number | undefined {
 
 const isLive = (state: RunView["state"]) => state === "running" || state === "waiting"
 
-/** The run is over: outcomes that are missing will not come any more, and what it asked is withdrawn. */
-export function endCalls(calls: Talk["calls"]): Talk["calls"] {
-  return Object.fromEntries(Object.entries(calls).map(([key, call]) => [key, endCall(call)]))
+/** The run is over: outcomes that are missing will not come any more. What it asked stays open unless it is withdrawn. */
+export function endCalls(calls: Talk["calls"], withdrawn: readonly string[] = []): Talk["calls"] {
+  return Object.fromEntries(Object.entries(calls).map(([key, call]) => [key, endCall(call, withdrawn)]))
 }
 
-function endCall(call: CallState): CallState {
+function endCall(call: CallState, withdrawn: readonly string[]): CallState {
   const { isRunning, outcome, pause } = call
-  if (!isRunning && pause?.status !== "open") return call
-  const withdrawn = pause?.status === "open" ? ({ ...pause, status: "withdrawn", settledBy: "run" } as const) : pause
-  return { ...call, isRunning: false, outcome: isRunning ? "cancelled" : outcome, pause: withdrawn }
+  if (pause?.status !== "open") return isRunning ? { ...call, isRunning: false, outcome: "cancelled" } : call
+  const isStep = pause.kind === "approval" || pause.kind === "model"
+  if (withdrawn.includes(call.pauseId) || (isRunning && isStep)) {
+    const ended = { ...pause, status: "withdrawn", settledBy: "run" } as const
+    return { ...call, isRunning: false, outcome: isRunning ? "cancelled" : outcome, pause: ended }
+  }
+  return isRunning ? { ...call, isRunning: false, outcome: "unanswered" } : call
 }

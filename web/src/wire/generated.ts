@@ -851,6 +851,7 @@ export interface RunAnswer {
 
 export interface RunCancelled {
   type: "cancelled"
+  withdrawn?: string[]
 }
 
 /** `interrupted`: the process that ran it ended, and another goes on with it. */

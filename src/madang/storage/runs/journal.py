@@ -95,7 +95,7 @@ class RunNews:
 
     queued: tuple[QueuedMessage, ...] = ()
     answered: tuple[PauseRecord, ...] = ()
-    """What the person answered after the run went on without it."""
+    """What the person answered after its run went on or ended without it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +177,8 @@ class Step:
     """Ids of the run's pauses that a waiting run waits for, until all of them are settled or have expired."""
     noted: Sequence[str] = ()
     """Ids of pauses whose outcome is kept by this step: a next owner is not told of them again."""
+    withdrawn: Sequence[str] = ()
+    """Ids of pauses that the run no longer asks."""
     given: Sequence[str] = ()
     """Ids of queued messages that the step's messages replace."""
     answered_late: Sequence[str] = ()
@@ -271,6 +273,7 @@ async def write_rows(tx: Transaction, dialect: Dialect, run: Run, step: Step, fi
             run.user_id,
             pause_id,
         )
+        await delete_queued(tx, run, await _session_no(tx, run), pause_id)
     if step.usage is not None:
         await write_usage(tx, run.user_id, await _session_no(tx, run), step.usage)
     if step.calibration is not None:
@@ -301,9 +304,11 @@ async def write_rows(tx: Transaction, dialect: Dialect, run: Run, step: Step, fi
 
 
 async def end_calls(tx: Transaction, run: Run) -> None:
-    """Mark what a run that is over has not done as cancelled."""
+    """Mark what a run that is over has not done as cancelled, and what it has asked as unanswered."""
     await tx.run(
-        "UPDATE run_call SET state = 'done', outcome = 'cancelled', ended_at = ?3 "
+        "UPDATE run_call SET state = 'done', ended_at = ?3, outcome = CASE WHEN state = 'waiting' AND EXISTS "
+        "(SELECT 1 FROM pause p WHERE p.user_id = run_call.user_id AND p.id = run_call.pause_id "
+        "AND p.status <> 'withdrawn') THEN 'unanswered' ELSE 'cancelled' END "
         "WHERE user_id = ?1 AND run_no = ?2 AND state <> 'done'",
         run.user_id,
         run.no,
@@ -323,7 +328,7 @@ async def find_queued(tx: Transaction, user_id: UserId, session_id: SessionId) -
     rows = await tx.all(
         "SELECT q.id, q.kind, q.parts, q.tokens, q.created_at FROM queued_message q "
         "JOIN session s ON s.user_id = q.user_id AND s.no = q.session_no "
-        "WHERE s.user_id = ?1 AND s.id = ?2 ORDER BY q.seq, q.id",
+        "WHERE s.user_id = ?1 AND s.id = ?2 AND q.kind IN ('message', 'action') ORDER BY q.seq, q.id",
         user_id,
         session_id,
     )

@@ -106,6 +106,11 @@ _QUEUE_ORDER = """
         ALTER TABLE queued_message ADD seq {number} NOT NULL DEFAULT 0;
         """
 
+# Answers to what a run had asked that is over: of kind `answer` until a run is started for them, then `kept_answer`.
+_ANSWERS = """
+        CREATE INDEX queued_answer ON queued_message (user_id, session_no) WHERE kind = 'answer';
+        """
+
 JOURNAL_MIGRATIONS = MigrationSet(
     "journal",
     sqlite=(
@@ -114,6 +119,7 @@ JOURNAL_MIGRATIONS = MigrationSet(
         _SHOWN.format(number="INTEGER"),
         _TRUST,
         _QUEUE_ORDER.format(number="INTEGER"),
+        _ANSWERS,
     ),
     postgresql=(
         _tables("BIGINT", "TIMESTAMPTZ", POSTGRESQL_NOW) + private_rows("message", "queued_message", "run_call"),
@@ -121,5 +127,6 @@ JOURNAL_MIGRATIONS = MigrationSet(
         _SHOWN.format(number="BIGINT"),
         _TRUST,
         _QUEUE_ORDER.format(number="BIGINT"),
+        _ANSWERS,
     ),
 )

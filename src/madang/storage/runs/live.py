@@ -5,7 +5,7 @@ from __future__ import annotations
 from madang.core.calls import Call
 from madang.core.errors import Conflict
 from madang.core.ids import UserId
-from madang.core.pauses import PauseRecord
+from madang.core.pauses import STEP_KINDS, PauseRecord
 from madang.core.phrases import say
 from madang.storage.database import Transaction
 from madang.storage.subscriptions import topic
@@ -48,17 +48,35 @@ async def check_no_live_run(tx: Transaction, user_id: UserId, session_no: int) -
         )
 
 
-async def nudge_run(tx: Transaction, user_id: UserId, pause: PauseRecord) -> None:
+async def tell_run(tx: Transaction, user_id: UserId, pause: PauseRecord) -> None:
     """Mark the run of a pause that was settled, if a run opened it, as having news, in the same transaction.
 
-    Whether the run can go on is found out by the process that claims it.
+    Whether the run can go on is found out by the process that claims it. For one that is over the answer is queued: the
+    session's next run is told, which the answer itself starts unless there is one.
     """
     if not pause.run_id:
         return
-    await tx.run(
+    nudged = await tx.run(
         "UPDATE run_live SET nudged = 1 "
         "WHERE user_id = ?1 AND run_no IN (SELECT no FROM run WHERE user_id = ?1 AND id = ?2)",
         user_id,
         pause.run_id,
     )
+    if not nudged and pause.status in ("answered", "cancelled") and pause.kind not in STEP_KINDS:
+        await tx.run(_QUEUE_ANSWER, user_id, pause.session_id, pause.id)
+        await tx.run(_NUDGE_SESSION, user_id, pause.session_id)
     await tx.notify(topic("run", user_id, pause.session_id, pause.run_id))
+
+
+_QUEUE_ANSWER = """
+INSERT INTO queued_message (user_id, session_no, id, kind, parts, tokens)
+SELECT session.user_id, session.no, ?3, 'answer', '[]', 0 FROM session
+WHERE session.user_id = ?1 AND session.id = ?2 AND EXISTS
+  (SELECT 1 FROM run WHERE run.user_id = session.user_id AND run.session_no = session.no)
+"""
+_NUDGE_SESSION = """
+UPDATE run_live SET nudged = 1 WHERE user_id = ?1 AND run_no IN (
+  SELECT run.no FROM run JOIN session ON session.user_id = run.user_id AND session.no = run.session_no
+  WHERE run.user_id = ?1 AND session.id = ?2 AND run.state IN ('running', 'waiting')
+)
+"""

@@ -71,12 +71,15 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A run that can perhaps be claimed, as a look found it."""
+    """A run that can perhaps be claimed, as a look found it, or a session whose answers start one."""
 
     user_id: UserId
     run_no: int
+    """0: there is none yet."""
     owner: str
     """The owner that died; empty if the run waits."""
+    session_no: int = 0
+    """Of the session that is to get a run, else 0."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 
 from madang.core.calls import Call
@@ -10,9 +11,9 @@ from madang.core.pauses import PauseRecord
 from madang.storage.clock import timestamp
 from madang.storage.database import Dialect, Transaction
 from madang.storage.events import NewEvent, append_events
-from madang.storage.pauses import PAUSE_COLUMNS, parse_pause, withdraw_run
+from madang.storage.pauses import PAUSE_COLUMNS, parse_pause, withdraw_run, withdraw_steps
 from madang.storage.runs.journal import Step, end_calls, write_rows
-from madang.storage.runs.records import SELECT_RUN, LostRun, Run, RunState, parse_run
+from madang.storage.runs.records import SELECT_RUN, Candidate, LostRun, Run, RunState, parse_run
 from madang.storage.sessions import session_topic, taint_session
 
 _PAUSES = f"SELECT {PAUSE_COLUMNS} FROM pause WHERE user_id = ?1 AND run_id = ?2 AND run_id <> ''"
@@ -23,13 +24,28 @@ _LATE = (
     "WHERE c.user_id = ?1 AND c.run_no = ?2 AND c.pause_id <> '' AND c.outcome = 'unanswered' "
     "AND pause.status IN ('answered', 'cancelled')"
 )
+_QUEUED_ANSWERS = (
+    "SELECT {columns} FROM queued_message q "
+    "JOIN run r ON r.user_id = q.user_id AND r.session_no = q.session_no AND r.no = ?2 "
+    "JOIN pause ON pause.user_id = q.user_id AND pause.id = q.id "
+    "WHERE q.user_id = ?1 AND q.kind IN ('answer', 'kept_answer')"
+)
+_QUEUE_LATE = (
+    "INSERT INTO queued_message (user_id, session_no, id, kind, parts, tokens) "
+    "SELECT r.user_id, r.session_no, late.id, ?3, '[]', 0 FROM run r "
+    f"JOIN ({_LATE.format(columns='pause.id')}) AS late ON 1 = 1 WHERE r.user_id = ?1 AND r.no = ?2"
+)
 
 FIND_IN_SESSION = """
-SELECT live.user_id, live.run_no, live.owner FROM session
+SELECT live.user_id, live.run_no, live.owner, 0 AS session_no FROM session
 JOIN run ON run.user_id = session.user_id AND run.session_no = session.no AND run.state IN ('running', 'waiting')
 JOIN run_live live ON live.user_id = run.user_id AND live.run_no = run.no
 WHERE session.user_id = ?1 AND session.id = ?2
 AND (live.owner <> '' OR live.nudged = 1 OR (live.wake_at IS NOT NULL AND live.wake_at <= ?3))
+UNION ALL
+SELECT q.user_id, 0, '', q.session_no FROM session
+JOIN queued_message q ON q.user_id = session.user_id AND q.session_no = session.no AND q.kind = 'answer'
+WHERE session.user_id = ?1 AND session.id = ?2
 """
 
 
@@ -42,11 +58,20 @@ WITH RECURSIVE owners (owner) AS (
   WHERE owners.owner IS NOT NULL
 ) SELECT owner FROM owners WHERE owner IS NOT NULL
 """
-_FIND = "SELECT user_id, run_no, owner FROM run_live WHERE user_id = ?1"
+_FIND = "SELECT user_id, run_no, owner, 0 AS session_no FROM run_live WHERE user_id = ?1"
 FIND_OWNED = f"{_FIND} AND owner <> '' AND owner IN ({{owners}})"
 FIND_NUDGED = f"{_FIND} AND nudged = 1 AND owner = ''"
 FIND_DUE = f"{_FIND} AND owner = '' AND wake_at IS NOT NULL AND wake_at <= ?2"
-LOOKS = (FIND_OWNED, FIND_NUDGED, FIND_DUE)
+FIND_ANSWERED = (
+    "SELECT q.user_id, 0 AS run_no, '' AS owner, q.session_no FROM queued_message q "
+    "WHERE q.user_id = ?1 AND q.kind = 'answer' AND NOT EXISTS (SELECT 1 FROM run r WHERE r.user_id = q.user_id "
+    "AND r.session_no = q.session_no AND r.state IN ('running', 'waiting'))"
+)
+FIND_LAST_RUN = (
+    "SELECT state, assistant_id, model FROM run WHERE user_id = ?1 AND session_no = ?2 "
+    "ORDER BY state IN ('running', 'waiting') DESC, no DESC LIMIT 1"
+)
+LOOKS = (FIND_OWNED, FIND_NUDGED, FIND_DUE, FIND_ANSWERED)
 
 
 async def compare_and_set(tx: Transaction, run: Run, changes: str, *values: object) -> None:
@@ -95,9 +120,12 @@ async def postpone(tx: Transaction, run: Run, wake_at: str | None) -> None:
     await set_live(tx, run, "waiting", wake_at=wake_at)
 
 
-async def clear(tx: Transaction, run: Run) -> None:
-    """Withdraw what a run that is over has open, and delete what only one that is not over has."""
-    await withdraw_run(tx, run.user_id, run.id)
+async def clear(tx: Transaction, run: Run, *, is_stopped: bool = False) -> list[PauseRecord]:
+    """Delete what only a run that is not over has, and queue what it was not told for the session's next run.
+
+    Its questions stay open, unless the person stopped it. What was withdrawn is returned.
+    """
+    withdrawn = await (withdraw_run if is_stopped else withdraw_steps)(tx, run.user_id, run.id)
     await end_calls(tx, run)
     await tx.run(
         "UPDATE pause SET awaited = 0 WHERE user_id = ?1 AND run_id = ?2 AND run_id <> '' AND awaited = 1",
@@ -106,6 +134,29 @@ async def clear(tx: Transaction, run: Run) -> None:
     )
     for table in ("run_live", "run_delta"):
         await tx.run(f"DELETE FROM {table} WHERE user_id = ?1 AND run_no = ?2", run.user_id, run.no)
+    # Last: an answer that came first has nudged the row that is gone now, and one that comes after finds none.
+    await tx.run(_QUEUE_LATE, run.user_id, run.no, "kept_answer" if is_stopped else "answer")
+    return withdrawn
+
+
+async def has_answers(tx: Transaction, candidate: Candidate) -> bool:
+    """Tell whether the answers of a session that a look found still wait for a run, and it can have one."""
+    row = await tx.one(
+        "SELECT 1 FROM queued_message q JOIN session s ON s.user_id = q.user_id AND s.no = q.session_no "
+        "WHERE q.user_id = ?1 AND q.session_no = ?2 AND q.kind = 'answer' AND s.state = 'ready' LIMIT 1",
+        candidate.user_id,
+        candidate.session_no,
+    )
+    return row is not None
+
+
+async def keep_answers(tx: Transaction, user_id: UserId, session_no: int) -> None:
+    """Let the answers of a session start no run any more: there is one now, whose model will be told."""
+    await tx.run(
+        "UPDATE queued_message SET kind = 'kept_answer' WHERE user_id = ?1 AND session_no = ?2 AND kind = 'answer'",
+        user_id,
+        session_no,
+    )
 
 
 async def write_step(tx: Transaction, dialect: Dialect, run: Run, step: Step, *, began: NewEvent | None = None) -> int:
@@ -143,11 +194,11 @@ async def mark_used(tx: Transaction, call: Call, session_no: int, title: str) ->
 async def has_news(tx: Transaction, run: Run) -> bool:
     """Tell whether there is something to go on for that the run's model has not been given.
 
-    That is a message of the person's, or an answer to what the run no longer waits for.
+    That is a message of the person's, or an answer to what the run, or one before it, no longer waits for.
     """
     row = await tx.one(
         "SELECT 1 FROM queued_message q JOIN run r ON r.user_id = q.user_id AND r.session_no = q.session_no "
-        "WHERE r.user_id = ?1 AND r.no = ?2 AND q.kind = 'message' "
+        "WHERE r.user_id = ?1 AND r.no = ?2 AND q.kind <> 'action' "
         f"UNION ALL {_LATE.format(columns='1')} LIMIT 1",
         run.user_id,
         run.no,
@@ -156,10 +207,15 @@ async def has_news(tx: Transaction, run: Run) -> bool:
 
 
 async def find_answered_late(tx: Transaction, run: Run) -> list[PauseRecord]:
-    """Return what the person answered after the run went on without it, and the model was not told, oldest first."""
+    """Return what the person answered after its run went on or ended, and no model was told, in the order of answers.
+
+    It is what this run has asked, or one before it in the session.
+    """
     now = timestamp()
-    rows = await tx.all(f"{_LATE.format(columns=PAUSE_COLUMNS)} ORDER BY pause.id", run.user_id, run.no)
-    return [parse_pause(row, now) for row in rows]
+    selects = (_LATE.format(columns=PAUSE_COLUMNS), _QUEUED_ANSWERS.format(columns=PAUSE_COLUMNS))
+    rows = await tx.all(" UNION ".join(selects), run.user_id, run.no)
+    pauses = (parse_pause(row, now) for row in rows)
+    return sorted(pauses, key=operator.attrgetter("settled_at", "id"))
 
 
 async def find_run(tx: Transaction, user_id: UserId, no: int) -> Run:

@@ -18,15 +18,17 @@ from madang.storage.clock import timestamp
 from madang.storage.database import Database, Transaction
 from madang.storage.events import EventLog, NewEvent
 from madang.storage.liveness import Liveness
-from madang.storage.pauses import PauseStore, await_pauses, clear_awaited, write_expired
+from madang.storage.pauses import PauseStore, await_pauses, clear_awaited, withdraw_pauses, write_expired
 from madang.storage.runs.deltas import read_written
 from madang.storage.runs.journal import RunNews, Step, find_queued
 from madang.storage.runs.journal_tables import JOURNAL_MIGRATIONS
 from madang.storage.runs.live import check_no_live_run
 from madang.storage.runs.records import LIVE_STATES, SELECT_RUN, Candidate, Run, parse_run
 from madang.storage.runs.rows import (
+    FIND_ANSWERED,
     FIND_DUE,
     FIND_IN_SESSION,
+    FIND_LAST_RUN,
     FIND_NUDGED,
     FIND_OWNED,
     FIND_OWNERS,
@@ -37,7 +39,9 @@ from madang.storage.runs.rows import (
     find_open,
     find_pauses,
     find_run,
+    has_answers,
     has_news,
+    keep_answers,
     mark_used,
     postpone,
     set_end,
@@ -98,37 +102,42 @@ class RunStore:
         Raises:
             Conflict: the session has one that is not over, or is being deleted.
         """
-        id, me = new_id(), self._liveness.me
         step = await self._analyzed(call, step)
 
         async def work(tx: Transaction) -> Run:
             session_no = await ensure_ready_session(tx, call)
             await check_no_live_run(tx, call.user_id, session_no)
-            row = await tx.one(
-                "INSERT INTO run (user_id, id, session_no, assistant_id, model, state, epoch, owner, deadline_at) "
-                "VALUES (?1, ?2, ?3, ?4, ?5, 'running', 1, ?6, ?7) RETURNING no",
-                call.user_id,
-                id,
-                session_no,
-                call.assistant_id or "",
-                model,
-                me,
-                deadline_at or None,
-            )
-            assert row is not None
-            await tx.run(
-                "INSERT INTO run_live (user_id, run_no, state, owner) VALUES (?1, ?2, 'running', ?3)",
-                call.user_id,
-                row[0],
-                me,
-            )
-            run = await find_run(tx, call.user_id, row[0])
+            run = await self._insert(tx, call.user_id, session_no, call.assistant_id or "", model, deadline_at)
             await mark_used(tx, call, session_no, title)
             await write_step(tx, self._database.dialect, run, step, began=began(run) if began else None)
             await tx.notify(run_topic(run))
             return run
 
         return await self._database.write(work, user_id=call.user_id)
+
+    async def _insert(
+        self, tx: Transaction, user_id: UserId, session_no: int, assistant_id: str, model: str, deadline_at: str = ""
+    ) -> Run:
+        row = await tx.one(
+            "INSERT INTO run (user_id, id, session_no, assistant_id, model, state, epoch, owner, deadline_at) "
+            "VALUES (?1, ?2, ?3, ?4, ?5, 'running', 1, ?6, ?7) RETURNING no",
+            user_id,
+            new_id(),
+            session_no,
+            assistant_id,
+            model,
+            self._liveness.me,
+            deadline_at or None,
+        )
+        assert row is not None
+        await tx.run(
+            "INSERT INTO run_live (user_id, run_no, state, owner) VALUES (?1, ?2, 'running', ?3)",
+            user_id,
+            row[0],
+            self._liveness.me,
+        )
+        await keep_answers(tx, user_id, session_no)
+        return await find_run(tx, user_id, row[0])
 
     async def commit(self, run: Run, step: Step) -> Run:
         """Write a step of a run in one transaction, and return the run as it then is.
@@ -146,6 +155,7 @@ class RunStore:
                 return await find_run(tx, run.user_id, run.no)
             awaited = await self._awaited(tx, run, step)
             await self._set_run(tx, run, step, first_expiry(awaited))
+            await withdraw_pauses(tx, run.user_id, step.withdrawn)
             await clear_awaited(tx, run.user_id, [id for id in step.noted if id not in step.awaited])
             if step.state == "waiting":
                 await await_pauses(tx, run.user_id, [pause.id for pause in awaited])
@@ -208,11 +218,12 @@ class RunStore:
         self,
         user_id: UserId,
         run_id: str,
-        end: Callable[[Run, str], Step] | None = None,
+        end: Callable[[Run, str, Sequence[str]], Step] | None = None,
     ) -> Run | None:
         """End a run from whatever process, for good; None if there is none that is not over.
 
-        `end` tells of it, given the run as it was, and what its model has written of an answer.
+        `end` tells of it, given the run as it was, what its model has written of an answer, and the ids of what it had
+        open.
         Its owner hears of it by the run's topic, and by its next write, which is refused.
         """
 
@@ -229,8 +240,8 @@ class RunStore:
                 timestamp(),
             )
             written = await read_written(tx, run, run.turn + 1)
-            await clear(tx, run)
-            step = end(run, written) if end else Step()
+            withdrawn = await clear(tx, run, is_stopped=True)
+            step = end(run, written, [pause.id for pause in withdrawn]) if end else Step()
             await set_end(tx, run, await write_step(tx, self._database.dialect, run, step))
             await tx.notify(run_topic(run))
             return await find_run(tx, user_id, run.no)
@@ -240,11 +251,13 @@ class RunStore:
     async def look(self) -> list[Candidate]:
         """Return runs that may be claimed, in random order: their owner died, they have news, or a pause has expired.
 
+        And sessions in which the person has answered what a run had asked that is over.
+
         Nothing is lost by not looking: what is to be found stays to be found.
         """
         owners = [row[0] for row in await self._database.find(FIND_OWNERS, self.user_id, user_id=self.user_id)]
         dead = sorted(await self._liveness.find_dead(owners))[:MAX_CANDIDATES]
-        queries = [FIND_NUDGED, FIND_DUE]
+        queries = [FIND_NUDGED, FIND_DUE, FIND_ANSWERED]
         if dead:
             queries.append(FIND_OWNED.format(owners=", ".join(f"?{number}" for number in range(3, len(dead) + 3))))
         each = (f"SELECT * FROM ({sql} LIMIT {MAX_CANDIDATES}) AS part" for sql in queries)
@@ -257,20 +270,32 @@ class RunStore:
     async def look_in(self, call: Call) -> list[Candidate]:
         """Do the same for the call's session alone."""
         rows = await self._database.find(FIND_IN_SESSION, call.user_id, call.session, timestamp(), user_id=call.user_id)
-        dead = await self._liveness.find_dead([owner for _, _, owner in rows if owner])
-        return [Candidate(*row) for row in rows if not row[2] or row[2] in dead]
+        found = [Candidate(*row) for row in dict.fromkeys(rows)]
+        dead = await self._liveness.find_dead([one.owner for one in found if one.owner])
+        return [one for one in found if not one.owner or one.owner in dead]
 
     async def claim(
         self, candidate: Candidate, events: Callable[[Run], Sequence[NewEvent]] | None = None
     ) -> Run | None:
         """Make this process the owner of a run that a look found, and return it with what it waited for.
 
-        Of several processes one gets it, the others None; so do all if it waits for something that is still open,
+        A session whose answers wait for a run gets one, with the assistant and the model of its last. Of several
+        processes one gets it, the others None; so do all if it waits for something that is still open,
         unless the person has written something meanwhile; and so do all that work for another user. `events` are
         written in the same unit.
         """
         if candidate.user_id != self.user_id:
             return None
+
+        async def start(tx: Transaction) -> Run | None:
+            last = await tx.one(FIND_LAST_RUN, candidate.user_id, candidate.session_no)
+            if last is None or last[0] in LIVE_STATES or not await has_answers(tx, candidate):
+                return None
+            run = await self._insert(tx, candidate.user_id, candidate.session_no, *last[1:])
+            await mark_used(tx, run.call(), candidate.session_no, "")
+            await write_step(tx, self._database.dialect, run, Step(events=events(run) if events else ()))
+            await tx.notify(run_topic(run))
+            return run
 
         async def work(tx: Transaction) -> Run | None:
             by_no = f"{SELECT_RUN} WHERE run.user_id = ?1 AND run.no = ?2"
@@ -301,7 +326,7 @@ class RunStore:
             await tx.notify(run_topic(claimed))
             return claimed
 
-        return await self._database.write(work, user_id=candidate.user_id)
+        return await self._database.write(start if candidate.session_no else work, user_id=candidate.user_id)
 
     async def next_wake_at(self) -> str:
         """Return when a look is worth it even if nothing changes: the next expiry that a run waits for, or empty."""

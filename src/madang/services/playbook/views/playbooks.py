@@ -162,7 +162,10 @@ def _ended(choice: PauseRecord) -> Phrase:
         case "superseded":
             return say("The choice {id} was superseded: the playbooks were shown again.", id=choice.id)
         case "withdrawn":
-            return say("The choice {id} was withdrawn: the run that asked has ended.", id=choice.id)
+            return say(
+                "The choice {id} was withdrawn: the run that asked was stopped, or this session is a copy.",
+                id=choice.id,
+            )
         case "cancelled":
             return say("The person cancelled the choice {id} without choosing a playbook.", id=choice.id)
         case _:

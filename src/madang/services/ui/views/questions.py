@@ -229,7 +229,10 @@ def _outcome(question: Question) -> Phrase:
 
 
 def _withdrawn(question: Question) -> Phrase:
-    return say("Prompt {id} was withdrawn without an answer: the run that asked it has ended.", id=question.message_id)
+    return say(
+        "Prompt {id} was withdrawn without an answer: the run that asked it was stopped, or this session is a copy.",
+        id=question.message_id,
+    )
 
 
 def _expired(question: Question) -> Phrase:

@@ -135,7 +135,9 @@ def _outcome(wait: Wait) -> Phrase:
             "Wait {id} expired at {at}: the person did not say to continue.", id=wait.wait_id, at=wait.expires_at
         )
     if wait.status == "withdrawn":
-        return say("Wait {id} was withdrawn: the run that waited has ended.", id=wait.wait_id)
+        return say(
+            "Wait {id} was withdrawn: the run that waited was stopped, or this session is a copy.", id=wait.wait_id
+        )
     return say("The person said to continue, after {seconds:g} s.", seconds=wait.elapsed_s)
 
 
