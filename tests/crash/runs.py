@@ -140,7 +140,7 @@ class Process:
 
     async def claim_all(self) -> list[str]:
         """Claim what a look finds, go on with it, and return the ids of the runs that were got."""
-        claims = (self.runs.claim(candidate, _claimed) for candidate in await self.runs.look())
+        claims = (self.runs.claim(candidate, _claimed) for candidate in (await self.runs.look()).candidates)
         runs = [run for run in await asyncio.gather(*claims) if run is not None]
         await asyncio.gather(*map(self.go_on, runs))
         return [run.id for run in runs]
@@ -209,7 +209,7 @@ class Process:
     async def contend(self) -> list[str]:
         """Claim until nothing is left."""
         claimed: list[str] = []
-        while await self.runs.look():
+        while (await self.runs.look()).candidates:
             claimed += await self.claim_all()
         return claimed
 

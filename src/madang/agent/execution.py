@@ -122,11 +122,11 @@ class RunExecution:
 
     async def _end_turn(self) -> bool:
         """Make the calls of the last answer, or end the run if there are none; False if it waits or is over."""
-        calls = await self._stores.calls.list_by_turn(self._run)
+        calls, has_results = await self._stores.calls.read_turn(self._run)
         if not calls:
             await self._commit(Step(state="finished", events=[events.run_finished(self._run)]))
             return self._run.state == "running"
-        if await self._stores.calls.has_results(self._run):
+        if has_results:
             return True
         turn = Turn(self._run, self._stores, self._provider, self._call, is_manual=self._setup.opened is None)
         try:

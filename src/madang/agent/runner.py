@@ -94,6 +94,7 @@ class Runner:
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._streams: dict[tuple[str, int], _Stream] = {}
         self._flushing: asyncio.Task[None] | None = None
+        self._wake_at = ""
         self._listeners: list[StreamListener] = []
 
     async def open(self) -> None:
@@ -151,8 +152,11 @@ class Runner:
         for one. Those that were got are returned.
         """
         runs: list[Run] = []
-        only = self._only_session
-        for candidate in await (self._stores.runs.look() if only is None else self._stores.runs.look_in(only)):
+        if self._only_session is None:
+            candidates, self._wake_at = await self._stores.runs.look()
+        else:
+            candidates, self._wake_at = await self._stores.runs.look_in(self._only_session)
+        for candidate in candidates:
             run = await self._stores.runs.claim(candidate, events.run_resumed)
             if run is not None:
                 self._launch(run)
@@ -167,7 +171,7 @@ class Runner:
             while True:
                 await self.look()
                 await asyncio.sleep(LOOK_EVERY_S)
-                done, _ = await asyncio.wait({pending}, timeout=await self._next_look_s())
+                done, _ = await asyncio.wait({pending}, timeout=self._next_look_s())
                 if done:
                     await self._stop_lost(pending.result())
                     pending = asyncio.ensure_future(anext(changes))
@@ -266,11 +270,10 @@ class Runner:
             if run is not None and run.state not in ("running", "waiting"):
                 task.cancel()
 
-    async def _next_look_s(self) -> float:
-        wake_at = await self._stores.runs.next_wake_at()
-        if not wake_at:
+    def _next_look_s(self) -> float:
+        if not self._wake_at:
             return MAX_LOOK_WAIT_S
-        wait = (parse_timestamp(wake_at) - parse_timestamp(timestamp())).total_seconds()
+        wait = (parse_timestamp(self._wake_at) - parse_timestamp(timestamp())).total_seconds()
         return min(max(wait, 0.0), MAX_LOOK_WAIT_S)
 
 

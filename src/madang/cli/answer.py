@@ -135,7 +135,7 @@ class _Desk:
         deadline = time.monotonic() + TAKEN_UP_WITHIN_S
         while (run := await runs.get(self._call.user_id, pause.run_id)) is not None:
             is_over = run.state not in LIVE_STATES
-            if run.state == "running" or (is_over and not await runs.look_in(place)):
+            if run.state == "running" or (is_over and not (await runs.look_in(place)).candidates):
                 return
             open_ids = [one.id for one in await self._inbox.list_awaited(run) if one.is_open]
             if open_ids and not (await runs.read_news(run)).answered:

@@ -80,7 +80,7 @@ class Conversation:
 
     async def has_answers(self) -> bool:
         """Tell whether the person has answered what a run of the session had asked that is over."""
-        return any(one.session_no for one in await self.agent.stores.runs.look_in(self.call))
+        return any(one.session_no for one in (await self.agent.stores.runs.look_in(self.call)).candidates)
 
     async def start_answered(self) -> Run:
         """Start a run for those answers, and return it.

@@ -253,7 +253,7 @@ async def test_every_method_is_one_transaction(store: UiStore, monkeypatch: pyte
         lambda: ask(store),
         lambda: store.get(CALL, asked.message_id),
         lambda: store.list_items(CALL, "pending"),
-        lambda: store.list_settled(CALL, timedelta(days=1), 5),
+        lambda: store.read_lately(CALL, timedelta(days=1), 5),
         lambda: refused(store, asked, "Red"),
         lambda: settle(store, asked),
         lambda: store.wait(CALL, "Wait", ""),
@@ -332,12 +332,12 @@ async def test_what_the_person_settled_lately_is_listed_the_last_first(store: Ui
     last = await settle(store, second)
 
     day = timedelta(days=1)
-    assert await store.list_settled(CALL, day, 5) == [last, cancelled, resumed, answered]
-    assert await store.list_settled(CALL, day, 2) == [last, cancelled]
-    assert await store.list_settled(CALL, timedelta(minutes=90), 5) == [last, cancelled]
-    assert await store.list_settled(STRANGERS[0], day, 5) == []
+    assert (await store.read_lately(CALL, day, 5)).settled == [last, cancelled, resumed, answered]
+    assert (await store.read_lately(CALL, day, 2)).settled == [last, cancelled]
+    assert (await store.read_lately(CALL, timedelta(minutes=90), 5)).settled == [last, cancelled]
+    assert (await store.read_lately(STRANGERS[0], day, 5)).settled == []
     set_clock(days=2)
-    assert await store.list_settled(CALL, day, 5) == []
+    assert (await store.read_lately(CALL, day, 5)).settled == []
     assert {id_of(item) for item in (await store.list_items(CALL, "pending"))[0]} == {
         unanswered.message_id,
         open_wait.wait_id,

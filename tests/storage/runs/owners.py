@@ -56,7 +56,7 @@ class Owner:
 
     async def claim(self) -> list[Run]:
         """Claim what can be claimed."""
-        claimed = [await self.store.claim(candidate, resumed) for candidate in await self.store.look()]
+        claimed = [await self.store.claim(candidate, resumed) for candidate in (await self.store.look()).candidates]
         return [run for run in claimed if run is not None]
 
     async def kinds(self, run: Run) -> list[str]:

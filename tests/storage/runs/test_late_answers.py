@@ -35,11 +35,11 @@ async def told(owner: Owner, run: Run) -> list[str]:
 async def test_an_answer_after_the_end_starts_one_run(owners: list[Owner], state: StepState) -> None:
     old, new = owners
     over, id = await ended(old, state)
-    assert await new.store.look() == []
+    assert (await new.store.look()).candidates == []
     await new.answer(over, id)
 
-    [candidate] = await new.store.look()
-    assert await new.store.look_in(over.call()) == [candidate]
+    [candidate] = (await new.store.look()).candidates
+    assert (await new.store.look_in(over.call())).candidates == [candidate]
     claims = await asyncio.gather(*(owner.store.claim(candidate) for owner in owners * 5))
     [run] = [run for run in claims if run is not None]
     assert (run.id != over.id, run.session_id, run.assistant_id) == (True, over.session_id, over.assistant_id)
@@ -48,7 +48,7 @@ async def test_an_answer_after_the_end_starts_one_run(owners: list[Owner], state
     run = await owner.store.commit(run, Step(answered_late=[id]))
     assert await told(new, run) == []
     assert (await owner.store.commit(run, Step(state="finished"))).state == "finished"
-    assert await new.store.look() == []
+    assert (await new.store.look()).candidates == []
 
 
 async def test_a_run_that_ends_before_it_was_told_is_not_started_again_and_again(owners: list[Owner]) -> None:

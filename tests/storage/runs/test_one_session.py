@@ -24,15 +24,15 @@ async def test_a_run_of_its_session_is_found_when_it_can_go_on(owners: list[Owne
     run = await owner.start()
 
     assert await other.store.get_live(CALL) == run
-    assert await other.store.look_in(CALL) == []
+    assert (await other.store.look_in(CALL)).candidates == []
     id = await owner.ask(run)
     await owner.store.commit(run, Step(state="waiting", events=[NewEvent("waiting", {})], awaited=[id]))
-    assert await other.store.look_in(CALL) == []
+    assert (await other.store.look_in(CALL)).candidates == []
     await owner.answer(run, id)
-    [candidate] = await other.store.look_in(CALL)
+    [candidate] = (await other.store.look_in(CALL)).candidates
     claimed = await other.store.claim(candidate)
     assert claimed is not None
-    assert await owner.store.look_in(CALL) == []
+    assert (await owner.store.look_in(CALL)).candidates == []
     await other.store.commit(claimed, Step(state="finished"))
     assert await owner.store.get_live(CALL) is None
     assert await owner.store.get_live(replace(CALL, user_id=UserId("eve"))) is None
@@ -46,8 +46,8 @@ async def test_a_run_whose_owner_died_is_free_and_others_are_held(owners: list[O
     assert not await owner.store.is_held(run)
     await owner.liveness.close()
     assert not await other.store.is_held(run)
-    assert await other.store.look_in(CALL) == [Candidate(run.user_id, run.no, run.owner)]
-    assert await other.store.look_in(TUESDAY) == []
+    assert (await other.store.look_in(CALL)).candidates == [Candidate(run.user_id, run.no, run.owner)]
+    assert (await other.store.look_in(TUESDAY)).candidates == []
 
 
 async def test_the_latest_session_is_the_one_whose_run_went_on_last(

@@ -162,15 +162,15 @@ async def test_an_owner_that_lost_its_run_writes_nothing_more(owners: list[Owner
 async def test_what_an_owner_left_behind_is_claimed_once(owners: list[Owner]) -> None:
     old, new = owners
     run = await old.start()
-    assert await new.store.look() == []
+    assert (await new.store.look()).candidates == []
     await old.liveness.close()
 
-    candidates = await new.store.look()
+    candidates = (await new.store.look()).candidates
     assert [candidate.owner for candidate in candidates] == [run.owner]
     claims = await asyncio.gather(*(new.store.claim(candidates[0]) for _ in range(5)))
     [claimed] = [run for run in claims if run is not None]
     assert (claimed.epoch, claimed.owner, claimed.was_interrupted) == (2, new.liveness.me, True)
-    assert await new.store.look() == []
+    assert (await new.store.look()).candidates == []
     await new.store.commit(claimed, Step(state="finished"))
 
 
@@ -178,7 +178,7 @@ async def test_an_answer_wakes_its_run_once(owners: list[Owner]) -> None:
     old, new = owners
     run, id = await waiting(old)
     assert (run.state, run.owner) == ("waiting", "")
-    assert await old.store.next_wake_at() == run.wake_at != ""
+    assert (await old.store.look()).wake_at == run.wake_at != ""
     assert await new.claim() == await old.claim() == []
 
     await new.answer(run, id)
@@ -195,7 +195,7 @@ async def test_an_answer_before_the_run_waits_is_found_by_the_next_look(owners: 
     run = await old.start()
     id = await old.ask(run)
     await new.answer(run, id)
-    assert await new.store.look() == []  # it runs, and its owner is alive
+    assert (await new.store.look()).candidates == []  # it runs, and its owner is alive
     await old.store.commit(run, Step(state="waiting", awaited=[id]))
 
     assert [one.id for one in await new.claim()] == [run.id]
@@ -208,10 +208,10 @@ async def test_a_run_wakes_when_all_that_it_waits_for_is_settled(owners: list[Ow
     await old.store.commit(run, Step(state="waiting", awaited=[first, second]))
     await new.answer(run, first)
 
-    assert len(await new.store.look()) == 1
+    assert len((await new.store.look()).candidates) == 1
     assert await new.claim() == []
-    assert await new.store.look() == []  # until there is news again
-    assert await new.store.next_wake_at() == ""
+    assert (await new.store.look()).candidates == []  # until there is news again
+    assert (await new.store.look()).wake_at == ""
 
     await new.answer(run, second)
     [claimed] = await new.claim()
@@ -225,11 +225,11 @@ async def test_a_run_wakes_when_what_it_waits_for_has_expired(
     run = await old.start()
     ids = [await old.ask(run, number, expires_s) for number, expires_s in enumerate((60, 120))]
     await old.store.commit(run, Step(state="waiting", awaited=ids))
-    assert await new.store.look() == []
+    assert (await new.store.look()).candidates == []
 
     set_clock(monkeypatch, seconds=90)
     assert await new.claim() == []
-    assert await new.store.look() == []
+    assert (await new.store.look()).candidates == []
     set_clock(monkeypatch, seconds=121)
     [claimed] = await new.claim()
 
@@ -277,7 +277,7 @@ async def test_a_run_that_is_cancelled_withdraws_what_it_asked(owners: list[Owne
     assert await new.answer(run, id) is None
     assert await new.store.cancel(run.user_id, run.id) is None
     assert await new.store.cancel(EVE, run.id) is None
-    assert await new.store.look() == []
+    assert (await new.store.look()).candidates == []
     assert await new.kinds(run) == ["started", "waiting", "cancelled"]
 
 

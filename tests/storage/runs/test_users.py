@@ -59,8 +59,8 @@ async def test_a_run_of_another_user_is_never_claimed(
     kept = await mine.store.get(run.user_id, run.id)
     assert kept is not None
 
-    assert await mine.store.look() == []
-    assert await mine.store.next_wake_at() == ""
+    assert (await mine.store.look()).candidates == []
+    assert (await mine.store.look()).wake_at == ""
     assert await mine.store.claim(Candidate(kept.user_id, kept.no, kept.owner)) is None
     assert await mine.store.get(run.user_id, run.id) == kept
     async with working_for_eve(mine.database) as eves:
@@ -73,7 +73,7 @@ async def test_a_session_of_another_user_is_not_looked_into_with_a_claim(owners:
     await old.start(call=EVE)
     await old.liveness.close()
 
-    for candidate in await mine.store.look_in(EVE):
+    for candidate in (await mine.store.look_in(EVE)).candidates:
         assert await mine.store.claim(candidate) is None
 
 

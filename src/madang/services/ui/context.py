@@ -33,8 +33,7 @@ class UiState(Document):
 
 async def ui_context(store: UiStore, call: Call) -> ServiceContext:
     """Return what came in lately, then what is open: waits first, because they stop the work."""
-    settled = await store.list_settled(call, RECENT, MAX_RECENT_ANSWERS)
-    pending, total = await store.list_items(call, "pending")
+    settled, pending, total = await store.read_lately(call, RECENT, MAX_RECENT_ANSWERS)
     waits = [item for item in pending if isinstance(item, Wait)]
     questions = [item for item in pending if isinstance(item, Question)]
     text: list[Line | Rows] = []

@@ -7,9 +7,12 @@ from collections.abc import Sequence
 from madang.core.ids import UserId
 from madang.core.pauses import PauseRecord
 from madang.core.phrases import Phrase, parse_phrase
-from madang.storage.database import Database
+from madang.storage.database import Database, Transaction
 from madang.storage.runs.journal import CALL_COLUMNS, RunCall, parse_call
 from madang.storage.runs.records import Run
+
+_BY_TURN = f"SELECT {CALL_COLUMNS} FROM run_call WHERE user_id = ?1 AND run_no = ?2 AND turn = ?3 ORDER BY number"
+_RESULTS = "SELECT 1 AS one FROM message WHERE user_id = ?1 AND run_no = ?2 AND turn = ?3 AND role = 'tool'"
 
 
 class CallStore:
@@ -18,16 +21,19 @@ class CallStore:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def list_by_turn(self, run: Run, turn: int | None = None) -> list[RunCall]:
-        """Return the calls of a turn, the present one unless another is given, as the model numbered them."""
-        rows = await self._database.find(
-            f"SELECT {CALL_COLUMNS} FROM run_call WHERE user_id = ?1 AND run_no = ?2 AND turn = ?3 ORDER BY number",
-            run.user_id,
-            run.no,
-            run.turn if turn is None else turn,
-            user_id=run.user_id,
-        )
+    async def list_by_turn(self, run: Run) -> list[RunCall]:
+        """Return the calls of the present turn, as the model numbered them."""
+        rows = await self._database.find(_BY_TURN, run.user_id, run.no, run.turn, user_id=run.user_id)
         return [parse_call(row) for row in rows]
+
+    async def read_turn(self, run: Run) -> tuple[list[RunCall], bool]:
+        """Return the calls of the present turn, and whether the message with their results is there."""
+
+        async def work(tx: Transaction) -> tuple[list[RunCall], bool]:
+            calls = [parse_call(row) for row in await tx.all(_BY_TURN, run.user_id, run.no, run.turn)]
+            return calls, await tx.one(_RESULTS, run.user_id, run.no, run.turn) is not None
+
+        return await self._database.read(work, user_id=run.user_id, brief=True)
 
     async def list_by_run(self, user_id: UserId, run_id: str, limit: int = 1_000) -> list[RunCall]:
         """Return the calls of a run of the user's, oldest first; none if there is no such run."""
@@ -41,17 +47,6 @@ class CallStore:
             user_id=user_id,
         )
         return [parse_call(row) for row in rows]
-
-    async def has_results(self, run: Run) -> bool:
-        """Tell whether the message with the results of the present turn is there."""
-        rows = await self._database.find(
-            "SELECT 1 AS one FROM message WHERE user_id = ?1 AND run_no = ?2 AND turn = ?3 AND role = 'tool'",
-            run.user_id,
-            run.no,
-            run.turn,
-            user_id=run.user_id,
-        )
-        return bool(rows)
 
     async def count_same(self, run: Run, fingerprint: str) -> int:
         """Return how many calls of the run had this fingerprint."""

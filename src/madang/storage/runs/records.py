@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from madang.core.calls import Call, Locale
 from madang.core.ids import AssistantId, SessionId, UserId
@@ -80,6 +80,14 @@ class Candidate:
     """The owner that died; empty if the run waits."""
     session_no: int = 0
     """Of the session that is to get a run, else 0."""
+
+
+class Look(NamedTuple):
+    """What there is to take over now, in random order, and when it is worth to look again even if nothing changes."""
+
+    candidates: list[Candidate]
+    wake_at: str
+    """The next expiry that a run waits for; empty if there is none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -218,6 +218,13 @@ async def find_answered_late(tx: Transaction, run: Run) -> list[PauseRecord]:
     return sorted(pauses, key=operator.attrgetter("settled_at", "id"))
 
 
+async def find_wake(tx: Transaction, user_id: UserId) -> str:
+    """Return the next moment at which something expires that a run of the user waits for; empty if there is none."""
+    sql = "SELECT min(wake_at) AS wake_at FROM run_live WHERE user_id = ?1 AND owner = '' AND wake_at IS NOT NULL"
+    row = await tx.one(sql, user_id)
+    return (row[0] if row else "") or ""
+
+
 async def find_run(tx: Transaction, user_id: UserId, no: int) -> Run:
     row = await tx.one(f"{SELECT_RUN} WHERE run.user_id = ?1 AND run.no = ?2", user_id, no)
     assert row is not None

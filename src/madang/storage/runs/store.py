@@ -15,7 +15,7 @@ from madang.core.calls import Call
 from madang.core.ids import LOCAL_USER, UserId, new_id
 from madang.core.pauses import PauseRecord, first_expiry
 from madang.storage.clock import timestamp
-from madang.storage.database import Database, Transaction
+from madang.storage.database import Database, Row, Transaction
 from madang.storage.events import EventLog, NewEvent
 from madang.storage.liveness import Liveness
 from madang.storage.pauses import PauseStore, await_pauses, clear_awaited, withdraw_pauses, write_expired
@@ -23,7 +23,7 @@ from madang.storage.runs.deltas import read_written
 from madang.storage.runs.journal import RunNews, Step, find_queued
 from madang.storage.runs.journal_tables import JOURNAL_MIGRATIONS
 from madang.storage.runs.live import check_no_live_run
-from madang.storage.runs.records import LIVE_STATES, SELECT_RUN, Candidate, Run, parse_run
+from madang.storage.runs.records import LIVE_STATES, SELECT_RUN, Candidate, Look, Run, parse_run
 from madang.storage.runs.rows import (
     FIND_ANSWERED,
     FIND_DUE,
@@ -39,6 +39,7 @@ from madang.storage.runs.rows import (
     find_open,
     find_pauses,
     find_run,
+    find_wake,
     has_answers,
     has_news,
     keep_answers,
@@ -248,31 +249,42 @@ class RunStore:
 
         return await self._database.write(work, user_id=user_id)
 
-    async def look(self) -> list[Candidate]:
-        """Return runs that may be claimed, in random order: their owner died, they have news, or a pause has expired.
+    async def look(self) -> Look:
+        """Return runs that may be claimed: their owner died, they have news, or a pause has expired.
 
         And sessions in which the person has answered what a run had asked that is over.
 
         Nothing is lost by not looking: what is to be found stays to be found.
         """
-        owners = [row[0] for row in await self._database.find(FIND_OWNERS, self.user_id, user_id=self.user_id)]
+        queries = (FIND_NUDGED, FIND_DUE, FIND_ANSWERED)
+        ready = " UNION ALL ".join(f"SELECT * FROM ({sql} LIMIT {MAX_CANDIDATES}) AS part" for sql in queries)
+
+        async def work(tx: Transaction) -> tuple[list[str], list[Row], str]:
+            owners = [row[0] for row in await tx.all(FIND_OWNERS, self.user_id)]
+            rows = await tx.all(ready, self.user_id, timestamp())
+            return owners, rows, await find_wake(tx, self.user_id)
+
+        owners, rows, wake_at = await self._database.read(work, user_id=self.user_id, brief=True)
         dead = sorted(await self._liveness.find_dead(owners))[:MAX_CANDIDATES]
-        queries = [FIND_NUDGED, FIND_DUE, FIND_ANSWERED]
         if dead:
-            queries.append(FIND_OWNED.format(owners=", ".join(f"?{number}" for number in range(3, len(dead) + 3))))
-        each = (f"SELECT * FROM ({sql} LIMIT {MAX_CANDIDATES}) AS part" for sql in queries)
-        sql = " UNION ALL ".join(each)
-        rows = await self._database.find(sql, self.user_id, timestamp(), *dead, user_id=self.user_id)
+            marks = ", ".join(f"?{number}" for number in range(2, len(dead) + 2))
+            sql = f"{FIND_OWNED.format(owners=marks)} LIMIT {MAX_CANDIDATES}"
+            rows += await self._database.find(sql, self.user_id, *dead, user_id=self.user_id)
         candidates = [Candidate(*row) for row in dict.fromkeys(rows)]
         random.shuffle(candidates)
-        return candidates
+        return Look(candidates, wake_at)
 
-    async def look_in(self, call: Call) -> list[Candidate]:
+    async def look_in(self, call: Call) -> Look:
         """Do the same for the call's session alone."""
-        rows = await self._database.find(FIND_IN_SESSION, call.user_id, call.session, timestamp(), user_id=call.user_id)
+
+        async def work(tx: Transaction) -> tuple[list[Row], str]:
+            rows = await tx.all(FIND_IN_SESSION, call.user_id, call.session, timestamp())
+            return rows, await find_wake(tx, call.user_id)
+
+        rows, wake_at = await self._database.read(work, user_id=call.user_id, brief=True)
         found = [Candidate(*row) for row in dict.fromkeys(rows)]
         dead = await self._liveness.find_dead([one.owner for one in found if one.owner])
-        return [one for one in found if not one.owner or one.owner in dead]
+        return Look([one for one in found if not one.owner or one.owner in dead], wake_at)
 
     async def claim(
         self, candidate: Candidate, events: Callable[[Run], Sequence[NewEvent]] | None = None
@@ -327,12 +339,6 @@ class RunStore:
             return claimed
 
         return await self._database.write(start if candidate.session_no else work, user_id=candidate.user_id)
-
-    async def next_wake_at(self) -> str:
-        """Return when a look is worth it even if nothing changes: the next expiry that a run waits for, or empty."""
-        sql = "SELECT min(wake_at) AS wake_at FROM run_live WHERE user_id = ?1 AND owner = '' AND wake_at IS NOT NULL"
-        rows = await self._database.find(sql, self.user_id, user_id=self.user_id)
-        return rows[0][0] or ""
 
     async def get(self, user_id: UserId, run_id: str) -> Run | None:
         """Return a run as it is now."""

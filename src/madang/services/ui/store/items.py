@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator, Sequence
 from datetime import timedelta
+from typing import NamedTuple
 
 from madang.core.calls import Call
 from madang.core.errors import NotFound
@@ -82,6 +83,14 @@ _WAIT_STATUS: dict[PauseStatus, WaitStatus] = {
 }
 
 
+class Lately(NamedTuple):
+    """What the person answered, cancelled or ended lately, the last first, and what is open."""
+
+    settled: list[InboxItem]
+    pending: list[InboxItem]
+    total: int
+
+
 class UiStore:
     """Questions and waits in the database. Every method is one transaction, of one session but for `get_many`."""
 
@@ -151,39 +160,25 @@ class UiStore:
 
         A wait that the person ended counts as answered.
         """
-        now = timestamp()
-        condition = {"pending": _IS_PENDING, "expired": _HAS_EXPIRED}.get(status, _HAS_STATUS)
-        parameters = *_owner(call), status if condition is _HAS_STATUS else now
-        # What is pending is in this order in its index. For the others SQLite would walk all pauses of the user by
-        # their ids, to save itself the sorting of a session's.
-        order = "pause.id" if status == "pending" else "pause.id || ''"
+        return await self._database.read(lambda tx: _find_items(tx, call, status), user_id=call.user_id)
 
-        async def work(tx: Transaction) -> tuple[list[Row], int]:
-            sql = f"{_SELECT} AND {condition} ORDER BY {order} DESC LIMIT {MAX_LISTED_ITEMS}"
-            rows = await tx.all(sql, *parameters)
-            if len(rows) < MAX_LISTED_ITEMS:
-                return rows, len(rows)
-            count = await tx.one(f"SELECT count(*) {_ITEMS} AND {condition}", *parameters)
-            return rows, int(count[0]) if count else 0
-
-        rows, total = await self._database.read(work, user_id=call.user_id)
-        return [_parse(row, now) for row in rows], total
-
-    async def list_settled(self, call: Call, within: timedelta, limit: int) -> list[InboxItem]:
-        """Return what the person answered, cancelled or ended within this time, the last first.
+    async def read_lately(self, call: Call, within: timedelta, limit: int) -> Lately:
+        """Return what is pending, and what the person answered, cancelled or ended within this time.
 
         A run's model has the answers to what runs asked in its history, so it is told of the others alone.
         """
         now = timestamp()
         others = "AND pause.run_id = '' " if call.actor == "model" else ""
-        rows = await self._database.find(
+        settled = (
             f"{_SELECT} AND pause.settled_at > ?3 AND pause.status IN ('answered', 'cancelled') {others}"
-            f"ORDER BY pause.settled_at DESC LIMIT {limit}",
-            *_owner(call),
-            _later(now, -within),
-            user_id=call.user_id,
+            f"ORDER BY pause.settled_at DESC LIMIT {limit}"
         )
-        return [_parse(row, now) for row in rows]
+
+        async def work(tx: Transaction) -> Lately:
+            rows = await tx.all(settled, *_owner(call), _later(now, -within))
+            return Lately([_parse(row, now) for row in rows], *await _find_items(tx, call, "pending"))
+
+        return await self._database.read(work, user_id=call.user_id, brief=True)
 
     async def reply(
         self, call: Call, id: str, answer: AnswerValue | None, *, cancelled: bool
@@ -352,3 +347,19 @@ def _parse_wait(row: Row, now: str) -> Wait:
 
 def _later(stamp: str, delta: timedelta) -> str:
     return format_timestamp(parse_timestamp(stamp) + delta)
+
+
+async def _find_items(tx: Transaction, call: Call, status: QuestionStatus) -> tuple[list[InboxItem], int]:
+    now = timestamp()
+    condition = {"pending": _IS_PENDING, "expired": _HAS_EXPIRED}.get(status, _HAS_STATUS)
+    parameters = *_owner(call), status if condition is _HAS_STATUS else now
+    # What is pending is in this order in its index. For the others SQLite would walk all pauses of the user by their
+    # ids, to save itself the sorting of a session's.
+    order = "pause.id" if status == "pending" else "pause.id || ''"
+    sql = f"{_SELECT} AND {condition} ORDER BY {order} DESC LIMIT {MAX_LISTED_ITEMS}"
+    rows = await tx.all(sql, *parameters)
+    items = [_parse(row, now) for row in rows]
+    if len(rows) < MAX_LISTED_ITEMS:
+        return items, len(items)
+    count = await tx.one(f"SELECT count(*) {_ITEMS} AND {condition}", *parameters)
+    return items, int(count[0]) if count else 0
