@@ -45,6 +45,18 @@ STORIES: dict[str, list[Sequence[Part]]] = {
         ],
         [TextPart("Fine.")],
     ],
+    "files": [
+        [
+            tool_call("write_file", "c1", path="a.md", content="one\n"),
+            tool_call("write_file", "c2", path="a.md", content="two\n", mode="append"),
+            tool_call("edit_file", "c3", path="a.md", edits=[{"oldText": "two", "newText": "two and three"}]),
+            tool_call("move_file", "c4", source="a.md", target="b.md"),
+            tool_call("write_file", "c5", path="c.md", content="gone\n"),
+            tool_call("delete_file", "c6", path="c.md"),
+            tool_call("export_file", "c7", path="b.md"),
+        ],
+        [TextPart("Done.")],
+    ],
     "approval": [[tool_call("erase", "c1", name="all")], [TextPart("Gone.")]],
 }
 

@@ -83,9 +83,10 @@ class Turn:
         tools = {call.tool: self._provider.find_tool(call.tool) for call in calls}
         plan = plan_turn(calls, tools)
         self._shown = [origin for call in calls for origin in call.origins]
-        for call in plan.interrupted:
-            self._end(call, "interrupted", self._words(_INTERRUPTED), is_error=True)
         ready = [*plan.approved, *plan.undecided]
+        for call in plan.interrupted:
+            if await self._is_to_repeat(call):
+                ready.append(call)
         for call in plan.asked:
             if await self._take_answer(call):
                 ready.append(call)
@@ -94,6 +95,15 @@ class Turn:
         await self._make_reads([call for call in ready if not is_effect(tools[call.tool])], decided)
         await self._make_effects([call for call in ready if is_effect(tools[call.tool])], decided)
         return await self._finish(calls)
+
+    async def _is_to_repeat(self, call: RunCall) -> bool:
+        """Find out what became of a call over which an owner died, and tell whether it has to be made (again)."""
+        was_done = await self._provider.was_done(self._made(call), call.tool)
+        if was_done is None:
+            self._end(call, "interrupted", self._words(_INTERRUPTED), is_error=True)
+        elif was_done:
+            self._end(call, "ok", self._words(_DONE_BEFORE))
+        return was_done is False
 
     async def _take_answer(self, call: RunCall) -> bool:
         """Take what came of a pause, and tell whether the person has allowed the call.
@@ -317,6 +327,7 @@ def _find(pauses: Sequence[PauseRecord], id: str) -> PauseRecord | None:
     return next((pause for pause in pauses if pause.id == id), None)
 
 
+_DONE_BEFORE = say("Done. Madang was interrupted right after it, so its own words are lost: look at what it changed.")
 _INTERRUPTED = say(
     "Error: Madang stopped while this call was made, so its outcome is not known: it may have been done.\n"
     "Hint: Look at the state before you call it again."

@@ -1,5 +1,6 @@
 """Identifiers: what kinds there are, and how new ones are made."""
 
+import hashlib
 import os
 import re
 import time
@@ -21,15 +22,27 @@ _NAME = re.compile(rf"[^\s\x00-\x1f\x7f](?:[^\x00-\x1f\x7f]{{0,{MAX_NAME_CHARS -
 _HALF_PAIR = re.compile("[\ud800-\udfff]")
 
 
-def new_id() -> str:
-    """Return a new UUIDv7: time-ordered, with 74 random bits so that it cannot be guessed."""
+def new_id(operation_id: str = "") -> str:
+    """Return a new UUIDv7: time-ordered, with 74 random bits so that it cannot be guessed.
+
+    For what an operation makes once they are made of its id, which is as hard to guess: see `is_made_by`.
+    """
     milliseconds = time.time_ns() // 1_000_000
-    random = int.from_bytes(os.urandom(10))
+    random = int.from_bytes(_digest(operation_id) if operation_id else os.urandom(10))
     value = (milliseconds & (1 << 48) - 1) << 80 | random
     value = value & ~(0xF << 76) | 0x7 << 76
     value = value & ~(0x3 << 62) | 0x2 << 62
     text = f"{value:032x}"
     return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+
+
+def is_made_by(id: str, operation_id: str) -> bool:
+    """Tell whether an id was made for an operation, which may have been interrupted and is repeated."""
+    return bool(operation_id) and id[-12:] == _digest(operation_id).hex()[-12:]
+
+
+def _digest(operation_id: str) -> bytes:
+    return hashlib.sha256(operation_id.encode(errors="surrogatepass")).digest()[:10]
 
 
 def new_ids(count: int) -> list[str]:

@@ -208,6 +208,13 @@ class Service:
         """
         raise NotImplementedError(f"{self.metadata.name} opens no pauses")
 
+    async def was_done(self, call: Call, tool: str) -> bool | None:
+        """Tell whether a call of `tool` that was interrupted has had its effect. None: that cannot be known.
+
+        It is asked of tools alone that are neither idempotent nor done once per operation, and `call` is that call.
+        """
+        return None
+
     async def undo(self, call: Call, operation: Operation) -> Operation:
         """Take back an operation of this service, and return the operation that does: it can be taken back as well.
 

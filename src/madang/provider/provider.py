@@ -237,6 +237,20 @@ class Provider:
         decision = check_audience(call, tool)
         return decision if decision.verdict == "deny" else await self._policy.decide(call, tool, arguments, shown)
 
+    async def was_done(self, call: Call, name: str) -> bool | None:
+        """Tell whether a call that was interrupted has had its effect; None if that cannot be known. It is no call."""
+        entry = self._registry.find(name)
+        if entry is None:
+            return None
+        service, tool = entry
+        try:
+            async with asyncio.timeout(self._time_limit_s):
+                await self._lifecycle.open(service)
+                return await service.was_done(call, tool.name)
+        except (ToolError, TimeoutError) as error:
+            logger.error("What became of a call of %s cannot be found out: %s", name, one_line(repr(error)))
+            return None
+
     async def outcome(self, call: Call, pause: PauseRecord) -> Reply:
         """Return what a pause led to, as the result of the call that opened it. It is no call, and not audited."""
         return await self._pauses.outcome(call, pause)

@@ -136,7 +136,7 @@ class PlaybookTools:
             raise playbooks.no_such_step(playbook, from_step)
         return playbooks.playbook_read(playbook, from_step)
 
-    @tool(effect="write", answers_pause=True, buttons_on=(listings.PLAYBOOKS_PAGE,))
+    @tool(effect="write", answers_pause=True, buttons_on=(listings.PLAYBOOKS_PAGE,), once_per_operation=True)
     async def select_playbook(
         self, call: Call, id: PlaybookId, pause_id: PauseId = ""
     ) -> ToolResult[playbooks.PlaybookSelected]:

@@ -84,6 +84,9 @@ class WorkspaceService(Service):
     async def get_state_rows(self, call: Call, query: RowQuery) -> StateRows | None:
         return await workspace_rows(self._trees, call, query, self._executor)
 
+    async def was_done(self, call: Call, tool: str) -> bool | None:
+        return await self._executor.native.run(call, self._files.was_changed, call)
+
     async def accept_upload(self, call: Call, upload: UploadedFile) -> AcceptedUpload:
         path = parse_document(UploadPlace, {"path": upload.name}).path
         written = await self._tools.keep_upload(call, path, upload.url)

@@ -19,6 +19,7 @@ from madang.core.errors import Denied, InvalidPath, NotFound, ToolError
 from madang.core.phrases import say
 from madang.storage.folders.entries import Entry, entry_of, walk_entries
 from madang.storage.folders.failures import changed_meanwhile, file_errors, require_regular
+from madang.storage.folders.journal import MovedPath
 from madang.storage.folders.kernel import directory_flags, open_beneath, reading_flags, rename_new, sync_disk, write_all
 from madang.storage.folders.paths import is_git, parse_path
 from madang.storage.folders.spelling import spelling_of
@@ -239,6 +240,21 @@ class Folder:
                 os.unlink(name, dir_fd=parent_fd)
             os.fsync(parent_fd)
             return entry
+
+    def was_changed(self) -> bool | None:
+        """Tell whether the operation that this folder is open for has made its change, which was interrupted.
+
+        None: somebody has changed the same since, so that it cannot be told.
+        """
+        change = self._recorder.find_change() if self._recorder is not None else None
+        if change is None:
+            return False
+        if isinstance(change, MovedPath):
+            return change.is_done is True  # opening the record has settled it
+        now = self.state(change.path)
+        if now.is_same(change.after):
+            return True
+        return False if now.is_same(change.before) else None
 
     def state(self, path: str) -> FileState:
         """Return what is at a path; a file is read to its end. Nothing is there where a folder above it is missing."""

@@ -54,6 +54,15 @@ class MovedPath:
     """None: the process ended before it could tell."""
 
 
+@dataclass(frozen=True, slots=True)
+class PathChange:
+    """The last change that an operation announced of a path, which is called as it was then."""
+
+    path: str
+    before: FileState
+    after: FileState
+
+
 class Journal:
     """The journal of one run, in an open directory. What other processes added is read first."""
 
@@ -71,6 +80,8 @@ class Journal:
         self.entries: list[KeptPath | MovedPath] = []
         self.moves: list[MovedPath] = []
         self._kept: dict[tuple[int, str], KeptPath] = {}
+        self.operations: dict[str, PathChange | MovedPath | None] = {}
+        """What operations of the run announced last, by their ids; None for a move that was not made."""
 
     def read(self, folder_fd: int) -> None:
         """Take in the lines that were added since the last time, in the directory that is open as `folder_fd` now.
@@ -114,15 +125,20 @@ class Journal:
                 path = renamed(path, move.target, move.source)
         return None
 
-    def keep(self, path: str, before: FileState, after: FileState, made_from: str = "") -> None:
+    def keep(
+        self, path: str, before: FileState, after: FileState, made_from: str = "", *, operation_id: str = ""
+    ) -> None:
         """Write that a path is changed for the first time, or for the first time since somebody else changed it."""
-        self._append({"path": path, "before": asdict(before), "after": asdict(after), "made_from": made_from})
+        line = {"path": path, "before": asdict(before), "after": asdict(after), "made_from": made_from}
+        self._append(line | {"operation": operation_id})
 
-    def change_again(self, kept: KeptPath, after: FileState) -> None:
-        self._append({"path": kept.path, "moves": kept.moves_before, "after": asdict(after)})
+    def change_again(self, kept: KeptPath, path: str, after: FileState, *, operation_id: str = "") -> None:
+        """Write that a path, which is called `path` now, is changed once more."""
+        line = {"path": kept.path, "moves": kept.moves_before, "after": asdict(after)}
+        self._append(line | {"operation": operation_id, "now": path})
 
-    def begin_move(self, source: str, target: str, made_from: str) -> None:
-        self._append({"move": [source, target], "made_from": made_from})
+    def begin_move(self, source: str, target: str, made_from: str, *, operation_id: str = "") -> None:
+        self._append({"move": [source, target], "made_from": made_from, "operation": operation_id})
 
     def end_move(self, is_done: bool) -> None:
         """Write whether the last move was made."""
@@ -174,6 +190,7 @@ class Journal:
             ) from None
 
     def _take_fields(self, fields: Mapping[str, Any]) -> None:
+        operation_id = fields.get("operation", "")
         match fields:
             case {"run": run_id, "undoes": undoes, "at": at}:
                 self.run_id, self.undoes, self.started_at = run_id, undoes, at
@@ -181,18 +198,23 @@ class Journal:
                 kept = KeptPath(path, len(self.moves), FileState(**before), made_from, [FileState(**after)])
                 self.entries.append(kept)
                 self._kept[kept.moves_before, path] = kept
+                self.operations[operation_id] = PathChange(path, kept.before, kept.after[-1])
             case {"path": path, "moves": count, "after": after}:
-                self._kept[count, path].after.append(FileState(**after))
+                left = self._kept[count, path].after
+                left.append(FileState(**after))
+                self.operations[operation_id] = PathChange(fields.get("now", path), *left[-2:])
             case {"move": [source, target], "made_from": made_from}:
                 move = MovedPath(source, target, len(self.moves), made_from)
                 self.entries.append(move)
                 self.moves.append(move)
+                self.operations[operation_id] = move
             case {"moved": True}:
                 self.moves[-1].is_done = True
             case {"moved": False}:
                 # It is as if it had never been asked for: nothing came after it.
-                self.moves.pop()
+                move = self.moves.pop()
                 self.entries.pop()
+                self.operations = {id: None if one is move else one for id, one in self.operations.items()}
             case _:
                 raise ValueError(fields)
 

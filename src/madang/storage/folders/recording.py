@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from madang.storage.folders.copies import Copies
-from madang.storage.folders.journal import Journal
+from madang.storage.folders.journal import Journal, MovedPath, PathChange
 from madang.storage.folders.kernel import directory_flags
 from madang.storage.folders.staging import MAX_LOCK_WAIT_S, SessionStaging, workspace_busy
 from madang.storage.folders.states import ABSENT, FileState, Fingerprint, fingerprint, state_at
@@ -62,9 +62,10 @@ def journal_name(run_id: str) -> str:
 class Recorder:
     """Records the changes of one run to the files of a session."""
 
-    def __init__(self, session: Path, run_id: str, undoes: str = "") -> None:
+    def __init__(self, session: Path, run_id: str, undoes: str = "", operation_id: str = "") -> None:
         self._session = session
         self._run_id = run_id
+        self._operation_id = operation_id
         self._undoes = undoes
         self.is_there: Callable[[str], bool] = lambda path: False
         """Tells whether there is something at a path of the folder; the folder sets it."""
@@ -78,10 +79,10 @@ class Recorder:
         with self._open() as (journal, copies):
             kept, seen = journal.find(path), fingerprint(parent_fd, name)
             if kept is not None and kept.is_known(state_at(parent_fd, name)):
-                journal.change_again(kept, after)
+                journal.change_again(kept, path, after, operation_id=self._operation_id)
                 return seen
             before, seen = copies.keep(path, parent_fd, name)
-            journal.keep(path, before, after)
+            journal.keep(path, before, after, operation_id=self._operation_id)
             return seen
 
     def keep_absent(self, path: str, made_from: str, after: FileState) -> None:
@@ -89,15 +90,15 @@ class Recorder:
         with self._open() as (journal, _):
             kept = journal.find(path)
             if kept is not None and kept.is_known(ABSENT):
-                journal.change_again(kept, after)
+                journal.change_again(kept, path, after, operation_id=self._operation_id)
             else:
-                journal.keep(path, ABSENT, after, made_from)
+                journal.keep(path, ABSENT, after, made_from, operation_id=self._operation_id)
 
     @contextmanager
     def moving(self, source: str, target: str, made_from: str) -> Iterator[None]:
         """Keep that something is moved, if it is."""
         with self._open() as (journal, _):
-            journal.begin_move(source, target, made_from)
+            journal.begin_move(source, target, made_from, operation_id=self._operation_id)
             is_done = False
             try:
                 yield
@@ -105,6 +106,13 @@ class Recorder:
             finally:
                 with suppress(OSError):  # a disk that is full now: it is found out before the next change
                     journal.end_move(is_done)
+
+    def find_change(self) -> PathChange | MovedPath | None:
+        """Return what the operation announced last; None if it has changed nothing."""
+        if not self._operation_id:
+            return None
+        with self._open() as (journal, _):
+            return journal.operations.get(self._operation_id)
 
     @contextmanager
     def _open(self) -> Iterator[tuple[Journal, Copies]]:

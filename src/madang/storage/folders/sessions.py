@@ -106,7 +106,7 @@ class Folders:
                 if len(self._swept) >= MAX_SWEPT_NAMES:
                     self._swept.clear()  # they are swept once more, which costs little
                 self._swept.add(path.name)
-            recorder = _recorder(path, call.run_id, undoes) if call.run_id else None
+            recorder = _recorder(path, call, undoes) if call.run_id else None
             staging = SessionStaging(temporary_fd)
             files: Folder | ToolError = Folder(own_fd, staging, recorder=recorder)
             personal = read_binding(path)
@@ -278,10 +278,10 @@ def _open_created(path: Path) -> int:
         return os.open(path, flags)
 
 
-def _recorder(path: Path, run_id: str, undoes: str) -> Recorder:
+def _recorder(path: Path, call: Call, undoes: str) -> Recorder:
     from madang.storage.folders.recording import Recorder  # on use: a server that starts has no run
 
-    return Recorder(path, run_id, undoes)
+    return Recorder(path, call.run_id, undoes, call.operation_id)
 
 
 def _open_personal(stack: ExitStack, folder: Path, recorder: Recorder | None) -> Folder | ToolError:

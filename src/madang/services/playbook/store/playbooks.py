@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from madang.core.calls import Call
 from madang.core.errors import Conflict
-from madang.core.ids import AssistantId, new_id
+from madang.core.ids import AssistantId, is_made_by, new_id
 from madang.core.operations import Operation
 from madang.core.paging import Page, Span
 from madang.core.pauses import PauseRecord
@@ -288,12 +288,12 @@ class PlaybookStore:
         async def work(tx: Transaction) -> tuple[Playbook, PauseRecord | None]:
             playbook = await get_playbook(tx, call, id)
             choice, is_new = await settle_choice(tx, call, id, playbook.goal, pause_id, must_settle=must_settle)
-            if choice is not None and not is_new:
+            if (choice is not None and not is_new) or await _was_selected(tx, call):
                 return playbook, choice
             await tx.run(
                 "INSERT INTO playbook_run (id, user_id, owner_no, playbook_id, goal, version, session_id, selected_at) "
                 "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
-                new_id(),
+                new_id(call.operation_id),
                 call.user_id,
                 await ensure_owner(tx, call),
                 id,
@@ -350,6 +350,20 @@ async def insert_playbook(
         *columns,
     )
     await tx.notify(playbook_topic(call, playbook.id))
+
+
+async def _was_selected(tx: Transaction, call: Call) -> bool:
+    """Tell whether the same operation has selected its playbook already: it was interrupted, and is repeated."""
+    if not call.operation_id:
+        return False
+    rows = await tx.all(
+        "SELECT id FROM playbook_run WHERE user_id = ?1 AND owner_no = ?2 AND session_id = ?3 "
+        "ORDER BY seq DESC LIMIT 20",
+        call.user_id,
+        await ensure_owner(tx, call),
+        call.session_id or "",
+    )
+    return any(is_made_by(id, call.operation_id) for (id,) in rows)
 
 
 async def ensure_owner(tx: Transaction, call: Call) -> int:

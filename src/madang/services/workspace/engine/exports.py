@@ -16,7 +16,7 @@ from typing import IO
 from madang.core.calls import Call
 from madang.core.errors import NotFound, ToolError
 from madang.core.executor import Executor, StopSignal
-from madang.core.ids import new_id
+from madang.core.ids import is_made_by, new_id
 from madang.core.phrases import say
 from madang.services.workspace.domain.exports import (
     Export,
@@ -31,7 +31,7 @@ from madang.services.workspace.engine.errors import cannot_export_hard_link, exp
 from madang.services.workspace.engine.packing import EXPORT_CHUNK_BYTES, Manifest, check_export_size, is_hard_link, pack
 from madang.services.workspace.engine.suggestions import suggest_path
 from madang.storage.downloads import Downloads
-from madang.storage.folders import Folders, parse_path
+from madang.storage.folders import Folder, Folders, parse_path
 
 REPORT_S = 0.2
 """How often the progress of a package is looked at while a thread packs it."""
@@ -59,7 +59,8 @@ class Exports:
                 check_export_size(status.st_size)
                 if is_hard_link(status):
                     raise cannot_export_hard_link(source)
-                id, export_name = new_id(), file_name(name, source)
+                _delete_repeated(call, session.exports)
+                id, export_name = new_id(call.operation_id), file_name(name, source)
                 hasher = _Hasher(stop)
                 target = stored_name(id, export_name)
                 entry = session.exports.write(target, hasher.pass_through(_chunks(file)), mode="create")
@@ -87,7 +88,8 @@ class Exports:
 
         def make(stop: StopSignal) -> Export:
             with self._folders.of(call) as session:
-                id, export_name = new_id(), package_name(name)
+                _delete_repeated(call, session.exports)
+                id, export_name = new_id(call.operation_id), package_name(name)
                 hasher = _Hasher(stop)
                 target = stored_name(id, export_name)
                 chunks = pack(session.files, paths, manifest, stop.check)
@@ -213,6 +215,15 @@ class _Hasher:
     @property
     def sha256(self) -> str:
         return self._hash.hexdigest()
+
+
+def _delete_repeated(call: Call, exports: Folder) -> None:
+    """Delete what the same operation has made before it was interrupted: nobody was told of that."""
+    if call.operation_id:
+        for entry in list(exports.walk(depth=1, with_status=range(0))):
+            parsed = parse_stored_name(entry.path)
+            if parsed and is_made_by(parsed[0], call.operation_id):
+                exports.delete(entry.path)
 
 
 def _chunks(file: IO[bytes]) -> Iterator[bytes]:

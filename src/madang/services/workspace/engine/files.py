@@ -263,6 +263,13 @@ class FileEngine:
         text_format = texts.format_of(sample, is_whole=len(sample) == entry.size)
         return WrittenFile(entry.path, entry.size, text_format, 0, True)
 
+    def was_changed(self, call: Call) -> bool | None:
+        """Tell whether an operation of a run that was interrupted has made its change; None if it cannot be told."""
+        if not self._folders.has(call):
+            return False
+        with self._changing(call) as folder:
+            return folder.was_changed()
+
     def recent(self, call: Call, max_newest: int, max_folders: int, max_names: int) -> RecentFiles:
         """Return the files that changed last, and the folders with such files, each with the names of some."""
         if not self._folders.has(call):
