@@ -31,7 +31,6 @@ async def expect_over(tab: ChatTab, chip: str, title: str = "Question") -> None:
     """Wait until the run is over, with a page that says how its question ended."""
     await expect(tab.card(title).get_by_text(chip, exact=True)).to_be_visible()
     await tab.expect_state("")
-    await expect(tab.page).to_have_title(re.compile(r"^(?!\()"))
 
 
 async def test_a_text_question_is_answered_in_its_page(tab: ChatTab) -> None:
@@ -42,6 +41,7 @@ async def test_a_text_question_is_answered_in_its_page(tab: ChatTab) -> None:
     await tab.view("Question").get_by_role("button", name="Send").click()
 
     await expect_over(tab, "Answered")
+    await expect(tab.page).to_have_title(re.compile(r"^(?!\()"))
     await expect(tab.view("Question").get_by_role("textbox")).to_have_count(0)
     read = await last_answer(tab)
     assert "> oolong\n> 마당 <b>\n" in read
@@ -136,10 +136,24 @@ async def test_a_message_instead_of_an_answer_and_the_answer_after_all(tab: Chat
     assert "oolong" in read
 
 
-async def test_the_end_of_a_run_withdraws_what_was_not_answered(tab: ChatTab) -> None:
+async def test_a_question_outlives_its_run_and_its_answer_starts_another(tab: ChatTab) -> None:
     await tab.start_session(question())
     await tab.expect_state("Your turn")
-    await tab.write("Never mind")
+    await tab.write("Tell me about coffee")
+    await tab.expect_state("")
+    await tab.page.reload()
+    await tab.view("Question").get_by_role("textbox", name="Which tea?").fill("pu-erh")
+    await tab.view("Question").get_by_role("button", name="Send").click()
+    await expect(tab.talk.get_by_text("Answered later")).to_have_count(1)
+
+    await expect_over(tab, "Answered")
+    assert "pu-erh" in await last_answer(tab)
+
+
+async def test_a_stop_withdraws_what_the_run_has_asked(tab: ChatTab) -> None:
+    await tab.start_session(question())
+    await tab.expect_state("Your turn")
+    await tab.server.request("POST", f"/api/sessions/{tab.session_id}/stop", {})
 
     await expect_over(tab, "Withdrawn")
     await expect(tab.view("Question").get_by_role("button", name="Send")).to_have_count(0)

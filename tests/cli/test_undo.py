@@ -209,3 +209,39 @@ def test_the_config_file_says_how_long_copies_are_kept(tmp_path: Path) -> None:
     assert read_settings({}, data_dir=str(tmp_path)).copies_days == 30
     (tmp_path / "config.toml").write_text("[retention]\ncopies_days = 7")
     assert read_settings({}, data_dir=str(tmp_path)).copies_days == 7
+
+
+def test_an_undo_takes_back_all_that_a_run_did(
+    data: list[str], project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    steps = [
+        call_step("create_goal", goal="Tea"),
+        call_step("add_todo", name="Boil water"),
+        call_step("write_file", path="b.txt", content="b"),
+    ]
+    model = write_script(tmp_path, steps, ["Done."])
+    words = ["--session", "tea", *data]
+    assert main(["run", "Go", "--model", model, "--workspace", str(project), *words]) == 0
+    assert main(["sessions", "undo", "tea", *data]) == 0
+    out = capsys.readouterr().out
+
+    assert sorted(path.name for path in project.iterdir()) == ["a.txt"]
+    assert out.count("Taken back: ") == 2
+    assert "As before the run: b.txt" in out
+    assert main(["call", "get_current_state", "--json", *words]) == 0
+    plan = json.loads(capsys.readouterr().out)
+    assert "Boil water" not in json.dumps(plan)
+    assert main(["sessions", "undo", "tea", "--list", "--json", *data]) == 0
+
+
+def test_a_run_that_changed_no_file_is_taken_back_too(
+    data: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = write_script(tmp_path, [call_step("create_goal", goal="Tea")], ["Done."])
+    assert main(["run", "Go", "--model", model, "--session", "tea", *data]) == 0
+    capsys.readouterr()
+    assert main(["sessions", "undo", "tea", "--json", *data]) == 0
+
+    told = json.loads(capsys.readouterr().out)
+    assert (told["restored"], len(told["operations"]), told["not_undone"]) == ([], 1, [])
+    assert main(["sessions", "undo", "tea", *data]) == 2

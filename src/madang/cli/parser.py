@@ -327,11 +327,11 @@ class _Builder:
         add_session_actions(
             lambda name, help: self._action(actions, "sessions", name, help), self._say, self._add_trust
         )
-        self._add_undo(self._action(actions, "undo", "undo", say("take back what a run changed in files")))
+        self._add_undo(self._action(actions, "undo", "undo", say("take back what a run did")))
 
     def _add_undo(self, undo: Parser) -> None:
         undo.add_argument("name", metavar="NAME", help=self._say(say("the session")))
-        which = say("the run (default: the last one that changed files)")
+        which = say("the run (default: the last one that changed something)")
         undo.add_argument("run", nargs="?", metavar="RUN", help=self._say(which))
         what = undo.add_mutually_exclusive_group()
         listing = say("only list the runs, or what RUN changed")

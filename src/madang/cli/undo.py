@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 
 from madang.app import Madang, open_madang
 from madang.cli.terminal import show, show_json, show_table
 from madang.core.calls import Call
-from madang.core.errors import RequestError, ToolError
+from madang.core.errors import NotFound, RequestError, ToolError
 from madang.core.ids import SessionId, is_name, is_raw_name, normalised_name
 from madang.core.limits import MAX_NAME_CHARS
+from madang.core.operations import Operation
 from madang.core.phrases import Phrase, layout, say
 from madang.core.texts import one_line
 from madang.rendering.catalogue import translator
 from madang.settings import Settings
-from madang.storage.folders.undo import ChangedFile
+from madang.storage.folders.undo import ChangedFile, TakenBack
 
 _RUN_HEADINGS = (say("CHANGED (UTC)"), say("RUN"), say("FILES"), say("TAKES BACK"))
 _OPERATION_HEADINGS = (say("CHANGED (UTC)"), say("OPERATION"), say("TAKEN BACK"), say("CHANGE"))
@@ -106,12 +108,31 @@ async def _list(madang: Madang, call: Call, options: argparse.Namespace) -> int:
 
 
 async def _take_back(madang: Madang, call: Call, options: argparse.Namespace) -> int:
-    run_id = options.run or await madang.file_undo.newest(call)
-    taken = await madang.file_undo.take_back(call, run_id, options.files, force=options.force)
+    """Take back all that a run did: in files, and by the operations of services. With paths, only what is there."""
+    run_id = options.run or await _newest(madang, call)
+    operations = [] if options.files else await madang.operations.list_by_run(call, run_id)
+    try:
+        taken = await madang.file_undo.take_back(call, run_id, options.files, force=options.force)
+    except NotFound:
+        if not operations:
+            raise
+        taken = TakenBack("")
+    undone, kept = await _undo_all(madang, call, operations)
     if options.json:
         conflicts = [{"path": path, "reason": _words(madang, reason)} for path, reason in taken.conflicts]
-        show_json({"run_id": run_id, "undo_id": taken.undo_id, "restored": taken.restored, "conflicts": conflicts})
-        return 1 if conflicts else 0
+        told = {"run_id": run_id, "undo_id": taken.undo_id, "restored": taken.restored, "conflicts": conflicts}
+        told["operations"] = [{"operation": one.id, "undo_id": by.id} for one, by in undone]
+        told["not_undone"] = [{"operation": one.id, "reason": _words(madang, reason)} for one, reason in kept]
+        show_json(told)
+        return 1 if conflicts or kept else 0
+    for operation, _ in undone:
+        _say(madang, say("Taken back: {what}", what=madang.provider.describe(operation) or operation.service))
+    for operation, reason in kept:
+        what = madang.provider.describe(operation) or operation.service
+        _say(madang, say("Not taken back: {path}. {reason}", path=what, reason=reason))
+    if undone:
+        command = f"madang sessions undo {call.session} --operation"
+        _say(madang, say("To take one of these back again: {command}", command=command))
     for path in taken.restored:
         _say(madang, say("As before the run: {path}", path=path))
     for path, reason in taken.conflicts:
@@ -119,11 +140,38 @@ async def _take_back(madang: Madang, call: Call, options: argparse.Namespace) ->
     if taken.restored:
         command = f"madang sessions undo {call.session} {taken.undo_id}"
         _say(madang, say("To take this undo back: {command}", command=command))
-    elif not taken.conflicts:
+    elif not taken.conflicts and not undone and not kept:
         _say(madang, say("There is nothing to take back: all is as before the run."))
     if taken.conflicts and not options.force:
         _say(madang, say("--force replaces what was changed after the run; a copy of it is kept."))
-    return 1 if taken.conflicts else 0
+    return 1 if taken.conflicts or kept else 0
+
+
+async def _newest(madang: Madang, call: Call) -> str:
+    """Return the last run of the session that did something which can be taken back."""
+    by_run = (one.run_id for one in await madang.operations.list_newest(call) if one.run_id and not one.undone_at)
+    found = next(by_run, "")
+    try:
+        # Ids of runs are in the order of their beginnings.
+        return max(await madang.file_undo.newest(call), found)
+    except NotFound:
+        if not found:
+            raise
+        return found
+
+
+async def _undo_all(
+    madang: Madang, call: Call, operations: Sequence[Operation]
+) -> tuple[list[tuple[Operation, Operation]], list[tuple[Operation, Phrase]]]:
+    """Take operations back one by one: return those with what took them back, and those that stay with the reason."""
+    undone: list[tuple[Operation, Operation]] = []
+    kept: list[tuple[Operation, Phrase]] = []
+    for operation in operations:
+        try:
+            undone.append((operation, await madang.provider.undo(call, operation)))
+        except ToolError as error:
+            kept.append((operation, error.message))
+    return undone, kept
 
 
 def _file_row(madang: Madang, file: ChangedFile) -> tuple[str, str, str, str]:

@@ -148,6 +148,19 @@ class OperationStore:
         rows = await self._database.find(_BY_ID, *_session(call), id, user_id=call.user_id)
         return _operation(rows[0]) if rows else None
 
+    async def list_by_run(self, call: Call, run_id: str) -> list[Operation]:
+        """Return what a run of the call's session did that is not taken back and can be, newest first."""
+        await self.open()
+        rows = await self._database.find(
+            f"SELECT {_COLUMNS} FROM operation WHERE user_id = ?1 AND session_id = ?2 AND run_id = ?3 "
+            "AND undone_at IS NULL AND undo_until >= ?4 ORDER BY no DESC",
+            *_session(call),
+            run_id,
+            timestamp(),
+            user_id=call.user_id,
+        )
+        return [_operation(row) for row in rows]
+
     async def list_newest(self, call: Call, limit: int = 100) -> list[Operation]:
         """Return the last operations of the call's session, newest first."""
         await self.open()
