@@ -57,6 +57,13 @@ STORIES: dict[str, list[Sequence[Part]]] = {
         ],
         [TextPart("Done.")],
     ],
+    "a shared write beside an untrusted read": [
+        [
+            tool_call("keyword_similarity_search", "c1", query="tea"),
+            tool_call("create_playbook", "c2", goal="Brew tea", workflow=[]),
+        ],
+        [TextPart("Done.")],
+    ],
     "approval": [[tool_call("erase", "c1", name="all")], [TextPart("Gone.")]],
 }
 

@@ -69,6 +69,10 @@ async def test_killed_before_and_after_every_commit(processes: Workers, database
         await check(database, session)
         if session.removeprefix("whole ").startswith("files"):
             check_files(tmp_path, session)
+    made = await database.find(
+        "SELECT count(*) AS made FROM playbook WHERE user_id = ?1", PERSON.user_id, user_id=PERSON.user_id
+    )
+    assert made == [(sum("a shared write" in session for session in sessions),)]  # each was allowed, and made once
     erased = Counter((tmp_path / "erased").read_text().splitlines())
     assert max(erased.values()) == 1, erased
 
@@ -115,7 +119,7 @@ async def check(database: Database, session: str) -> None:
         roles = [role for (role,) in messages]
         assert roles == ["user", *["assistant", "tool"] * bool(calls), "assistant"], (session, roles)
         pauses = await find("SELECT status FROM pause WHERE user_id = ?1 AND session_id = ?2")
-        asked = sum(tool in ("prompt_user", "erase") for tool, *_ in calls)
+        asked = sum(tool in ("prompt_user", "erase", "create_playbook") for tool, *_ in calls)
         assert [status for (status,) in pauses] == ["answered"] * asked, session
 
     await database.read(work, user_id=PERSON.user_id)

@@ -7,6 +7,7 @@ import json
 import os
 import sys
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,10 @@ import pytest
 from madang.core.errors import Conflict, Denied, Expired
 from madang.core.results import Reply
 from madang.llm.messages import TextPart
-from tests.agent.bench import ME
+from madang.storage import clock
+from tests.agent.bench import ME, eventually
 from tests.agent.stage import Stage, ask, open_stage
+from tests.model_server import refuses
 from tests.model_wires import Piece, Say
 
 FOREIGN = replace(ME, actor="foreign", door="mcp-stdio", client_id="c1", client_name="editor")
@@ -137,6 +140,32 @@ async def test_answers_that_come_together_go_to_one_run(tmp_path: Path, wire: st
         assert places == sorted(places)
         runs = await stage.agent.madang.database.find("SELECT no FROM run", user_id=ME.user_id)
         assert len(runs) == 2
+
+
+async def test_a_question_stays_open_while_the_models_server_is_away_and_for_days(
+    tmp_path: Path, wire: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with open_stage(tmp_path, wire, [ask("prompt_user", prompt="Which?", type="text")], [Say("Ok.")]) as stage:
+        run = await stage.say("Tea, please")
+        [pause] = await stage.open_pauses(run)
+        play = stage.server._plays[0]
+        stage.server.plays(refuses(503))
+        await stage.say("Tell me about coffee")
+        failed = await stage.over()
+        assert failed.state == "failed"
+        assert [one.id for one in await stage.open_pauses(run)] == [pause.id]
+
+        stage.server.plays(play)
+        day_later = clock.now() + timedelta(days=1)
+        monkeypatch.setattr(clock, "now", lambda: day_later)
+        late = await stage.call("reply_prompt", messageId=pause.id, answer="oolong")
+        assert not late.is_error, late.text
+        await eventually(stage.settled, lambda run: run.id != failed.id)
+        run = await stage.over()
+
+        assert run.state == "finished"
+        assert stage.count("The person has now answered what you asked before ('Which?')") == 1
+        assert stage.count("oolong") == 1
 
 
 async def test_a_stop_withdraws_what_the_run_has_asked(tmp_path: Path, wire: str) -> None:

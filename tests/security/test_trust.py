@@ -213,6 +213,20 @@ async def test_an_import_waits_whatever_was_read_in_what_was_exported(tmp_path: 
         assert await is_gated(house, "next")
 
 
+@pytest.mark.parametrize("vehicle", ["read_file", "list_content", "get_playbook"])
+async def test_a_summary_keeps_what_was_read(tmp_path: Path, vehicle: str) -> None:
+    async with shown(tmp_path, vehicle) as house:
+        call = replace(PERSON, session_id=SessionId("victim"))
+        for _ in range(30):  # until the older turns, with what was read, are a summary
+            assert await house.obey("victim", "Tea, please. " * 1500) == "finished"
+            messages = await house.agent.stores.messages.read_window(call, lambda messages: False)
+            if any(one.role == "summary" for one in messages):
+                break
+        assert any(one.role == "summary" for one in messages)
+
+        assert await is_gated(house, "victim")
+
+
 async def test_a_process_that_starts_anew_knows_what_was_read(tmp_path: Path) -> None:
     async with shown(tmp_path, "read_file"):
         pass
