@@ -100,6 +100,7 @@ async def open_agent(
             Approvals(database),
             ManualTurns(database),
             UsageStore(database),
+            madang.operations,
         )
 
         async def load_setup(run: Run) -> RunSetup:

@@ -120,6 +120,29 @@ async def test_the_next_message_after_a_stop_begins_a_new_run(tmp_path: Path) ->
         assert len(stage.results()) == 1
 
 
+async def test_after_a_stop_the_model_is_told_what_was_done_and_what_was_not(tmp_path: Path) -> None:
+    turns: list[list[Piece]] = [
+        [ask("add_todo", name="Buy tea"), ask("brew"), ask("add_todo", name="Boil water"), ask("get_goal")],
+        [Say("I see.")],
+    ]
+    async with open_stage(tmp_path, "compatible", *turns) as stage:
+        slow = Slow()
+        stage.agent.madang.provider.register(slow)
+        run = await stage.agent.runner.post(ME, [TextPart("Brew")])
+        assert run is not None
+        async with asyncio.timeout(30):
+            await slow.holder.began.wait()
+        await stage.agent.runner.cancel(run.user_id, run.id)
+        await stage.agent.runner.wait_idle()
+        await stage.say("What happened?")
+        first, brewed, second, unknown = stage.results()
+
+        assert "Buy tea" in first
+        assert "it may have been done" in brewed
+        assert second.startswith("[add_todo] Error: Not done: the run was stopped before.")
+        assert "get_goal" in unknown
+
+
 class Endless(Script):
     """Thinks until nobody waits for it."""
 

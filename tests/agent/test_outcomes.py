@@ -11,7 +11,8 @@ import pytest
 from madang.agent.open_calls import close_calls
 from madang.agent.outcomes import outcome_part
 from madang.core.calls import Locale
-from madang.llm.messages import CallPart, Message, Part, ResultPart, TextPart
+from madang.llm.messages import CallPart, Part, ResultPart, TextPart, dump_parts
+from madang.storage.runs.journal import Message as StoredMessage
 from tests.agent.bench import ME, Bench, bench, tool_call
 from tests.agent.outside import Outside
 
@@ -74,7 +75,8 @@ async def test_a_call_that_was_not_allowed_or_not_decided_names_its_tool(tmp_pat
 @pytest.mark.parametrize("locale", ["en", "ko"])
 def test_calls_of_a_run_that_was_stopped_get_outcomes_that_name_them(locale: Locale) -> None:
     calls = (CallPart("c1", "add_todo", "{}"), CallPart("c2", "delete_file", "{}"))
-    closed = close_calls([Message("assistant", calls)], locale)
+    stored = StoredMessage("m1", 1, "assistant", tuple(dump_parts(calls)), 0, 1, "")
+    closed = close_calls([stored], {}, locale)
 
     texts = [part.text for part in closed[-1].parts if isinstance(part, ResultPart)]
     assert [PREFIX.match(text)[0] for text in texts if PREFIX.match(text)] == ["[add_todo] ", "[delete_file] "]  # type: ignore[index]

@@ -15,6 +15,7 @@ from madang.agent.history import count_tokens
 from madang.agent.limits import RunLimits, RunStopped
 from madang.agent.manual import manual_answer
 from madang.agent.news import NewsRows
+from madang.agent.open_calls import OpenCalls
 from madang.agent.requests import PreparedRequest, RequestBuilder, answer_usage
 from madang.agent.stores import RunStores
 from madang.agent.thinking import ThinkingTimer
@@ -175,8 +176,16 @@ class RunExecution:
 
     def _requests(self, opened: OpenedModel) -> RequestBuilder:
         setup, stores = self._setup, self._stores
+        open_calls = OpenCalls(stores.messages, stores.operations, self._provider)
         return RequestBuilder(
-            opened, setup.instructions, setup.retries, stores.runs, stores.messages, stores.usage, self._provider
+            opened,
+            setup.instructions,
+            setup.retries,
+            stores.runs,
+            stores.messages,
+            stores.usage,
+            open_calls,
+            self._provider,
         )
 
     async def _store(self, answer: ModelAnswer) -> None:

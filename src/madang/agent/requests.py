@@ -24,12 +24,11 @@ from madang.agent.history import (
     count_tokens,
     learn_window,
     shorten_results,
-    to_model,
     total_tokens,
     visible,
 )
 from madang.agent.limits import DEFAULT_WINDOW_TOKENS
-from madang.agent.open_calls import close_calls
+from madang.agent.open_calls import OpenCalls
 from madang.agent.prompt import brought_in, build_request
 from madang.core.calls import Call
 from madang.core.ids import new_id
@@ -84,6 +83,7 @@ class RequestBuilder:
         runs: RunStore,
         messages: MessageStore,
         usage: UsageStore,
+        open_calls: OpenCalls,
         provider: Provider,
     ) -> None:
         self._opened = opened
@@ -92,6 +92,7 @@ class RequestBuilder:
         self._runs = runs
         self._messages = messages
         self._usage = usage
+        self._open_calls = open_calls
         self._provider = provider
 
     async def prepare(self, run: Run, call: Call) -> tuple[Run, PreparedRequest]:
@@ -106,7 +107,7 @@ class RequestBuilder:
         if total_tokens(messages) > budget_tokens:
             run = await self._compact(run, call, budget_tokens)
             messages = await self._read(call, budget_tokens)
-        sent, tokens = close_calls(to_model(messages), call.locale), total_tokens(messages)
+        sent, tokens = await self._open_calls.close(call, messages), total_tokens(messages)
         if tokens > budget_tokens:
             sent = shorten_results(sent, budget_tokens, translator(call.locale))
             tokens = sum(count_tokens(message.parts) for message in sent)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from madang.agent.approvals import Approvals
 from madang.agent.manual import ManualTurns
+from madang.storage.operations import OperationStore
 from madang.storage.pauses import PauseStore
 from madang.storage.runs.calls import CallStore
 from madang.storage.runs.messages import MessageStore
@@ -24,3 +25,4 @@ class RunStores:
     approvals: Approvals
     manual: ManualTurns
     usage: UsageStore
+    operations: OperationStore

@@ -211,7 +211,7 @@ class Service:
     async def was_done(self, call: Call, tool: str) -> bool | None:
         """Tell whether a call of `tool` that was interrupted has had its effect. None: that cannot be known.
 
-        It is asked of tools alone that are neither idempotent nor done once per operation, and `call` is that call.
+        `call` is that call, with its run and its operation. Nobody asks where an operation is kept of it.
         """
         return None
 

@@ -110,6 +110,10 @@ class PlaybookService(Service):
     def changes(self, call: Call) -> AsyncIterator[object]:
         return self._store.changes(call)
 
+    async def was_done(self, call: Call, tool: str) -> bool | None:
+        # A choice that was shown is withdrawn when its run is stopped; the others write operations.
+        return await self._store.was_selected(call) if tool == "select_playbook" else False
+
     async def undo(self, call: Call, operation: Operation) -> Operation:
         return await self._store.undo(call, operation)
 

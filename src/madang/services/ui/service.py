@@ -73,6 +73,9 @@ class UiService(Service):
         (form,) = await self.read_pauses(call, [pause])
         return form
 
+    async def was_done(self, call: Call, tool: str) -> bool | None:
+        return False  # what a run has asked is withdrawn when it is stopped
+
     async def read_pauses(self, call: Call, pauses: Sequence[PauseRecord]) -> Sequence[PauseForm]:
         items = await self._store.get_many(call, [pause.id for pause in pauses])
         return [item_form(pause, items[pause.id]) if pause.id in items else plain_form(pause) for pause in pauses]

@@ -85,6 +85,8 @@ class WorkspaceService(Service):
         return await workspace_rows(self._trees, call, query, self._executor)
 
     async def was_done(self, call: Call, tool: str) -> bool | None:
+        if tool in ("export_file", "export_zip"):
+            return await self._executor.native.run(call, self._exports.was_made, call)
         return await self._executor.native.run(call, self._files.was_changed, call)
 
     async def accept_upload(self, call: Call, upload: UploadedFile) -> AcceptedUpload:

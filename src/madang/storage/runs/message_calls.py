@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from madang.core.calls import Call
 from madang.core.pauses import PauseRecord
@@ -34,6 +34,10 @@ class MessageCall:
     def operation_id(self) -> str:
         """What names the effect of the call, as its run does."""
         return operation_id(self.run_id, self.call.turn, self.call.number)
+
+    def made_by(self, call: Call) -> Call:
+        """Return the call as its run made it, in the session of `call`."""
+        return replace(call, run_id=self.run_id, call_id=self.call.call_id, operation_id=self.operation_id)
 
 
 def operation_id(run_id: str, turn: int, number: int) -> str:

@@ -21,6 +21,7 @@ from madang.storage.runs.journal import (
     find_queued,
     parse_message,
 )
+from madang.storage.runs.message_calls import MessageCall, list_message_calls
 from madang.storage.runs.segments import END_SEQ, find_segments
 from madang.storage.sessions import ensure_ready_session
 from madang.storage.subscriptions import topic
@@ -100,6 +101,10 @@ class MessageStore:
 
         window = await self.read_window(call, is_full)
         return [one for one in window if one.seq < (before_seq or END_SEQ)][-limit:]
+
+    async def list_calls(self, call: Call, from_seq: int, up_to_seq: int) -> list[MessageCall]:
+        """Return the calls that messages of the call's session ask for, from a number up to another, forks included."""
+        return await list_message_calls(self._database, call, from_seq, up_to_seq)
 
     async def list_outcomes(self, call: Call, after_seq: int, up_to_seq: int) -> dict[tuple[int, str], str]:
         """Return how calls ended, by the number of the message that asked for them and their id.

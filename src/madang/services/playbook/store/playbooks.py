@@ -307,6 +307,10 @@ class PlaybookStore:
 
         return await self._database.write(work, user_id=call.user_id)
 
+    async def was_selected(self, call: Call) -> bool:
+        """Tell whether the call's operation has selected a playbook."""
+        return await self._database.read(lambda tx: _was_selected(tx, call), user_id=call.user_id, brief=True)
+
     async def selections(self, call: Call, page: int, page_size: int, playbook_id: str = "") -> Page[Selection]:
         """Return one page of the selections, newest first."""
 
@@ -356,11 +360,12 @@ async def _was_selected(tx: Transaction, call: Call) -> bool:
     """Tell whether the same operation has selected its playbook already: it was interrupted, and is repeated."""
     if not call.operation_id:
         return False
+    owner_no, _ = await _known_owner(tx, call)
     rows = await tx.all(
         "SELECT id FROM playbook_run WHERE user_id = ?1 AND owner_no = ?2 AND session_id = ?3 "
         "ORDER BY seq DESC LIMIT 20",
         call.user_id,
-        await ensure_owner(tx, call),
+        owner_no,
         call.session_id or "",
     )
     return any(is_made_by(id, call.operation_id) for (id,) in rows)

@@ -133,6 +133,13 @@ class Exports:
                     exports.append(StoredExport(id, name, session.exports.entry(stored_name(id, name)).size))
             return exports, len(ids_and_names)
 
+    def was_made(self, call: Call) -> bool:
+        """Tell whether the call's operation has made an export. It blocks, as folders do."""
+        if not self._folders.has(call):
+            return False
+        with self._folders.of(call) as session:
+            return bool(list(_made_by(call, session.exports)))
+
     async def read(self, call: Call, export: StoredExport) -> bytes:
         """Return the bytes of an export."""
 
@@ -219,11 +226,17 @@ class _Hasher:
 
 def _delete_repeated(call: Call, exports: Folder) -> None:
     """Delete what the same operation has made before it was interrupted: nobody was told of that."""
+    for path in list(_made_by(call, exports)):
+        exports.delete(path)
+
+
+def _made_by(call: Call, exports: Folder) -> Iterator[str]:
+    """Yield the paths of what the call's operation has exported."""
     if call.operation_id:
-        for entry in list(exports.walk(depth=1, with_status=range(0))):
+        for entry in exports.walk(depth=1, with_status=range(0)):
             parsed = parse_stored_name(entry.path)
             if parsed and is_made_by(parsed[0], call.operation_id):
-                exports.delete(entry.path)
+                yield entry.path
 
 
 def _chunks(file: IO[bytes]) -> Iterator[bytes]:
