@@ -25,6 +25,7 @@ from madang.services.playbook.store import PageRequest, PlaybookStore
 from madang.storage.accounts import ACCOUNT_MIGRATIONS
 from madang.storage.audit import AUDIT_MIGRATIONS, AuditEntry, AuditLog
 from madang.storage.database import MigrationSet, Row, Transaction
+from madang.storage.operations import OPERATION_MIGRATIONS
 from madang.storage.pauses import PAUSE_MIGRATIONS
 from madang.storage.postgresql.address import parse_database_url
 from madang.storage.postgresql.database import PostgresDatabase
@@ -33,7 +34,14 @@ from tests.postgresql import Server, database_in, server, url_in
 ANN = Call(AssistantId("default"), SessionId("default"), UserId("ann"))
 BOB = Call(AssistantId("default"), SessionId("default"), UserId("bob"))
 CONTENT = PlaybookContent(goal="Brew tea", workflow=[StepInput(description="Boil water")])
-SETS = (PAUSE_MIGRATIONS, playbook.MIGRATIONS, planning.MIGRATIONS, AUDIT_MIGRATIONS, ACCOUNT_MIGRATIONS)
+SETS = (
+    PAUSE_MIGRATIONS,
+    OPERATION_MIGRATIONS,
+    playbook.MIGRATIONS,
+    planning.MIGRATIONS,
+    AUDIT_MIGRATIONS,
+    ACCOUNT_MIGRATIONS,
+)
 CLIENTS = int(os.environ.get("MADANG_TEST_CLIENTS", "20"))
 UPDATES = int(os.environ.get("MADANG_TEST_UPDATES", "4"))
 WITHIN_S = 60
