@@ -55,7 +55,7 @@ async def test_a_part_is_not_taken_for_the_whole(asker: Asker) -> None:
 
     assert whole.text.splitlines()[0] == f'[read_content] "n.txt" (content ID: {id}), the whole text, 4 line(s):'
     assert part.text == (
-        f'[read_content] "n.txt" (content ID: {id}): only lines 2 to 2 are shown here, the whole has 4 lines:\n'
+        f'[read_content] "n.txt" (content ID: {id}): only line 2 is shown here, the whole has 4 lines:\n'
         "\n"
         "> two\n"
         "\n"
@@ -88,10 +88,10 @@ async def test_the_last_chunk_is_not_the_whole(asker: Asker) -> None:
 
     reply = await asker.done("read_content", contentId=id)
     while "contentId" in reply.data["next"]:
-        assert ": only lines 1 to 1 are shown here" in reply.text
+        assert ": only line 1 is shown here" in reply.text
         reply = await asker.done("read_content", contentId=reply.data["next"].split()[-1].rstrip("."))
 
-    assert ": only lines 1 to 1 are shown here" in reply.text
+    assert ": only line 1 is shown here" in reply.text
 
 
 async def test_past_the_end_a_smaller_offset_is_advised(asker: Asker) -> None:
