@@ -63,7 +63,7 @@ async def test_a_part_is_not_taken_for_the_whole(asker: Asker) -> None:
     )
     assert korean_whole.text.splitlines()[0] == f'[read_content] "n.txt" (콘텐츠 ID: {id}), 글 전체 4줄:'
     assert korean_part.text == (
-        f'[read_content] "n.txt" (콘텐츠 ID: {id}): 여기에는 2~2번째 줄만 보이며, 전체는 4줄입니다:\n'
+        f'[read_content] "n.txt" (콘텐츠 ID: {id}): 여기에는 2번째 줄만 보이며, 전체는 4줄입니다:\n'
         "\n"
         "> two\n"
         "\n"
