@@ -17,7 +17,9 @@ const MAX_TODO_CHARS = 1_000
 export function PlanPanel({ sessionId, talk, say, untold }: PanelProps & { untold: ReactNode }) {
   const plan = talk.services.planning
   if (plan === undefined || failureOf(plan) !== "") return <NoState state={plan} say={say} />
-  const isWaiting = talk.run.state === "waiting"
+  // Not where the person is the model: it is their turn then, and nobody has asked anything.
+  const isAsked = Object.values(talk.calls).some(({ isRunning, pauseId }) => isRunning && pauseId !== "")
+  const isWaiting = talk.run.state === "waiting" && isAsked
   const mine = changedByMe(talk.untold)
   return <Plan sessionId={sessionId} plan={plan} mine={mine} isWaiting={isWaiting} untold={untold} say={say} />
 }
