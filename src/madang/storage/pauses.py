@@ -434,14 +434,16 @@ async def _set_awaited(
 
 
 async def _delete_old_pauses(tx: Transaction, user_id: UserId) -> None:
-    """Delete some of what the user settled long ago, with what hangs on it; what is open or awaited stays.
+    """Delete some of what the user settled long ago, with what hangs on it; what is open, awaited or not told stays.
 
     Up to `MAX_DELETED_PAUSES` of each kind: more than one new row, so that they never pile up, and too few to be
     noticed. What expired counts from its expiry.
     """
     before = format_timestamp(parse_timestamp(timestamp()) - timedelta(days=RETENTION_DAYS))
     for is_old in ("settled_at < ?2", has_expired("?2")):
-        old_ids = f"SELECT id FROM pause WHERE user_id = ?1 AND {is_old} AND awaited = 0 LIMIT {MAX_DELETED_PAUSES}"
+        untold = "SELECT id FROM queued_message WHERE user_id = ?1"
+        is_done_with = f"{is_old} AND awaited = 0 AND id NOT IN ({untold})"
+        old_ids = f"SELECT id FROM pause WHERE user_id = ?1 AND {is_done_with} LIMIT {MAX_DELETED_PAUSES}"
         await tx.run(f"DELETE FROM pause WHERE user_id = ?1 AND id IN ({old_ids})", user_id, before)
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import timedelta
 
 import pytest
 
+from madang.storage import clock
 from madang.storage.runs.journal import CallChange, NewRunCall, Step, StepState
 from madang.storage.runs.records import Run
 from tests.storage.runs.owners import Owner
@@ -60,6 +62,20 @@ async def test_a_run_that_ends_before_it_was_told_is_not_started_again_and_again
 
     assert await owner.claim() == []
     assert await told(owner, await owner.start()) == [id]
+
+
+async def test_an_answer_that_no_process_took_up_is_kept_as_long_as_it_takes(
+    owners: list[Owner], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    owner, _ = owners
+    over, id = await ended(owner)
+    await owner.answer(over, id)
+    months_later = clock.now() + timedelta(days=90)
+    monkeypatch.setattr(clock, "now", lambda: months_later)
+    await owner.ask(await owner.start("elsewhere"))  # which deletes what is old
+
+    [run] = await owner.claim()
+    assert await told(owner, run) == [id]
 
 
 async def test_a_run_that_is_there_is_told_and_no_second_one_is_started(owners: list[Owner]) -> None:
