@@ -300,3 +300,15 @@ def test_a_long_answer_is_shown_while_it_comes(folder: Path) -> None:
         shown += terminal.expect("three")
         assert terminal.end() == 0
     assert shown.count("One.") == 1
+
+
+def test_what_a_run_had_asked_is_answered_after_its_end(folder: Path, tmp_path: Path) -> None:
+    question = call_step("prompt_user", prompt="Which tea?", type="text")
+    model = write_script(tmp_path, [question], ["Later, then."], ["Green it is."])
+    lines = "Tea, please\n/say Tell me about coffee\n/open\ngreen\n"
+    result = madang(folder, "chat", "--model", model, stdin=lines)
+
+    assert result.returncode == 0, result.stderr
+    said = result.stdout.decode()
+    assert said.index("Later, then.") < said.index("Green it is.")
+    assert open_ids(folder) == []

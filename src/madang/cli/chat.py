@@ -140,7 +140,7 @@ class Chat:
         if live is not None and await self._talk.stopped(live) is None:
             await self._talk.agent.runner.cancel(live.user_id, live.id)
             live = await self._talk.live()
-        if live is not None:
+        if live is not None or await self._talk.open_questions():
             self.tell(say("What is open stays open: {command}", command=command("answer", self._talk.options)))
         if not is_end:
             return LEFT
@@ -197,12 +197,11 @@ class Chat:
             self._on_edit(*self._edited)
 
     async def _next_item(self) -> PauseForm | None:
-        if self._live is None or self._is_working:
+        if self._is_working or (self._live is None and not self._asks_all):
             return None
         inbox = self._talk.agent.inbox
-        is_all = self._asks_all
-        pauses = await (self._talk.open_pauses(self._live) if is_all else inbox.list_awaited(self._live))
-        for pause in pauses:
+        awaited = await inbox.list_awaited(self._live) if self._live is not None else []
+        for pause in [*awaited, *(await self._talk.open_questions() if self._asks_all else [])]:
             if not pause.is_open or pause.id in self._later:
                 continue
             if self._asked is not None and self._asked.id == pause.id:
@@ -267,6 +266,8 @@ class Chat:
 
     async def _settle(self, item: PauseForm, answer: PauseAnswer) -> None:
         await self._talk.agent.inbox.settle(self._call, item.pause, answer)
+        if self._live is None:
+            await self._talk.agent.runner.look()  # now: at the end of a pipe nobody waits for the next look
 
     async def post(self, text: str) -> None:
         """Send a message, also in place of an answer."""

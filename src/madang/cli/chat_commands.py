@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 HELP: dict[str, Phrase] = {
     "/help": say("list the commands"),
     "/stop": say("stop the run, also one that waits"),
-    "/open": say("ask again what was put off"),
+    "/open": say("ask again what is open: what was put off, and what earlier runs have asked"),
     "/later": say("leave what is asked open"),
     "/cancel": say("give no answer to what is asked"),
     "/say": say("send a message in place of an answer; the question stays open"),

@@ -155,6 +155,11 @@ class Conversation:
         """Return the tools of the calls of a run's present turn, by the ids of the calls."""
         return {call.call_id: call.tool for call in await self.agent.stores.calls.list_by_turn(run)}
 
+    async def open_questions(self) -> list[PauseRecord]:
+        """Return what runs of the session, also such that ended, have asked and nobody has answered, oldest first."""
+        pauses = await self.agent.inbox.list_open(self.call.user_id)
+        return [one for one in reversed(pauses) if one.session_id == self.call.session_id and one.run_id]
+
     async def open_pauses(self, run: Run) -> list[PauseRecord]:
         """Return what a run has open: first what it waits for, then what it asked before and goes on without."""
         awaited = [pause for pause in await self.agent.inbox.list_awaited(run) if pause.is_open]
