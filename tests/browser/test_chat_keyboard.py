@@ -168,6 +168,7 @@ async def test_sessions_are_moved_between_renamed_and_archived(tab: ChatTab) -> 
     await expect(tab.head.get_by_role("heading", name="White tea")).to_be_visible()
     await tab_to(tab, tab.head.get_by_role("button", name="More: White tea"), back=True)
     await tab.page.keyboard.press("Enter")
+    await expect(tab.page.get_by_role("menuitem", name="Rename")).to_be_focused()
     await tab.page.keyboard.type("Ar")
     await tab.page.keyboard.press("Enter")
     await expect(tab.page.get_by_role("status").filter(has_text="White tea")).to_be_visible()
