@@ -170,9 +170,13 @@ def test_the_hint_marks_what_is_required() -> None:
         ({"numbers": ["1", 2, "3"]}, {"numbers": [1, 2, 3]}),
         ({"parts": [{"label": "a"}, {"label": "b", "from_line": "3"}]},
          {"parts": [{"label": "a"}, {"label": "b", "from_line": 3}]}),
+        ({"parts": '[{"label": "a"}]'}, {"parts": [{"label": "a"}]}),
+        ({"numbers": " [1, 2] "}, {"numbers": [1, 2]}),
     ],
 )  # fmt: skip
-def test_null_is_left_out_and_digits_are_an_integer(arguments: dict[str, Any], taken: dict[str, Any]) -> None:
+def test_null_is_left_out_and_digits_and_json_are_what_they_say(
+    arguments: dict[str, Any], taken: dict[str, Any]
+) -> None:
     before = deepcopy(arguments)
 
     assert meant(arguments) == taken
@@ -193,10 +197,18 @@ def test_null_is_left_out_and_digits_are_an_integer(arguments: dict[str, Any], t
         {"flag": "true"},
         {"names": [1]},
         {"elephant": None},
+        *({"parts": value} for value in ("", "a", "{}", '"[]"', "[", "1", "[" * 100_000)),
+        {"share": "[1]"},
     ],
 )  # fmt: skip
 def test_everything_else_is_refused_as_it_was(arguments: dict[str, Any]) -> None:
     assert meant(arguments) is None
+
+
+@pytest.mark.parametrize("inner", ['"\\u0000"', '"\\ud800"', "[" * 70 + "]" * 70])
+def test_what_no_tool_could_mean_is_refused_inside_of_json_too(inner: str) -> None:
+    with pytest.raises((InvalidArguments, LimitExceeded)):
+        meant({"names": f"[{inner}]"})
 
 
 def test_a_null_that_a_field_takes_keeps_its_meaning() -> None:

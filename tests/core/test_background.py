@@ -86,3 +86,30 @@ async def test_nothing_is_started_after_the_end() -> None:
     await asyncio.sleep(0)
 
     assert not ran
+
+
+async def test_a_loop_that_fails_is_started_again_and_told_once(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("madang.core.background.MIN_BACKOFF_S", 0.0)
+    started, worked = 0, asyncio.Event()
+
+    async def loop() -> None:
+        nonlocal started
+        started += 1
+        if started < 4:
+            raise ValueError("away")
+        worked.set()
+        await asyncio.Event().wait()
+
+    background = Background()
+    background.keep(loop, "a loop")
+    async with asyncio.timeout(60):
+        await worked.wait()
+    await background.close()
+
+    assert background.keep(loop, "late") is None
+    assert (started, [record.getMessage() for record in caplog.records]) == (
+        4,
+        ["a loop failed, and is started again: away"],
+    )

@@ -52,3 +52,10 @@ def test_a_phrase_and_a_block_bring_their_own_lines() -> None:
 
 def test_a_layout_is_not_looked_up_but_filled() -> None:
     assert layout("  {number}. {text}", number=1, text="a\tb").render(str) == "  1. a b"
+
+
+def test_a_word_depends_on_a_number_in_languages_that_have_plurals() -> None:
+    lines = [say("{count} {count|line|lines} of {name}", count=count, name="a|b") for count in (0, 1, 2)]
+
+    assert list(map(str, lines)) == ["0 lines of a|b", "1 line of a|b", "2 lines of a|b"]
+    assert lines[1].render(lambda _: "{name}: {count}줄") == "a|b: 1줄"

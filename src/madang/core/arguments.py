@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import reduce
@@ -106,9 +107,13 @@ def coerced(
 ) -> Mapping[str, Any] | None:
     """Return refused `arguments` as they were meant, or None if nothing in them can be taken otherwise.
 
-    Models write null for what they leave out, and numbers as strings. A null is dropped where the field is optional,
-    a string of digits becomes an integer where one is asked for. Only refused values are touched: a null that a field
-    takes keeps its meaning there, and arguments that fit are never walked through.
+    Models write null for what they leave out, and numbers, lists and objects as strings. A null is dropped where the
+    field is optional, a string of digits becomes an integer where one is asked for, and JSON in a string what it says
+    where a list or an object is. Only refused values are touched: a null that a field takes keeps its meaning there,
+    and arguments that fit are never walked through.
+
+    Raises:
+        InvalidArguments, LimitExceeded: what the JSON says is no argument of any tool.
     """
     copies: dict[Location, Any] = {}
     for problem in error.errors(include_url=False, include_input=False, include_context=False):
@@ -124,7 +129,24 @@ def coerced(
             and _schema_at(schema, location).get("type") == "integer"
         ):
             _copied(arguments, location[:-1], copies)[location[-1]] = int(value)
+        elif isinstance(value, str) and (meant := _parsed(value, _schema_at(schema, location).get("type"))) is not None:
+            _copied(arguments, location[:-1], copies)[location[-1]] = meant
     return copies.get(())
+
+
+def _parsed(text: str, wanted: Any) -> list[Any] | dict[str, Any] | None:
+    """Return the list or object that a text is the JSON of, if that is wanted."""
+    kind = {"array": list, "object": dict}.get(wanted)
+    if kind is None:
+        return None
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(value, kind):
+        return None
+    check_shape({"": value})
+    return value
 
 
 def _value_at(arguments: Any, location: Location) -> Any:

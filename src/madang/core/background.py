@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Coroutine
+import time
+from collections.abc import Callable, Coroutine
 from typing import Any
 
+from madang.core.errors import MadangError
+
 CLOSE_S = 1.0
+MIN_BACKOFF_S = 0.25
+MAX_BACKOFF_S = 5.0
+STEADY_S = 60.0
+"""A loop that has run so long begins with the shortest backoff again."""
 
 logger = logging.getLogger(__name__)
 
@@ -29,6 +36,10 @@ class Background:
         task.add_done_callback(self._end)
         return task
 
+    def keep(self, work: Callable[[], Coroutine[Any, Any, None]], name: str) -> asyncio.Task[None] | None:
+        """Run a loop until this is closed: one that fails is logged and started again, after a growing backoff."""
+        return None if self._is_closed else self.start(_kept(work, name), name)
+
     async def close(self) -> None:
         """Cancel what still runs, and wait for its end, though not for ever."""
         self._is_closed = True
@@ -43,3 +54,21 @@ class Background:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
             logger.error("%s failed", task.get_name(), exc_info=error)
+
+
+async def _kept(work: Callable[[], Coroutine[Any, Any, None]], name: str) -> None:
+    backoff_s, logged = MIN_BACKOFF_S, ""
+    while True:
+        started_s = time.monotonic()
+        try:
+            await work()
+            return
+        except Exception as error:
+            if time.monotonic() - started_s >= STEADY_S:
+                backoff_s, logged = MIN_BACKOFF_S, ""
+            if (reason := repr(error)) != logged:  # once for each reason: an outage would fill the log
+                exc_info = None if isinstance(error, MadangError) else error
+                logger.error("%s failed, and is started again: %s", name, error, exc_info=exc_info)
+                logged = reason
+        await asyncio.sleep(backoff_s)
+        backoff_s = min(2 * backoff_s, MAX_BACKOFF_S)

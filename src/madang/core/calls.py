@@ -22,6 +22,9 @@ Door = Literal["python", "command", "mcp-stdio", "mcp-http", "host", "agent"]
 Actor = Literal["model", "person", "program", "foreign"]
 """Who makes a call. `foreign`: a model or a person behind another program, and that program alone knows which."""
 
+PathFilter = Callable[[str], bool]
+"""Tells whether a path of the workspace is one to leave out."""
+
 ProgressListener = Callable[[float, float | None, Phrase | None], Awaitable[None]]
 """Takes how much of a call is done, of how much if that is known, and in words what."""
 
@@ -57,6 +60,9 @@ class Call:
     """Names one intended effect: a call that is repeated under the same id has it once."""
     progress: ProgressListener | None = field(default=None, compare=False, repr=False)
     """Listens to the progress of this call, if the caller wants to know. It is no part of what a call is."""
+
+    hides: PathFilter | None = field(default=None, compare=False, repr=False)
+    """What this call leaves out where it walks over many files: paths under a rule that it does not name itself."""
 
     @property
     def asker(self) -> str:

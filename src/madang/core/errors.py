@@ -65,6 +65,10 @@ class Unavailable(ToolError):
     code = "unavailable"
 
 
+class StoreUnavailable(Unavailable):
+    """The database is away, locked or full: the same call works once it answers again. It is no failure of a run."""
+
+
 class ContextMissing(ToolError):
     code = "context_missing"
 

@@ -37,7 +37,19 @@ class ModelConfig(Document):
     input_price: float | None = Field(default=None, ge=0)
     """Prices are for a million tokens."""
     cached_price: float | None = Field(default=None, ge=0)
+    """Of what a server has in its cache; by default that of other input."""
+    cache_write_price: float | None = Field(default=None, ge=0)
+    """Of what a server writes to its cache; by default that of other input."""
     output_price: float | None = Field(default=None, ge=0)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_prices(cls, values: Any) -> Any:
+        """Take prices also from a table of their own: `[models.NAME.prices]` with `input`, `cache_write` and so on."""
+        if not isinstance(values, dict) or not isinstance(values.get("prices"), dict):
+            return values
+        rest = {name: value for name, value in values.items() if name != "prices"}
+        return rest | {f"{name}_price": value for name, value in values["prices"].items()}
 
     @model_validator(mode="after")
     def _has_a_server(self) -> ModelConfig:

@@ -140,6 +140,8 @@ class PauseForm:
     """Why it is asked."""
     can_decline: bool = True
     """Whether it can be settled without an answer."""
+    scopes: tuple[ApprovalScope, ...] = ()
+    """For how long a call may be allowed; of an approval, at least once."""
 
     @property
     def id(self) -> str:
@@ -149,7 +151,9 @@ class PauseForm:
 def plain_form(pause: PauseRecord) -> PauseForm:
     """Return the form of a pause of which only its row is known."""
     type = _TYPES[pause.kind]
-    return PauseForm(pause, type, pause.heading, pause.heading, can_decline=type not in ("wait", "model"))
+    scopes: tuple[ApprovalScope, ...] = ("once",) if type == "approval" else ()
+    can_decline = type not in ("wait", "model")
+    return PauseForm(pause, type, pause.heading, pause.heading, can_decline=can_decline, scopes=scopes)
 
 
 def in_words(text: Phrase | str, translate: Translate) -> str:

@@ -24,7 +24,8 @@ class Phrase:
     """A template of the catalogue and the values for its placeholders. Make one with `say`.
 
     Values are data from outside until proved otherwise: each is shown on one line, with its controls escaped. Only
-    another `Phrase` or a `Block` may bring lines of its own.
+    another `Phrase` or a `Block` may bring lines of its own. `{count|line|lines}` is the first word where `count` is 1,
+    else the second; a language without plurals leaves it out.
     """
 
     template: str
@@ -35,10 +36,21 @@ class Phrase:
         template = translate(self.template)
         if not self.values:
             return template
-        return template.format_map({name: _rendered(value, translate) for name, value in self.values.items()})
+        return template.format_map(_Values({name: _rendered(value, translate) for name, value in self.values.items()}))
 
     def __str__(self) -> str:
         return self.render(lambda template: template)
+
+
+class _Values(dict[str, object]):
+    """The values of a phrase by their names, and what depends on their number."""
+
+    def __missing__(self, key: str) -> object:
+        name, separator, words = key.partition("|")
+        if not separator:
+            raise KeyError(key)
+        one, _, other = words.partition("|")
+        return one if self[name] == 1 else other
 
 
 def say(template: str, /, **values: object) -> Phrase:
@@ -111,6 +123,17 @@ class ByPage:
     hidden: Phrase | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class OutsideRuns:
+    """Lines that the model of a run of ours does not get: it is told the same as part of the state. `in_run` is for it.
+
+    For any other reader the result is all there is.
+    """
+
+    lines: Sequence[str | Phrase | Block | ByPage | Rows]
+    in_run: Phrase | None = None
+
+
 Line = str | Phrase | Block | ByPage
 """A line of a text: data, which is shown on one line; a phrase to be translated; a block of several lines; or a choice
 between two phrases."""
@@ -147,14 +170,25 @@ class Rows:
         return Phrase(self.rest.template, {**self.rest.values, **values})
 
 
-Text = Sequence[Line | Rows]
+Text = Sequence[Line | Rows | OutsideRuns]
 """What a tool says, block by block; `rendering` puts it into words, within bounds."""
 
 
-def chosen(text: Text, *, shows_page: bool) -> list[str | Phrase | Block | Rows]:
-    """Return `text` for a reader who sees the result's page, or for one who does not."""
-    lines = [(line.shown if shows_page else line.hidden) if isinstance(line, ByPage) else line for line in text]
-    return [line for line in lines if line is not None]
+def chosen(text: Text, *, shows_page: bool, in_run: bool = False) -> list[str | Phrase | Block | Rows]:
+    """Return `text` for a reader who sees the result's page, or for one who does not; in a run, or elsewhere."""
+    lines: list[str | Phrase | Block | Rows] = []
+    for line in text:
+        match line:
+            case OutsideRuns() if in_run:
+                lines += [line.in_run] if line.in_run else []
+            case OutsideRuns():
+                lines += chosen(line.lines, shows_page=shows_page)
+            case ByPage():
+                one = line.shown if shows_page else line.hidden
+                lines += [one] if one is not None else []
+            case _:
+                lines.append(line)
+    return lines
 
 
 def render_line(line: str | Phrase | Block, translate: Translate) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, TypeVar
 
 from madang.core.documents import Document
-from madang.core.phrases import ByPage, Phrase, Text
+from madang.core.phrases import ByPage, OutsideRuns, Phrase, Text
 from madang.core.trust import Origin
 
 DataT = TypeVar("DataT", bound=Document | Mapping[str, Any], covariant=True)
@@ -115,7 +115,7 @@ class ToolResult(Generic[DataT]):
 
     text: Text
     data: DataT
-    next: Sequence[Phrase | ByPage] = ()
+    next: Sequence[Phrase | ByPage | OutsideRuns] = ()
     page: UiPage | None = None
     pause: Pause | None = None
     refill: UiPage | None = None
@@ -165,6 +165,8 @@ class Reply:
     """As another server gave it, for that server's own page."""
     origins: tuple[Origin, ...] | None = None
     """Where untrusted words in it came from; None leaves that to what its tool declares."""
+    is_store_away: bool = False
+    """An error for no other reason than that the database did not answer: the same call may work in a moment."""
 
     @property
     def is_error(self) -> bool:

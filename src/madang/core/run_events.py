@@ -96,6 +96,11 @@ class RunInterrupted(_Part):
     interrupts: list[Interrupt]
 
 
+MendReason = Literal["cut", "empty", "malformed", "finish", "check"]
+"""Why a model is asked again: its answer was cut off, said nothing, held a call that cannot be read, or ended in a way
+that is not known; or it is asked whether everything was done."""
+
+
 RunOutcome = Annotated[RunSucceeded | RunCancelled | RunInterrupted, Field(discriminator="type")]
 
 
@@ -107,7 +112,8 @@ class RunFinished(EventDocument):
 
 
 class RunFailed(EventDocument):
-    """`interrupted`: the process that ran it ended, and another goes on with it."""
+    """`interrupted`: the process that ran it ended, and another goes on with it. `incomplete`: its model stopped
+    without an answer that can be used, also when it was asked again."""
 
     type: Literal["RUN_ERROR"] = "RUN_ERROR"
     message: str
@@ -221,9 +227,6 @@ class ToolFinished(EventDocument):
     metadata: ResultMetadata
 
 
-# Our own
-
-
 class CustomEvent(EventDocument):
     """What AG-UI has no name for."""
 
@@ -244,6 +247,9 @@ class AnsweredValue(_Part):
     model: str
     input_tokens: int | None
     output_tokens: int | None
+    is_cut: Omittable[bool] = None
+    """It ended before it was whole."""
+    images: Omittable[int] = None
 
 
 class Answered(CustomEvent):
@@ -256,6 +262,19 @@ class Stopped(CustomEvent):
 
     name: Literal["madang/stopped"] = "madang/stopped"
     value: MessageValue
+
+
+class MendedValue(_Part):
+    message_id: str
+    reason: MendReason
+    text: str
+
+
+class Mended(CustomEvent):
+    """The model is asked again, because its answer cannot be used or before its run ends."""
+
+    name: Literal["madang/mend"] = "madang/mend"
+    value: MendedValue
 
 
 class ResultsGiven(CustomEvent):
@@ -330,6 +349,19 @@ class Retried(CustomEvent):
     value: RetriedValue
 
 
+class ModelSwitchedValue(_Part):
+    before: str
+    model: str
+    code: str
+    """Of the error that was the reason; empty if the person chose."""
+    text: str
+
+
+class ModelSwitched(CustomEvent):
+    name: Literal["madang/model"] = "madang/model"
+    value: ModelSwitchedValue
+
+
 class CompactedValue(_Part):
     message_id: str
     up_to_seq: int
@@ -345,6 +377,7 @@ class Compacted(CustomEvent):
 _Custom = Annotated[
     Answered
     | Stopped
+    | Mended
     | ResultsGiven
     | Queued
     | Withdrawn
@@ -353,6 +386,7 @@ _Custom = Annotated[
     | Paused
     | AnsweredLate
     | Retried
+    | ModelSwitched
     | Compacted,
     Field(discriminator="name"),
 ]

@@ -215,6 +215,20 @@ class Service:
         """
         return None
 
+    async def needless_arguments(self, call: Call) -> frozenset[str]:
+        """Return optional arguments that say nothing in the call's session, such as `storeId` where there is one store.
+
+        The models of our own runs are not told of them. They are taken all the same.
+        """
+        return frozenset()
+
+    async def id_kind(self, call: Call, id: str) -> str:
+        """Return the argument that an id of this service is for, such as `contentId`; empty if it is none of its own.
+
+        Only of what the call may see. It is asked when another argument was given that id.
+        """
+        return ""
+
     async def undo(self, call: Call, operation: Operation) -> Operation:
         """Take back an operation of this service, and return the operation that does: it can be taken back as well.
 

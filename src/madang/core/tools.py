@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from types import NoneType, UnionType
 from typing import Any, Literal, TypedDict, TypeVar, Union, cast, get_args, get_origin, get_type_hints
@@ -16,6 +16,7 @@ from pydantic.alias_generators import to_camel
 from madang.core.arguments import check_shape, coerced, invalid_arguments, without_empty
 from madang.core.calls import Call
 from madang.core.documents import Document
+from madang.core.errors import ToolError
 from madang.core.results import Reply, ToolResult
 from madang.core.schemas import flat_schema, output_schema
 from madang.core.trust import Origin
@@ -32,6 +33,11 @@ AUDIENCE_KEY = "madang/audience"
 
 Reach = Literal["session", "assistant"]
 """How far what a tool changes can be noticed: in its session alone, or by all sessions of its assistant."""
+
+PathUse = Literal["read", "walk", "write", "edit", "take", "put", "source"]
+"""What a tool does with a path of the workspace that an argument names: reads it, or all below it; looks at what is
+below it; changes it without telling what was there, or telling it; moves it away; puts something there, under the name
+that it had if that is a folder; reads a file that may also be outside of the workspace, by its path or address."""
 
 DEFAULT_TIME_LIMIT_S = 30.0
 """How long a call may take. A tool that waits gives up earlier, so that it can say what it waited for."""
@@ -81,12 +87,16 @@ class Traits:
     """The tool that takes the answer to what this one asks."""
     in_runs: bool = True
     """Offered to the models of our own runs. Not so is what a run tells anyway: the answer to a question, the state."""
+    only_in_runs: bool = False
+    """Means something to the models of our own runs alone: nobody else is listed it or may call it."""
     joins_contexts: bool = False
     """Over MCP its text ends with what other services have, for clients whose model is given no contexts."""
     either: tuple[str, ...] = ()
     """Arguments that exclude each other, of which an empty one counts as left out."""
     time_limit_s: float | None = None
     """For a tool that may take longer than the provider gives to others, and stops when it is cancelled."""
+    paths: Mapping[str, PathUse] = field(default_factory=dict)
+    """The arguments that name files or folders, one or a list, and what is done with these: rules are about paths."""
 
 
 def tool(
@@ -105,9 +115,11 @@ def tool(
     answers_pause: bool = False,
     answered_by: str = "",
     in_runs: bool = True,
+    only_in_runs: bool = False,
     joins_contexts: bool = False,
     either: tuple[str, ...] = (),
     time_limit_s: float | None = None,
+    paths: Mapping[str, PathUse] | None = None,
 ) -> Callable[[MethodT], MethodT]:
     """Declare a method to be a tool with these `Traits`."""
     traits = Traits(
@@ -125,9 +137,11 @@ def tool(
         answers_pause=answers_pause,
         answered_by=answered_by,
         in_runs=in_runs,
+        only_in_runs=only_in_runs,
         joins_contexts=joins_contexts,
         either=either,
         time_limit_s=time_limit_s,
+        paths=paths or {},
     )
 
     def declare(method: MethodT) -> MethodT:
@@ -155,6 +169,10 @@ class Tool(Traits, ABC):
         if reply.origins is not None:
             return reply.origins
         return () if self.trusted else (Origin("tool", self.name),)
+
+    def named_paths(self, arguments: Mapping[str, Any]) -> list[tuple[PathUse, str]]:
+        """Return the paths that a call with these arguments names; none if it would be refused."""
+        return []
 
     @property
     @abstractmethod
@@ -224,6 +242,18 @@ class MethodTool(Tool):
     async def run(self, call: Call, arguments: Mapping[str, Any]) -> ToolResult[Any]:
         check_shape(arguments)
         return await self.handler(call, **vars(self.checked(arguments)))
+
+    def named_paths(self, arguments: Mapping[str, Any]) -> list[tuple[PathUse, str]]:
+        if not self.paths:
+            return []
+        try:
+            check_shape(arguments)
+            document = self.checked(arguments)
+        except ToolError:
+            return []
+        # As the handler gets them, not as they were sent: names have two spellings, and values are mended.
+        values = ((use, getattr(document, name)) for name, use in self.paths.items())
+        return [(use, path) for use, value in values for path in (value if isinstance(value, list) else [value or ""])]
 
     def checked(self, arguments: Mapping[str, Any]) -> Document:
         """Return the arguments as the handler takes them.
