@@ -6,7 +6,6 @@ names, links, overlapping entries, and how much it says it expands to; while it 
 
 from __future__ import annotations
 
-import errno
 import os
 import stat
 import struct
@@ -24,9 +23,9 @@ from madang.core.archives import DocumentT
 from madang.core.arguments import invalid_arguments
 from madang.core.documents import Document
 from madang.core.errors import Conflict, InvalidArguments, InvalidPath, LimitExceeded, Unavailable
-from madang.core.ids import new_id
 from madang.core.phrases import Phrase, layout, say
 from madang.storage.folders.paths import parse_path
+from madang.storage.part_files import PartFile
 
 MAX_DOCUMENT_BYTES = 4 * 1024**2
 RATIO_FREE_BYTES = 10 * 1024**2
@@ -35,7 +34,6 @@ MAX_DIRECTORY_BYTES_PER_ENTRY = 700
 
 _ENTRY_HEADER_BYTES = 30
 _IS_ENCRYPTED = 0x1
-_NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,13 +97,11 @@ class NewArchive:
             Unavailable: nothing can be written there.
         """
         self._path = path
-        self._draft = path.with_name(f".{path.name[:100]}.{new_id()}.part")
         if path.exists():
             raise _is_taken(path)
         with _disk_errors(path):
-            fd = os.open(self._draft, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
-        self._file = os.fdopen(fd, "w+b")
-        self._archive = zipfile.ZipFile(self._file, "w", zipfile.ZIP_DEFLATED)
+            self.part = PartFile(path)
+        self._archive = zipfile.ZipFile(self.part.file, "w", zipfile.ZIP_DEFLATED)
         self.writer = ZipArchiveWriter(self._archive)
 
     def finish(self) -> ArchiveSize:
@@ -117,11 +113,8 @@ class NewArchive:
         """
         with _disk_errors(self._path):
             self._archive.close()
-            self._file.flush()
-            os.fsync(self._file.fileno())
-            size = os.fstat(self._file.fileno()).st_size
-            self._file.close()
-            _rename_new(self._draft, self._path)
+            size = self.part.file.seek(0, os.SEEK_END)
+            self.part.rename(self._path)
         entries = self._archive.infolist()
         return ArchiveSize(len(entries), sum(entry.file_size for entry in entries), size)
 
@@ -129,8 +122,7 @@ class NewArchive:
         """Remove what was written."""
         with suppress(OSError, ValueError):
             self._archive.close()
-        self._file.close()
-        self._draft.unlink(missing_ok=True)
+        self.part.discard()
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,18 +285,6 @@ def _disk_errors(path: Path) -> Iterator[None]:
     except OSError as error:
         reason = (error.strerror or type(error).__name__).lower()
         raise Unavailable(say("'{path}' cannot be used: {reason}.", path=str(path), reason=reason)) from error
-
-
-def _rename_new(source: Path, target: Path) -> None:
-    """Rename without replacing anything, as far as the file system can: not all have second names."""
-    try:
-        os.link(source, target)
-    except OSError as error:
-        if error.errno not in _NO_LINKS or target.exists():
-            raise
-        os.rename(source, target)
-    else:
-        source.unlink()
 
 
 def _is_taken(path: Path) -> Conflict:

@@ -7,7 +7,6 @@ else than what was to be said, the file is left alone.
 from __future__ import annotations
 
 import json
-import os
 import re
 import tomllib
 from collections.abc import Callable, Mapping
@@ -15,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from madang.core.errors import Conflict, NotFound, Unavailable
-from madang.core.ids import new_id
 from madang.core.phrases import say
+from madang.storage.part_files import replace_file
 
 MAX_CONFIG_BYTES = 1024 * 1024
 _HEADER = re.compile(r"^\s*\[", re.MULTILINE)
@@ -128,16 +127,10 @@ class ConfigFile:
     def _write(self, text: str) -> None:
         # A file that is kept elsewhere, as people with dotfiles do, stays a link.
         target = self._path.resolve()
-        draft = target.with_name(f".{target.name}.{new_id()}.part")
         try:
             mode = target.stat().st_mode & 0o777 if target.exists() else 0o600
-            with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "w", encoding="utf-8") as file:
-                file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
-            draft.replace(target)
+            replace_file(target, text.encode(), mode)
         except OSError as error:
-            draft.unlink(missing_ok=True)
             raise self._unusable(error) from None
 
     def _unusable(self, error: Exception) -> Unavailable:

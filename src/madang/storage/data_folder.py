@@ -21,11 +21,11 @@ from pydantic import Field
 
 from madang.core.documents import Document
 from madang.core.errors import Conflict, InvalidArguments, InvalidPath, Unavailable
-from madang.core.ids import new_id
 from madang.core.phrases import say
 from madang.storage.archives import NO_LIMITS, ArchiveSize, NewArchive, ZipArchiveReader, ZipArchiveWriter, open_archive
 from madang.storage.clock import Timestamp, timestamp
 from madang.storage.folders.paths import parse_path
+from madang.storage.part_files import PartFile, is_part_name
 from madang.storage.sqlite_errors import translate_sqlite_error
 
 FORMAT = 1
@@ -37,8 +37,9 @@ CONFIG = "config.toml"
 WORKSPACES = "workspaces"
 TEMPORARY = "temporary"
 """The folder of a workspace with what is in use at this moment: locks and drafts."""
-OWN_FOLDERS = (WORKSPACES, "index", "owners")
+OWN_FOLDERS = (WORKSPACES, "index", "owners", "trust")
 OWN_FILES = (CONFIG, "token", "browser-token", "web.lock", "web.port", "open.html", "keys.json")
+OLDER_PARTS = (".token.*.part", ".keys.json.*.part", ".config.toml.*.part", ".restore-*", ".archive-*")
 COPY_BYTES = 1024**2
 BUSY_MS = 10_000
 
@@ -89,7 +90,7 @@ def back_up_folder(folder: Path, target: Path, version: str) -> Backup:
     archive = NewArchive(target)
     try:
         # The database first: a file that a row tells of is there when the row is, and not before.
-        digest, size = _add_database(folder / DATABASE, target, archive.writer)
+        digest, size = _add_database(folder / DATABASE, archive)
         files, folders, left_out = _add_files(folder, archive.writer)
         archive.writer.add_all(FILES, files)
         archive.writer.add_all(FOLDERS, folders)
@@ -117,17 +118,18 @@ def restore_folder(source: Path, folder: Path) -> Manifest:
         Unavailable: it cannot be read, or the folder cannot be written.
     """
     check_is_empty(folder)
-    draft = folder / f".restore-{new_id()}"
     with _foreign_errors(), open_archive(source, NO_LIMITS) as archive, _disk_errors(folder):
         manifest = _manifest(archive)
-        draft.mkdir(mode=0o700)
+        part = PartFile(folder / "restore")
         try:
+            draft = part.beside("files")
+            draft.mkdir(mode=0o700)
             _extract(archive, draft, manifest)
             for name in (CONFIG, WORKSPACES, DATABASE):
                 if (draft / name).exists():
                     (draft / name).rename(folder / name)
         finally:
-            shutil.rmtree(draft, ignore_errors=True)
+            part.discard()
     return manifest
 
 
@@ -161,11 +163,15 @@ def delete_folder_contents(folder: Path) -> list[str]:
                 (folder / name).unlink()
             elif (folder / name).is_dir():
                 shutil.rmtree(folder / name)
-        for pattern in (*OWN_FILES, ".token.*.part", ".keys.json.*.part", ".config.toml.*.part"):
-            for path in folder.glob(pattern):
+        for name in OWN_FILES:
+            (folder / name).unlink(missing_ok=True)
+        # What earlier versions left under other names may hold keys.
+        older = [path for pattern in OLDER_PARTS for path in folder.glob(pattern)]
+        for path in {*older, *(path for path in folder.iterdir() if is_part_name(path.name))}:
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path)
+            else:
                 path.unlink(missing_ok=True)
-        for path in folder.glob(".restore-*"):
-            shutil.rmtree(path)
         return sorted(path.name for path in folder.iterdir())
 
 
@@ -189,22 +195,20 @@ def _check_is_idle(path: Path) -> None:
 # Writing
 
 
-def _add_database(path: Path, target: Path, writer: ZipArchiveWriter) -> tuple[str, int]:
+def _add_database(path: Path, archive: NewArchive) -> tuple[str, int]:
     if not path.exists():
         return "", 0
-    draft = target.with_name(f".{target.name[:100]}.{new_id()}.db")
+    draft = archive.part.beside("database")
     try:
         os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
         _take_snapshot(path, draft)
         digest = hashlib.sha256()
-        with draft.open("rb") as source, writer.create(DATABASE) as entry:
+        with draft.open("rb") as source, archive.writer.create(DATABASE) as entry:
             size = _copy(source, entry, digest)
+        archive.part.remove_beside()
         return digest.hexdigest(), size
     except OSError as error:
-        raise _unavailable(target, error) from error
-    finally:
-        for leftover in (draft, *draft.parent.glob(f"{draft.name}-*")):
-            leftover.unlink(missing_ok=True)
+        raise _unavailable(draft.parent, error) from error
 
 
 def _take_snapshot(path: Path, target: Path) -> None:

@@ -153,6 +153,13 @@ class Database(Protocol):
         it then is, instead of undoing the whole unit.
         """
 
+    async def check_for_agents(self) -> None:
+        """Check that processes can own runs here, which needs locks and notices of a connection; soon.
+
+        Raises:
+            SetupError: they cannot, or nothing can be written.
+        """
+
     def new_liveness(self) -> Liveness:
         """Return the means by which processes that share this database learn of each other's death."""
 

@@ -10,7 +10,7 @@ import asyncio
 import os
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -20,6 +20,8 @@ from madang.core.phrases import say
 from madang.storage.locks import LOCK_RETRY_S, is_at, try_lock
 
 LOCK_S = 5.0
+HEARTBEAT_S = 5.0
+"""How often each looks who is still there: one that dies tells nobody."""
 
 
 class Liveness(ABC):
@@ -28,6 +30,27 @@ class Liveness(ABC):
     def __init__(self) -> None:
         self.me = new_id()
         """The id of this process, for what it owns once this is open."""
+        self.place = ""
+        """Where this process has the files of sessions (`storage.place`), for others to know once this is open."""
+        self._present: frozenset[str] = frozenset()
+        self._places: frozenset[str] | None = None
+        self._listeners: list[Callable[[], None]] = []
+
+    def listen(self, listener: Callable[[], None]) -> Callable[[], None]:
+        """Hear, a heartbeat later at most, that a process has gone; call what is returned to stop."""
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
+
+    def is_inhabited(self, place: str) -> bool:
+        """Tell whether a process that has its files at a place was alive at the last heartbeat, as far as is known."""
+        return self._places is None or place in self._places
+
+    def _note_present(self, ids: Iterable[str]) -> None:
+        """Tell who listens if one of those that were there is not any more, whoever has cleared it away."""
+        before, self._present = self._present, frozenset(ids) - {self.me}
+        if before - self._present:
+            for listener in list(self._listeners):
+                listener()
 
     @abstractmethod
     async def open(self) -> None:
@@ -72,6 +95,7 @@ class FileLiveness(Liveness):
         super().__init__()
         self._folder = folder
         self._fd: int | None = None
+        self._task: asyncio.Task[None] | None = None
 
     async def open(self) -> None:
         if self._fd is not None:
@@ -80,23 +104,37 @@ class FileLiveness(Liveness):
             self._folder.mkdir(mode=0o700, exist_ok=True)
             self._fd = await self._lock_own()
             # Those that died owning nothing are not asked for by anybody.
-            await self.find_dead([path.name for path in self._folder.iterdir()])
+            await self._beat()
         except OSError as error:
             raise Unavailable(
                 say("The data folder {folder} cannot be used: {reason}.", folder=str(self._folder), reason=str(error)),
                 hint=say("Check that the data folder exists, is yours and can be written, or name another one."),
             ) from error
+        self._task = asyncio.create_task(self._look())
 
     async def find_dead(self, owners: Collection[str]) -> frozenset[str]:
         return frozenset(owner for owner in owners if owner != self.me and self._is_dead(owner))
 
     async def close(self) -> None:
+        task, self._task = self._task, None
+        if task is not None:
+            task.cancel()
         fd, self._fd = self._fd, None
         if fd is not None:
             # The other way round than one would: Windows removes no file that is open.
             os.close(fd)
             with suppress(OSError):
                 os.unlink(self._folder / self.me)
+
+    async def _look(self) -> None:
+        while True:
+            await asyncio.sleep(HEARTBEAT_S)
+            with suppress(OSError):
+                await self._beat()
+
+    async def _beat(self) -> None:
+        names = {path.name for path in self._folder.iterdir()}
+        self._note_present(names - await self.find_dead(names))
 
     async def _lock_own(self) -> int:
         path, until = self._folder / self.me, time.monotonic() + LOCK_S

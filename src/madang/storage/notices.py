@@ -5,17 +5,25 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from madang.core.errors import SetupError, Unavailable
 from madang.core.ids import UserId
 from madang.storage.database import MigrationSet, Row, Transaction
+from madang.storage.file_watch import FileWatch
 from madang.storage.subscriptions import Subscription, SubscriptionIndex
 
 if TYPE_CHECKING:
     from madang.storage.database import Database
 
 POLL_S = 0.5
+"""Where the file cannot be watched, and for a while after each write to it."""
+WRITE_SETTLES_S = 30.0
+"""A write to the file is heard when its bytes are written, and its commit can be read once they are on the disk. So
+polling goes on for longer than the slowest disk takes."""
+QUIET_POLL_S = 60.0
+"""Where the file is watched and nobody writes: against an event that was lost."""
 RESEND_S = 0.5
 MAX_UNSENT_NOTICES = 1000
 """What is kept while the database is locked; the oldest are dropped, as a notice only says what to look at again."""
@@ -34,10 +42,17 @@ NOTICE_MIGRATIONS = MigrationSet(
 
 
 class Subscriptions:
-    """The subscriptions of this process. One poll of the table serves all of them; without any, none is made."""
+    """The subscriptions of this process. One reader of the table serves all of them; without any, nothing is read.
 
-    def __init__(self, database: Database) -> None:
+    `path` is the file of the database, which is watched where that can be done, and polled elsewhere. None: it is in
+    memory, and no other process writes to it.
+    """
+
+    def __init__(self, database: Database, path: Path | None = None) -> None:
         self._database = database
+        self._path = path
+        self._watch: FileWatch | None = None
+        self._written_at = 0.0
         self._subscriptions = SubscriptionIndex()
         self._poller: asyncio.Task[None] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -53,6 +68,7 @@ class Subscriptions:
         if self._poller is None:
             self._loop = asyncio.get_running_loop()
             self._last_seq = last_seq
+            self._watch_file()
             self._poller = asyncio.create_task(self._poll())
         try:
             async for changed in subscription.changes():
@@ -86,27 +102,55 @@ class Subscriptions:
         if self._poller is not None:
             self._poller.cancel()
             self._poller = None
+        if self._watch is not None:
+            self._watch.close()
+            self._watch = None
+
+    def _watch_file(self) -> None:
+        if self._path is not None and self._watch is None:
+            # Also the file itself: without a write-ahead log, and at a checkpoint, that is what is written.
+            names = (self._path.name, f"{self._path.name}-wal")
+            self._watch = FileWatch.open(self._path.parent, names, self._hear_write, self._lose_watch)
+            self._written_at = asyncio.get_running_loop().time()  # what is being written now is not heard of
+
+    def _hear_write(self) -> None:
+        was_quiet, self._written_at = self._is_quiet(), asyncio.get_running_loop().time()
+        if was_quiet:  # else a poll is near, and writes of this process, which are many, cost no read each
+            self._wake.set()
+
+    def _lose_watch(self) -> None:
+        self._watch = None
+        self._wake.set()
+
+    def _is_quiet(self) -> bool:
+        """Tell whether nothing has to be read before a write is heard of."""
+        is_settled = asyncio.get_running_loop().time() - self._written_at > WRITE_SETTLES_S
+        return self._watch is not None and is_settled
 
     async def _poll(self) -> None:
         while True:
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._wake.wait(), POLL_S)
+                await asyncio.wait_for(self._wake.wait(), QUIET_POLL_S if self._is_quiet() else POLL_S)
             self._wake.clear()
-            try:
-                rows = await self._since(self._last_seq)
-            except Unavailable:
-                continue  # a locked or closed database has no news now; the next poll asks again
-            rows = [row for row in rows if row[0] > self._last_seq]  # some may have been published meanwhile
-            if not rows:
-                continue
-            # Rows that were trimmed before this poll leave a gap: then anything may have changed.
-            has_gap = rows[0][0] > self._last_seq + 1
-            self._last_seq = rows[-1][0]
-            if has_gap:
-                self._subscriptions.publish_all()
-                continue
-            for topic in dict.fromkeys(topic for _, topic in rows):
-                self._subscriptions.publish(topic)
+            await self._publish_new()
+
+    async def _publish_new(self) -> None:
+        """Publish what other processes have committed since the last time."""
+        try:
+            rows = await self._since(self._last_seq)
+        except Unavailable:
+            return  # a locked or closed database has no news now; the next poll asks again
+        rows = [row for row in rows if row[0] > self._last_seq]  # some may have been published meanwhile
+        if not rows:
+            return
+        # Rows that were trimmed before this poll leave a gap: then anything may have changed.
+        has_gap = rows[0][0] > self._last_seq + 1
+        self._last_seq = rows[-1][0]
+        if has_gap:
+            self._subscriptions.publish_all()
+            return
+        for topic in dict.fromkeys(topic for _, topic in rows):
+            self._subscriptions.publish(topic)
 
     async def _newest(self) -> int:
         async def newest(tx: Transaction) -> Row | None:

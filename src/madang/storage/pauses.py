@@ -213,9 +213,8 @@ async def withdraw_pauses(tx: Transaction, user_id: UserId, ids: Sequence[str]) 
     return await _withdraw(tx, user_id, f"id IN ({marks})", *ids)
 
 
-async def write_expired(tx: Transaction, user_id: UserId, id: str) -> PauseRecord | None:
+async def write_expired(tx: Transaction, user_id: UserId, id: str, now: str) -> PauseRecord | None:
     """Write that a pause has expired, because its run is told so now; None if it is open or settled."""
-    now = timestamp()
     row = await tx.one(
         "UPDATE pause SET settled_at = expires_at, status = 'expired', settled_by = 'run' "
         f"WHERE user_id = ?1 AND id = ?2 AND {has_expired('?3')} RETURNING {PAUSE_COLUMNS}",
@@ -372,7 +371,7 @@ def check_relayed(call: Call, pause: PauseRecord) -> None:
     """
     if call.relays and pause.asker and not call.is_client(pause.asker):
         raise Denied(
-            say("{id} was not asked by this client. Nothing was changed.", id=pause.id),
+            say("{id} was not asked by this client.", id=pause.id),
             hint=say(
                 "Ask the person to answer it in the inbox; a client without pages answers only what it asked itself."
             ),

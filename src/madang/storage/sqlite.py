@@ -1,7 +1,7 @@
 """The embedded database: SQLite through apsw, one writer thread with group commit, and a few readers.
 
 Several processes share one file as a matter of course: WAL lets readers go on while a writer commits, every write is a
-`BEGIN IMMEDIATE` of its own, and changes are announced in a table that each process polls.
+`BEGIN IMMEDIATE` of its own, and changes are announced in a table that each process reads when the file is written.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class SqliteDatabase:
         self._preparing: set[asyncio.Task[None]] = set()
         self._migrating: dict[str, asyncio.Lock] = {}
         self._prepared: set[str] = set()
-        self._subscriptions = Subscriptions(self)
+        self._subscriptions = Subscriptions(self, path)
 
     async def prepare(self, migrations: MigrationSet) -> None:
         # Shielded: a first caller that is cancelled must not leave the next one a database that is open by half.
@@ -115,6 +115,9 @@ class SqliteDatabase:
     async def write_across_users(self, work: Work[ResultT]) -> ResultT:
         return await self.write(work)
 
+    async def check_for_agents(self) -> None:
+        return  # a file that was opened has everything
+
     def new_liveness(self) -> Liveness:
         return SingleProcess() if self._path is None else FileLiveness(self._path.parent / OWNERS_FOLDER)
 
@@ -131,7 +134,8 @@ class SqliteDatabase:
         await self._subscriptions.close()
         threads, self._threads = self._threads, []
         if self._inline_reader is not None:
-            self._inline_reader.close()
+            with suppress(apsw.Error):
+                self._inline_reader.close()
             self._inline_reader = None
         if threads:  # else the None would stop the threads of the next opening
             self._writes.put(None)
@@ -200,7 +204,8 @@ class SqliteDatabase:
             except Exception as error:
                 job.error = error
             settle_jobs([job])
-        connection.close()
+        with suppress(apsw.Error):  # whoever is last writes a checkpoint, for which a full disk has no room
+            connection.close()
 
     async def _migrate(self, migrations: MigrationSet, deadline: float) -> None:
         """Apply the steps of a set that are missing, all in one transaction: a kill leaves none of them or all.

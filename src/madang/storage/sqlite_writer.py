@@ -55,7 +55,8 @@ class SqliteWriter:
                 continue
             if has_lock:
                 self._write_batch()
-        self._connection.close()
+        with suppress(apsw.Error):  # a full disk has no room for the last checkpoint; the log holds what was committed
+            self._connection.close()
 
     def _take_jobs(self) -> bool:
         """Take what is in the queue, waiting only if nothing else is to be done; tell whether a None was in it."""

@@ -9,7 +9,7 @@ import codecs
 import re
 from typing import Literal
 
-EncodingName = Literal["utf-8", "utf-8-bom", "utf-16-le", "utf-16-be", "cp949", "utf-8-invalid", "binary"]
+EncodingName = Literal["utf-8", "utf-8-bom", "utf-16-le", "utf-16-be", "cp949", "cp1252", "utf-8-invalid", "binary"]
 """Two of these mean that the encoding is unknown: `utf-8-invalid` is mostly ASCII, with some bytes that are kept as
 they are and shown as replacement characters; `binary` is everything else."""
 
@@ -26,6 +26,7 @@ _CODECS: dict[EncodingName, tuple[str, str]] = {
     "utf-16-le": ("utf-16-le", "surrogatepass"),
     "utf-16-be": ("utf-16-be", "surrogatepass"),
     "cp949": ("cp949", "strict"),
+    "cp1252": ("cp1252", "strict"),
     "utf-8-invalid": ("utf-8", "surrogateescape"),
     "binary": ("latin-1", "strict"),
 }
@@ -51,6 +52,8 @@ def detect_encoding(data: bytes, *, is_whole: bool) -> EncodingName:
         return "binary"
     if _is_korean(data, is_whole) and (not is_whole or data.decode("cp949").encode("cp949") == data):
         return "cp949"
+    if _is_western(data, is_whole):
+        return "cp1252"
     head = data[:_HEAD_BYTES]
     high = sum(byte >= 0x80 for byte in head)
     return "binary" if high > len(head) // 3 else "utf-8-invalid"
@@ -101,10 +104,21 @@ def decode_piece(data: bytes, encoding: EncodingName) -> str:
     return codecs.getincrementaldecoder(codec)("replace").decode(data)
 
 
+def piece_decoder(encoding: EncodingName) -> codecs.IncrementalDecoder:
+    """Return what decodes a text for reading, piece by piece."""
+    return codecs.getincrementaldecoder(_CODECS[encoding][0])("replace")
+
+
 def _is_korean(data: bytes, is_whole: bool) -> bool:
     from madang.storage.files.korean import reads_as_korean  # on first use: most texts are UTF-8
 
     return _decodes(data, "cp949", is_whole) and reads_as_korean(data, is_whole=is_whole)
+
+
+def _is_western(data: bytes, is_whole: bool) -> bool:
+    from madang.storage.files.western import reads_as_western
+
+    return _decodes(data, "cp1252", is_whole) and reads_as_western(data)
 
 
 def _decodes(data: bytes, codec: str, is_whole: bool) -> bool:

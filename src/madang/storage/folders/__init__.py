@@ -1,6 +1,6 @@
 """Folders of files, each held by a descriptor: no path, link or race leads out of one."""
 
-from madang.storage.folders.entries import Entry
+from madang.storage.folders.entries import Entry, LeftOut
 from madang.storage.folders.folder import CopiedStatus, Folder, WriteMode
 from madang.storage.folders.paths import parse_path
 from madang.storage.folders.sessions import Folders, SessionFolders
@@ -11,6 +11,7 @@ __all__ = [
     "Entry",
     "Folder",
     "Folders",
+    "LeftOut",
     "SessionFolders",
     "WorkspaceBusy",
     "WriteMode",

@@ -136,8 +136,7 @@ def _copy_lost(path: str) -> NotFound:
 def _too_many_copies(path: str) -> LimitExceeded:
     return LimitExceeded(
         say(
-            "No copy of '{path}' can be kept: the copies of this session would take more than {limit} GiB. "
-            "Nothing was changed.",
+            "No copy of '{path}' can be kept: the copies of this session would take more than {limit} GiB.",
             path=path,
             limit=MAX_COPIES_BYTES // 1024**3,
         ),

@@ -38,7 +38,7 @@ def require_regular(path: str, mode: int) -> None:
 def changed_meanwhile(path: str) -> Conflict:
     """Return the error of a change that would take away what somebody else is writing."""
     return Conflict(
-        say("'{path}' is being changed by another program. Nothing was changed.", path=path),
+        say("'{path}' is being changed by another program.", path=path),
         hint=say("Read it again, then call again."),
     )
 
@@ -65,12 +65,12 @@ def _translation(path: str, error: OSError) -> ToolError:
             return InvalidPath(say("The path is longer than the file system takes."))
         case errno.EEXIST:
             return Conflict(
-                say("There is something at '{path}' already. Nothing was changed.", path=path),
+                say("There is something at '{path}' already.", path=path),
                 hint=say("Call again with another path: what is there is never replaced this way."),
             )
         case errno.ENOTEMPTY:
             return Conflict(
-                say("The folder '{path}' is not empty. Nothing was changed.", path=path),
+                say("The folder '{path}' is not empty.", path=path),
                 hint=say("Remove what is in it first: Madang's 'delete_file' with the path of each file."),
             )
         case errno.ENOSPC | errno.EDQUOT | errno.EFBIG:

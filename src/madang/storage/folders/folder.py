@@ -15,13 +15,14 @@ from contextlib import contextmanager, suppress
 from itertools import count
 from typing import IO, TYPE_CHECKING, Literal, NamedTuple
 
-from madang.core.errors import Denied, InvalidPath, NotFound, ToolError
+from madang.core.errors import InvalidPath, NotFound, ToolError
 from madang.core.phrases import say
-from madang.storage.folders.entries import Entry, entry_of, walk_entries
+from madang.storage.folders.entries import Entry, Keep, check_empty, entry_of, keep_every, walk_entries
 from madang.storage.folders.failures import changed_meanwhile, file_errors, require_regular
+from madang.storage.folders.git_fence import check_no_git
 from madang.storage.folders.journal import MovedPath
 from madang.storage.folders.kernel import directory_flags, open_beneath, reading_flags, rename_new, sync_disk, write_all
-from madang.storage.folders.paths import is_git, parse_path
+from madang.storage.folders.paths import parse_path
 from madang.storage.folders.spelling import spelling_of
 from madang.storage.folders.staging import Staging
 from madang.storage.folders.states import (
@@ -120,16 +121,18 @@ class Folder:
         finally:
             os.close(fd)
 
-    def walk(self, path: str = "", *, depth: int, leave_out: str = "", with_status: range = EVERY) -> Generator[Entry]:
+    def walk(
+        self, path: str = "", *, depth: int, leave_out: str = "", with_status: range = EVERY, keep: Keep = keep_every
+    ) -> Generator[Entry]:
         """Yield what is below a folder, each folder's names in order, a folder before what is in it.
 
         What disappears or may not be read meanwhile is left out; nothing is followed. Folders named `leave_out` are
-        told and not entered. `with_status` are the places in the walk for which sizes and times are looked up: to
-        ask the disk for each of two hundred thousand names takes longer than to list them.
+        told and not entered; what `keep` refuses is neither. `with_status` are the places in the walk for which sizes
+        and times are looked up: to ask the disk for each of two hundred thousand names takes longer than to list them.
         """
         top = "/".join(parse_path(path, may_be_root=True))
         with self.open_folder(path) as fd:
-            yield from walk_entries(fd, top, min(depth, MAX_TREE_DEPTH), leave_out, with_status, count())
+            yield from walk_entries(fd, top, min(depth, MAX_TREE_DEPTH), leave_out, with_status, count(), keep)
 
     def write(
         self,
@@ -230,7 +233,7 @@ class Folder:
             entry = entry_of("/".join(names), os.stat(name, dir_fd=parent_fd, follow_symlinks=False))
             if self._recorder is not None:
                 if entry.kind == "folder":
-                    _check_empty(parent_fd, name)
+                    check_empty(parent_fd, name)
                 seen = self._recorder.keep(entry.path, parent_fd, name, ABSENT)
                 if fingerprint(parent_fd, name) != seen:
                     raise changed_meanwhile(path)
@@ -284,15 +287,11 @@ class Folder:
         """Return the names along a path that may be changed.
 
         Raises:
-            Denied: it is what Git keeps of the person's folder. A hook or a setting in there is a program that their
-                next `git` starts, outside of every sandbox; and it holds what no copy of a file brings back.
+            Denied: it belongs to Git, in a folder of the person's own.
         """
         names = parse_path(path)
-        if self._is_personal and any(is_git(name) for name in names):
-            raise Denied(
-                say("'{path}' belongs to Git, and is not changed in a folder of the person's own.", path=path),
-                hint=say("Ask the person to do it, or to use git."),
-            )
+        if self._is_personal:
+            check_no_git(path, names, self.is_there)
         return names
 
     def _record(self, names: tuple[str, ...], after: FileState) -> Fingerprint | None:
@@ -393,12 +392,3 @@ class Folder:
             return True
         finally:
             os.close(fd)
-
-
-def _check_empty(parent_fd: int, name: str) -> None:
-    fd = open_beneath(parent_fd, (name,), directory_flags())
-    try:
-        if os.listdir(fd):
-            raise OSError(errno.ENOTEMPTY, os.strerror(errno.ENOTEMPTY), name)
-    finally:
-        os.close(fd)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from urllib.parse import unquote
 
 from madang.core.errors import InvalidPath
+from madang.core.path_patterns import folded_name
 from madang.core.phrases import Phrase, say
 
 MAX_PATH_CHARS = 4_000
@@ -54,8 +54,8 @@ def parse_path(text: str, *, may_be_root: bool = False) -> tuple[str, ...]:
 
 def is_git(name: str) -> bool:
     """Tell whether some file system takes a name for `.git`: where case does not count, nor what nobody sees."""
-    visible = "".join(char for char in name if unicodedata.category(char) != "Cf").casefold().rstrip(". ")
-    return visible == GIT or _GIT_SHORT_NAME.fullmatch(visible) is not None
+    folded = folded_name(name)
+    return folded == GIT or _GIT_SHORT_NAME.fullmatch(folded) is not None
 
 
 def _is_unicode(text: str) -> bool:

@@ -155,7 +155,7 @@ class Folders:
         Raises:
             Denied: it is in none of them.
         """
-        path = _local_path(source)
+        path = local_path(source)
         own = self._workspace(call)
         if not path.startswith("/") or path.startswith(f"{own}/"):
             with self.reading(call) as session:
@@ -178,8 +178,25 @@ class Folders:
 
     def is_outside(self, call: Call, source: str) -> bool:
         """Tell whether `source` names something that is not in the session's own workspace."""
-        path = _local_path(source)
+        path = local_path(source)
         return path.startswith("/") and not path.startswith(f"{self._workspace(call)}/")
+
+    def list_names(self, call: Call, source: str) -> list[tuple[str, ...]]:
+        """Return the names along a source: from the root of the workspace or, for one outside of it, from that of the
+        allowed folder and from that of the disk. What is in none of these has none: nothing is read there.
+        """
+        try:
+            path = local_path(source)
+        except InvalidPath:
+            return []
+        names = _names(path)
+        if not path.startswith("/"):
+            return [names]
+        for root, is_own in ((self._workspace(call), True), *((root, False) for root in self.allowed)):
+            above = _names(str(root))
+            if names[: len(above)] == above and len(names) > len(above):
+                return [names[len(above) :]] if is_own else [names[len(above) :], names]
+        return []
 
     def read(self, call: Call, source: str, max_bytes: int) -> tuple[bytes, str]:
         """Return the first bytes, at most `max_bytes`, and the name of the file that `source` names.
@@ -231,7 +248,7 @@ class Folders:
     def paths(self) -> Iterator[Path]:
         """Yield where the folders of sessions are, of all users."""
         for path in self._root.glob("*"):
-            if _REMOVED not in path.name:
+            if _REMOVED not in path.name and not path.name.startswith("."):
                 yield path
 
     def path(self, call: Call) -> Path:
@@ -297,7 +314,16 @@ def _closed_with(stack: ExitStack, fd: int) -> int:
     return fd
 
 
-def _local_path(source: str) -> str:
+def _names(path: str) -> tuple[str, ...]:
+    return tuple(name for name in path.split("/") if name not in ("", "."))
+
+
+def local_path(source: str) -> str:
+    """Return the path that a source names, which may be a `file:` address.
+
+    Raises:
+        InvalidPath: it is an address of another machine.
+    """
     if not source.lower().startswith("file:"):
         return source
     try:
