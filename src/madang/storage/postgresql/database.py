@@ -15,7 +15,7 @@ from typing import Any
 
 import asyncpg
 
-from madang.core.errors import SetupError, Unavailable
+from madang.core.errors import SetupError, StoreUnavailable, Unavailable
 from madang.core.ids import UserId
 from madang.core.phrases import say
 from madang.storage.database import (
@@ -31,22 +31,27 @@ from madang.storage.database import (
 from madang.storage.liveness import Liveness
 from madang.storage.postgresql.address import ServerAddress
 from madang.storage.postgresql.advisory import MIGRATIONS, advisory_key
+from madang.storage.postgresql.connections import (
+    CONNECT_S,
+    SERVER_SETTINGS,
+    AnsweringConnections,
+    Connector,
+    is_lost,
+    terminate,
+    use_keepalives,
+)
 from madang.storage.postgresql.errors import CONNECTION_ERRORS, RETRYABLE_ERRORS, closed, setup_error, unavailable
 from madang.storage.postgresql.listener import Listener
 from madang.storage.postgresql.liveness import ServerLiveness
-from madang.storage.postgresql.moments import SETTINGS, use_timestamps
 from madang.storage.postgresql.notifier import Connection, Notifier, commit_sql
+from madang.storage.postgresql.probe import check_connections, check_server
 from madang.storage.postgresql.sql import as_user, begin_write, numbered, set_user
 from madang.storage.subscriptions import check_topic
 
-# Older ones have no views that obey the row-level security of the role that queries them.
-MIN_SERVER_VERSION = 15
-CONNECT_S = 5.0
 ACQUIRE_S = 10.0
 STATEMENT_S = 20.0
 MIGRATION_S = 3600.0
 CLOSE_S = 10.0
-SERVER_SETTINGS = {"application_name": "madang", **SETTINGS}
 
 _MIGRATION_TABLE = """
 CREATE TABLE IF NOT EXISTS migration (
@@ -91,7 +96,10 @@ class PostgresDatabase:
 
     def __init__(self, address: ServerAddress) -> None:
         self._address = address
+        self._connector = Connector(address.url)
+        self._direct = self._connector if address.direct_url == address.url else Connector(address.direct_url)
         self._pool: asyncpg.Pool[Any] | None = None
+        self._answering = AnsweringConnections()
         self._opening = asyncio.Lock()
         self._prepared: set[str] = set()
         self._accepted: set[asyncio.Future[None]] = set()
@@ -140,6 +148,12 @@ class PostgresDatabase:
         begin = partial(begin_write, "READ COMMITTED", None)
         return await self._run_writing(work, (begin, begin), LOCK_WAIT_S)
 
+    async def check_for_agents(self) -> None:
+        try:
+            await check_connections(self._connect, partial(self._connect, self._connector), place=self._address.place)
+        except Exception as error:
+            raise setup_error(error, self._address) or error from None
+
     def new_liveness(self) -> Liveness:
         return ServerLiveness(self, self._connect)
 
@@ -174,7 +188,7 @@ class PostgresDatabase:
         try:
             connection = await self._connect()
             try:
-                await self._check(connection)
+                await check_server(connection, self._address.place)
                 started = loop.time()
                 version = await connection.fetchval("SHOW server_version")
                 took_ms = (loop.time() - started) * 1000
@@ -219,76 +233,61 @@ class PostgresDatabase:
     ) -> ResultT:
         # Not by the argument of `acquire`: it would start a task for each.
         async with asyncio.timeout(ACQUIRE_S):
-            connection = await pool.acquire()
+            connection = await self._answering.acquire(pool)
+        pid = connection.get_server_pid()
         try:
-            return await attempt(connection)
-        except CONNECTION_ERRORS:
-            _terminate(connection)  # its state is unknown
+            result = await attempt(connection)
+            self._answering.add(pid)
+            return result
+        except TimeoutError:
+            # The machine of the server may have vanished: who takes the next idle connection would wait as long again.
+            self._answering.clear()
+            terminate(connection)
+            raise
+        except StoreUnavailable:  # the answer to a COMMIT did not come
+            self._answering.clear()
+            raise
+        except (*CONNECTION_ERRORS, asyncpg.ReadOnlySQLTransactionError):
+            # Its state is unknown, or it leads to a replica: the name, or the list, of servers may lead elsewhere now.
+            terminate(connection)
             raise
         finally:
             await pool.release(connection)
 
     async def _open(self) -> asyncpg.Pool[Any]:
         pool = asyncpg.create_pool(
-            self._address.url,
+            connect=self._connector.connect,
             # None is kept open for its own sake: while the server is away, the pool would fill the log about it.
             min_size=0,
             max_size=self._address.pool_size,
-            timeout=CONNECT_S,
             command_timeout=STATEMENT_S,
             statement_cache_size=self._address.statement_cache_size,
             # asyncpg would ask the server to forget everything after each use; all we set ends with its transaction.
             reset=_reset,
-            init=use_timestamps,
+            init=self._answering.prepare,
             server_settings=SERVER_SETTINGS,
         )
         await pool
         try:
             async with pool.acquire(timeout=ACQUIRE_S) as connection:
-                await self._check(connection)
+                await check_server(connection, self._address.place)
         except BaseException:
             pool.terminate()
             raise
         return pool
 
-    async def _connect(self) -> asyncpg.Connection[Any]:
+    async def _connect(self, connector: Connector | None = None) -> asyncpg.Connection[Any]:
         """Return a connection to the server itself, for what belongs to one connection as long as it lives."""
-        return await asyncpg.connect(
-            self._address.direct_url,
-            timeout=CONNECT_S,
+        connection = await (connector or self._direct).connect(
             command_timeout=STATEMENT_S,
             statement_cache_size=self._address.statement_cache_size,
             server_settings=SERVER_SETTINGS,
         )
-
-    async def _check(self, connection: asyncpg.Connection[Any] | Connection) -> None:
-        """Refuse a server on which users could not be kept apart, or texts not be kept as they are."""
-        row = await connection.fetchrow(
-            "SELECT rolname, rolsuper OR rolbypassrls, current_setting('server_encoding'), "
-            "current_setting('server_version_num')::int / 10000 FROM pg_roles WHERE rolname = current_user"
-        )
-        assert row is not None
-        user, bypasses, encoding, version = row
-        if version < MIN_SERVER_VERSION:
-            raise SetupError(
-                say(
-                    "PostgreSQL {found} is too old: {oldest} or newer is needed.",
-                    found=version,
-                    oldest=MIN_SERVER_VERSION,
-                )
-            )
-        if encoding != "UTF8":
-            raise SetupError(
-                say("The database {place} is kept in {encoding}.", place=self._address.place, encoding=encoding),
-                hint=say("Create one in Unicode: createdb --encoding=UTF8 --template=template0 --owner=USER DATABASE"),
-            )
-        if bypasses:
-            # Policies do not hold for such a role, and it could undo a SET ROLE: one wrong statement in a store would
-            # show the rows of all users. So it is refused before there is anything to see.
-            raise SetupError(
-                say("The database user '{user}' may see every row: it is a superuser or has BYPASSRLS.", user=user),
-                hint=say("Give Madang one of its own: CREATE ROLE madang LOGIN; ALTER DATABASE … OWNER TO madang"),
-            )
+        try:
+            return await use_keepalives(connection)
+        except BaseException:
+            connection.terminate()  # else nobody would close it
+            raise
 
     async def _migrate(self, pool: asyncpg.Pool[Any], migrations: MigrationSet) -> None:
         """Apply the missing steps of a set in one transaction; of several processes, one after the other."""
@@ -343,18 +342,18 @@ async def _unit(work: Work[ResultT], begin: str, notifier: Notifier, connection:
         is_over = True
         return result
     except CONNECTION_ERRORS:
-        _terminate(connection)
+        terminate(connection)
         raise
     finally:
         try:
             # The user and the locks end with the transaction, so nothing is left over for the next unit. Also if none
             # is seen: the BEGIN of one that was cancelled may still be on its way.
-            if not is_over and not _is_lost(connection):
+            if not is_over and not is_lost(connection):
                 try:
                     await connection.execute("ROLLBACK", timeout=CONNECT_S)
                     is_over = True
                 except CONNECTION_ERRORS:
-                    _terminate(connection)
+                    terminate(connection)
         finally:
             if statements.is_in_doubt:
                 notifier.resend(statements.topics, 0 if is_over else backend)
@@ -374,25 +373,12 @@ async def _commit(connection: Connection, statements: _Statements) -> None:
         tag = "ROLLBACK"
     except Exception as error:
         if isinstance(error, CONNECTION_ERRORS):
-            _terminate(connection)
+            terminate(connection)
         raise unavailable(error, saving=True) or error from None
     statements.is_in_doubt = False
     if tag == "ROLLBACK":
         # A statement failed, the unit went on as if it had not, and the server has undone everything.
         raise Unavailable(say("The database has refused the change. Nothing was written."))
-
-
-def _terminate(connection: Connection) -> None:
-    if not _is_lost(connection):
-        connection.terminate()
-
-
-def _is_lost(connection: Connection) -> bool:
-    """Return whether the connection is closed. asyncpg takes such a one away, and then refuses even this question."""
-    try:
-        return connection.is_closed()
-    except asyncpg.InterfaceError:
-        return True
 
 
 async def _reset(_: object) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncpg
 
-from madang.core.errors import SetupError, Unavailable
+from madang.core.errors import SetupError, StoreUnavailable, Unavailable
 from madang.core.phrases import Phrase, say
 from madang.storage.postgresql.address import ServerAddress
 
@@ -49,7 +49,9 @@ def closed() -> Unavailable:
 def unavailable(error: BaseException, *, saving: bool = False) -> Unavailable | None:
     """Return `error` as `Unavailable`, or None when it is a bug of ours and should stay what it is."""
     if isinstance(error, asyncpg.DiskFullError) and not saving:
-        return Unavailable(say("The disk is full. Nothing was written."), hint=say("Free some space, then call again."))
+        return StoreUnavailable(
+            say("The disk is full. Nothing was written."), hint=say("Free some space, then call again.")
+        )
     if isinstance(error, _POOLER):
         return Unavailable(
             say("A connection pooler mixes up the prepared statements of its clients."),
@@ -58,11 +60,11 @@ def unavailable(error: BaseException, *, saving: bool = False) -> Unavailable | 
     if _is_bug(error) or not isinstance(error, (*CONNECTION_ERRORS, *_SERVER_TROUBLE, *RETRYABLE_ERRORS)):
         return None
     if saving:
-        return Unavailable(
+        return StoreUnavailable(
             say("The connection to the database was lost while the change was being saved."),
             hint=say("It may have been saved: look before you call again."),
         )
-    return Unavailable(
+    return StoreUnavailable(
         say("The database server cannot be used now: {reason}.", reason=_reason(error)),
         hint=say("Call again in a moment."),
     )
@@ -71,7 +73,9 @@ def unavailable(error: BaseException, *, saving: bool = False) -> Unavailable | 
 def setup_error(error: BaseException, address: ServerAddress) -> SetupError | None:
     """Return why the server cannot be used at all, with what to do about it; None when it is a bug of ours."""
     hint: Phrase | None = None
-    if isinstance(error, asyncpg.InvalidCatalogNameError):
+    if isinstance(error, _POOLER):
+        hint = say("Add statement_cache_size=0 to the database URL: a pooler mixes up prepared statements.")
+    elif isinstance(error, asyncpg.InvalidCatalogNameError):
         hint = say("Create it first: createdb --owner=USER DATABASE")
     elif isinstance(error, asyncpg.InvalidAuthorizationSpecificationError):
         hint = say("Check user and password in MADANG_DATABASE, and the server's pg_hba.conf.")
@@ -95,4 +99,6 @@ def _is_bug(error: BaseException) -> bool:
 def _reason(error: BaseException) -> str:
     if isinstance(error, TimeoutError):
         return "it did not answer in time"
+    if isinstance(error, asyncpg.TargetServerAttributeNotMatched):
+        return "none of its servers can be written"
     return " ".join(str(error).split()).rstrip(".")[:200] or type(error).__name__

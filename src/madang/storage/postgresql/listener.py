@@ -9,7 +9,7 @@ from typing import Any
 
 import asyncpg
 
-from madang.core.errors import Unavailable
+from madang.core.errors import StoreUnavailable
 from madang.core.phrases import say
 from madang.storage.postgresql.errors import CONNECTION_ERRORS, closed
 from madang.storage.postgresql.notifier import CHANNEL
@@ -39,7 +39,7 @@ class Listener:
         """Yield an empty set once the subscription has begun, then what changed at or below `topics`, until the end.
 
         Raises:
-            Unavailable: it is not open, or the server cannot be reached.
+            StoreUnavailable: it is not open, or the server cannot be reached.
         """
         if not self._is_open:
             raise closed()
@@ -52,7 +52,7 @@ class Listener:
                 async with asyncio.timeout(ANSWER_S):
                     await self._listening.wait()
             except TimeoutError:
-                raise Unavailable(
+                raise StoreUnavailable(
                     say("The database server cannot be reached to hear of changes."),
                     hint=say("Call again in a moment."),
                 ) from None

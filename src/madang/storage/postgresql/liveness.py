@@ -17,14 +17,13 @@ import asyncpg
 
 from madang.storage.clock import POSTGRESQL_NOW
 from madang.storage.database import Database, MigrationSet
-from madang.storage.liveness import Liveness
+from madang.storage.liveness import HEARTBEAT_S, Liveness
 from madang.storage.postgresql.advisory import advisory_key
 from madang.storage.postgresql.errors import CONNECTION_ERRORS, unavailable
 
 RETURN_S = 10.0
 """How long an owner that was on another server is not dead: it connects and takes its lock again meanwhile."""
 RECONNECT_S = 0.1
-HEARTBEAT_S = 5.0
 ANSWER_S = 5.0
 
 PROCESS_MIGRATIONS = MigrationSet(
@@ -37,13 +36,14 @@ PROCESS_MIGRATIONS = MigrationSet(
           server_start TIMESTAMPTZ NOT NULL, timeline TEXT NOT NULL
         )
         """,
+        "ALTER TABLE process ADD place TEXT NOT NULL DEFAULT ''",
     ),
 )
 
 # The timeline of the log that is being written: the control file learns of a new one only at a checkpoint.
 _TIMELINE = "left(pg_walfile_name(pg_current_wal_lsn()), 8)"
 _KEEP_OWN = f"""
-INSERT INTO process (id, server_start, timeline) VALUES ($1, pg_postmaster_start_time(), {_TIMELINE})
+INSERT INTO process (id, server_start, timeline, place) VALUES ($1, pg_postmaster_start_time(), {_TIMELINE}, $2)
 ON CONFLICT (id) DO UPDATE SET server_start = excluded.server_start, timeline = excluded.timeline
 """
 # One that waits for its lock is alive too: of a broken connection, the server may hold the old one for a while. One
@@ -126,7 +126,7 @@ class ServerLiveness(Liveness):
         connection = await self._connect()
         try:
             await connection.execute(f"SELECT pg_advisory_lock({_key(self.me)})")
-            await connection.execute(_KEEP_OWN, self.me)
+            await connection.execute(_KEEP_OWN, self.me, self.place)
         except BaseException:
             connection.terminate()
             raise
@@ -153,13 +153,17 @@ class ServerLiveness(Liveness):
                 await self._beat(connection)
 
     async def _beat(self, connection: asyncpg.Connection[Any]) -> None:
-        """Use the connection, so that one whose other end vanished is noticed, and forget those that died elsewhere."""
+        """Use the connection, so that one whose other end vanished is noticed, and forget and tell those that died."""
         async with self._using:
             try:
-                rows = await connection.fetch("SELECT id FROM process WHERE id <> $1", self.me, timeout=ANSWER_S)
-                await self._find_dead(connection, [id for (id,) in rows])
+                rows = await connection.fetch("SELECT id, place FROM process WHERE id <> $1", self.me, timeout=ANSWER_S)
+                dead = await self._find_dead(connection, [id for id, _ in rows])
             except (*CONNECTION_ERRORS, asyncpg.PostgresError):
                 connection.terminate()
+                return
+        alive = {id: place for id, place in rows if id not in dead}
+        self._places = frozenset(alive.values())
+        self._note_present(alive)
 
 
 def _key(owner: str) -> int:
