@@ -28,9 +28,10 @@ MAX_MESSAGE_BYTES = 8 * 1024 * 1024
 
 Role = Literal["user", "assistant", "tool", "summary"]
 
-MessageKind = Literal["", "action", "answered_late", "stopped"]
+MessageKind = Literal["", "action", "answered_late", "stopped", "cut", "mend", "check"]
 """What a message is beside its role. `action`, `answered_late`: the model is told what happened beside its run;
-`stopped`: the person stopped the model in the middle of it."""
+`stopped`: the person stopped the model in the middle of it; `cut`: it ended before it was whole. `mend`: the model is
+told what was wrong with its answer, and asked again; `check`: it is asked whether everything was done."""
 
 CallState = Literal["received", "asking", "approved", "started", "waiting", "done"]
 """`asking`: its approval is open; `approved`: it may begin; `waiting`: it has begun, and a pause of it is open."""
@@ -147,13 +148,13 @@ class CallChange:
     pause_id: str | None = None
     result: Sequence[Part] = ()
     fingerprint: str = ""
-    """Equal for the same tool, arguments and result: by it a run that turns in a circle is noticed."""
+    """By it a run that turns in a circle is noticed: which call this is, and maybe, behind a colon, what the plan was
+    after it."""
     took_ms: int | None = None
     data: Mapping[str, Any] | None = None
     data_left_out: int = 0
     view_id: str | None = None
     origins: tuple[Origin, ...] = ()
-    reason: Phrase | None = None
 
 
 StepState = Literal["running", "waiting", "finished", "failed"]
@@ -198,7 +199,9 @@ class Step:
 
     @property
     def ended_calls(self) -> int:
-        return sum(change.state == "done" for change in self.changes)
+        """How many calls were made. One that is done with the answer that asks for it was not."""
+        asked = {call.number for call in self.calls}
+        return sum(change.state == "done" and change.number not in asked for change in self.changes)
 
 
 class StaleNews(Exception):
@@ -222,7 +225,7 @@ _CHANGE_CALL = """
 UPDATE run_call SET state = ?5, outcome = ?6, decision = coalesce(?7, decision), pause_id = coalesce(?8, pause_id),
   result = ?9, fingerprint = ?10, started_at = coalesce(started_at, ?11), ended_at = ?12,
   took_ms = coalesce(?13, took_ms), data = ?14, data_left_out = ?15, view_id = coalesce(?16, view_id),
-  origins = ?17, reason = coalesce(?18, reason)
+  origins = ?17
 WHERE user_id = ?1 AND run_no = ?2 AND turn = ?3 AND number = ?4
 """
 
@@ -299,8 +302,20 @@ async def write_rows(tx: Transaction, dialect: Dialect, run: Run, step: Step, fi
             change.data_left_out,
             change.view_id,
             dump_origins(change.origins),
-            dump_phrase(change.reason) if change.reason else None,
         )
+
+
+async def write_reason(tx: Transaction, run: Run, call: RunCall, reason: Phrase) -> None:
+    """Write why the person is asked for a call. It belongs into the unit that opens the approval: from then on people
+    see it, and by the reason they are told for how long they may allow it."""
+    await tx.run(
+        "UPDATE run_call SET reason = ?5 WHERE user_id = ?1 AND run_no = ?2 AND turn = ?3 AND number = ?4",
+        run.user_id,
+        run.no,
+        call.turn,
+        call.number,
+        dump_phrase(reason),
+    )
 
 
 async def end_calls(tx: Transaction, run: Run) -> None:

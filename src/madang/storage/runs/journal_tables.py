@@ -111,6 +111,9 @@ _ANSWERS = """
         CREATE INDEX queued_answer ON queued_message (user_id, session_no) WHERE kind = 'answer';
         """
 
+# Calls are read by their turns, and fingerprints are compared in memory: nothing read this index that every call wrote.
+_NO_FINGERPRINTS = "DROP INDEX run_call_by_fingerprint"
+
 JOURNAL_MIGRATIONS = MigrationSet(
     "journal",
     sqlite=(
@@ -120,6 +123,7 @@ JOURNAL_MIGRATIONS = MigrationSet(
         _TRUST,
         _QUEUE_ORDER.format(number="INTEGER"),
         _ANSWERS,
+        _NO_FINGERPRINTS,
     ),
     postgresql=(
         _tables("BIGINT", "TIMESTAMPTZ", POSTGRESQL_NOW) + private_rows("message", "queued_message", "run_call"),
@@ -128,5 +132,6 @@ JOURNAL_MIGRATIONS = MigrationSet(
         _TRUST,
         _QUEUE_ORDER.format(number="BIGINT"),
         _ANSWERS,
+        _NO_FINGERPRINTS,
     ),
 )

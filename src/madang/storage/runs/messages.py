@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from madang.core.calls import Call
 from madang.core.errors import LimitExceeded
@@ -12,6 +12,7 @@ from madang.core.phrases import say
 from madang.storage.database import Database, Row, Transaction
 from madang.storage.events import NewEvent, append_events
 from madang.storage.runs.actions import FIND_LIVE_RUN
+from madang.storage.runs.deltas import delete_deltas
 from madang.storage.runs.journal import (
     MESSAGE_COLUMNS,
     Message,
@@ -22,6 +23,8 @@ from madang.storage.runs.journal import (
     parse_message,
 )
 from madang.storage.runs.message_calls import MessageCall, list_message_calls
+from madang.storage.runs.records import LostRun, Run
+from madang.storage.runs.rows import find_run
 from madang.storage.runs.segments import END_SEQ, find_segments
 from madang.storage.sessions import ensure_ready_session
 from madang.storage.subscriptions import topic
@@ -168,6 +171,33 @@ class MessageStore:
             return id
 
         return await self._database.write(work, user_id=call.user_id)
+
+    async def set_model(self, run: Run, model: str, told: NewEvent, *, dropped: Sequence[int] = ()) -> Run:
+        """Give a run that is not over another model, tell of it, and return the run as it then is.
+
+        `dropped` are numbers of messages of which some was written, and which begin anew.
+
+        Raises:
+            LostRun: it is over, or has another owner than it had.
+        """
+
+        async def work(tx: Transaction) -> Run:
+            count = await tx.run(
+                "UPDATE run SET model = ?4 WHERE user_id = ?1 AND no = ?2 AND epoch = ?3 "
+                "AND state IN ('running', 'waiting')",
+                run.user_id,
+                run.no,
+                run.epoch,
+                model,
+            )
+            if not count:
+                raise LostRun(run.id)
+            for message_no in dropped:
+                await delete_deltas(tx, run, message_no)
+            await append_events(tx, run.call(), [told])
+            return replace(await find_run(tx, run.user_id, run.no), pauses=run.pauses)
+
+        return await self._database.write(work, user_id=run.user_id)
 
     async def withdraw(self, call: Call, id: str, event: NewEvent) -> bool:
         """Take back a message that the model was not given yet; False if it was, or there is none."""

@@ -9,6 +9,7 @@ from madang.core.calls import Call, Locale
 from madang.core.ids import AssistantId, SessionId, UserId
 from madang.core.pauses import PauseRecord
 from madang.storage.database import Row
+from madang.storage.subscriptions import topic
 
 RunState = Literal["running", "waiting", "finished", "failed", "cancelled"]
 LIVE_STATES: tuple[RunState, ...] = ("running", "waiting")
@@ -48,6 +49,10 @@ class Run:
     error: str
     created_at: str
     updated_at: str
+    place: str = ""
+    """Where its last owner had the files of its session; empty if that is one place for all."""
+    has_moved: bool = False
+    """Claimed by a process that has the files of its session elsewhere than its last owner had them."""
     was_interrupted: bool = False
     """Claimed from an owner that died at work: what that one began may or may not have been done."""
     pauses: tuple[PauseRecord, ...] = ()
@@ -80,6 +85,8 @@ class Candidate:
     """The owner that died; empty if the run waits."""
     session_no: int = 0
     """Of the session that is to get a run, else 0."""
+    place: str = ""
+    """Where the files are that its last owner had; empty if that is not known, or the run was given up."""
 
 
 class Look(NamedTuple):
@@ -88,6 +95,8 @@ class Look(NamedTuple):
     candidates: list[Candidate]
     wake_at: str
     """The next expiry that a run waits for; empty if there is none."""
+    owned: list[Candidate]
+    """The runs that this process owns, whether it works on them or not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,10 +112,10 @@ class Delta:
 SELECT_RUN = (
     "SELECT run.no, run.id, run.user_id, session.id AS session_id, run.assistant_id, run.model, run.state, run.epoch, "
     "run.owner, run.turn, run.calls, run.input_tokens, run.output_tokens, run.cost, run.tainted, run.deadline_at, "
-    "run.wake_at, run.error_code, run.error, run.created_at, run.updated_at "
+    "run.wake_at, run.error_code, run.error, run.created_at, run.updated_at, run.place "
     "FROM run JOIN session ON session.user_id = run.user_id AND session.no = run.session_no"
 )
-_FIELDS = [field.name for field in fields(Run) if field.name not in ("was_interrupted", "pauses")]
+_FIELDS = [field.name for field in fields(Run) if field.name not in ("has_moved", "was_interrupted", "pauses")]
 
 
 def parse_run(row: Row) -> Run:
@@ -115,3 +124,7 @@ def parse_run(row: Row) -> Run:
     for name in ("deadline_at", "wake_at"):
         values[name] = values[name] or ""
     return Run(**{**values, "is_tainted": bool(values["is_tainted"])})
+
+
+def run_topic(run: Run) -> str:
+    return topic("run", run.user_id, run.session_id, run.id)

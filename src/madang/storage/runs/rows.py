@@ -37,13 +37,13 @@ _QUEUE_LATE = (
 )
 
 FIND_IN_SESSION = """
-SELECT live.user_id, live.run_no, live.owner, 0 AS session_no FROM session
+SELECT live.user_id, live.run_no, live.owner, 0 AS session_no, live.place FROM session
 JOIN run ON run.user_id = session.user_id AND run.session_no = session.no AND run.state IN ('running', 'waiting')
 JOIN run_live live ON live.user_id = run.user_id AND live.run_no = run.no
 WHERE session.user_id = ?1 AND session.id = ?2
 AND (live.owner <> '' OR live.nudged = 1 OR (live.wake_at IS NOT NULL AND live.wake_at <= ?3))
 UNION ALL
-SELECT q.user_id, 0, '', q.session_no FROM session
+SELECT q.user_id, 0, '', q.session_no, '' FROM session
 JOIN queued_message q ON q.user_id = session.user_id AND q.session_no = session.no AND q.kind = 'answer'
 WHERE session.user_id = ?1 AND session.id = ?2
 """
@@ -58,12 +58,14 @@ WITH RECURSIVE owners (owner) AS (
   WHERE owners.owner IS NOT NULL
 ) SELECT owner FROM owners WHERE owner IS NOT NULL
 """
-_FIND = "SELECT user_id, run_no, owner, 0 AS session_no FROM run_live WHERE user_id = ?1"
+_FIND = "SELECT user_id, run_no, owner, 0 AS session_no, place FROM run_live WHERE user_id = ?1"
 FIND_OWNED = f"{_FIND} AND owner <> '' AND owner IN ({{owners}})"
 FIND_NUDGED = f"{_FIND} AND nudged = 1 AND owner = ''"
 FIND_DUE = f"{_FIND} AND owner = '' AND wake_at IS NOT NULL AND wake_at <= ?2"
 FIND_ANSWERED = (
-    "SELECT q.user_id, 0 AS run_no, '' AS owner, q.session_no FROM queued_message q "
+    "SELECT q.user_id, 0 AS run_no, '' AS owner, q.session_no, coalesce((SELECT r.place FROM run r "
+    "WHERE r.user_id = q.user_id AND r.session_no = q.session_no ORDER BY r.no DESC LIMIT 1), '') AS place "
+    "FROM queued_message q "
     "WHERE q.user_id = ?1 AND q.kind = 'answer' AND NOT EXISTS (SELECT 1 FROM run r WHERE r.user_id = q.user_id "
     "AND r.session_no = q.session_no AND r.state IN ('running', 'waiting'))"
 )
@@ -74,23 +76,36 @@ FIND_LAST_RUN = (
 LOOKS = (FIND_OWNED, FIND_NUDGED, FIND_DUE, FIND_ANSWERED)
 
 
-async def compare_and_set(tx: Transaction, run: Run, changes: str, *values: object) -> None:
-    """Change the row of a run that this process still owns. The values of `changes` are ?5 and on.
+async def compare_and_set(tx: Transaction, run: Run, step_id: str, changes: str, *values: object) -> bool:
+    """Change the row of a run that this process still owns; False if this very step is written already.
+
+    The values of `changes` are ?6 and on.
 
     Raises:
-        LostRun: it does not. The unit must not be committed then.
+        LostRun: it does not own it any more. The unit must not be committed then.
     """
     count = await tx.run(
-        f"UPDATE run SET {changes}, updated_at = ?4 "
-        "WHERE user_id = ?1 AND no = ?2 AND epoch = ?3 AND state = 'running'",
+        f"UPDATE run SET {changes}, step = ?5, updated_at = ?4 "
+        "WHERE user_id = ?1 AND no = ?2 AND epoch = ?3 AND state = 'running' AND step <> ?5",
         run.user_id,
         run.no,
         run.epoch,
         timestamp(),
+        step_id,
         *values,
     )
-    if not count:
+    if count:
+        return True
+    written = await tx.one(
+        "SELECT 1 FROM run WHERE user_id = ?1 AND no = ?2 AND epoch = ?3 AND step = ?4",
+        run.user_id,
+        run.no,
+        run.epoch,
+        step_id,
+    )
+    if written is None:
         raise LostRun(run.id)
+    return False
 
 
 async def set_live(
@@ -105,6 +120,13 @@ async def set_live(
         owner,
         wake_at,
         int(is_nudged),
+    )
+
+
+async def set_place(tx: Transaction, run: Run, place: str) -> None:
+    """Write where a run is best gone on with: its files are there."""
+    await tx.run(
+        "UPDATE run_live SET place = ?3 WHERE user_id = ?1 AND run_no = ?2 AND place <> ?3", run.user_id, run.no, place
     )
 
 
@@ -237,9 +259,8 @@ async def find_pauses(tx: Transaction, run: Run) -> list[PauseRecord]:
     return [parse_pause(row, now) for row in await tx.all(f"{_PAUSES} ORDER BY id", run.user_id, run.id)]
 
 
-async def find_awaited(tx: Transaction, run: Run) -> list[PauseRecord]:
-    """Return what a run waits for, or waited for and has not noted, oldest first."""
-    now = timestamp()
+async def find_awaited(tx: Transaction, run: Run, now: str) -> list[PauseRecord]:
+    """Return what a run waits for, or waited for and has not noted, as it stands at a moment, oldest first."""
     rows = await tx.all(f"{_PAUSES} AND awaited = 1 ORDER BY id", run.user_id, run.id)
     return [parse_pause(row, now) for row in rows]
 

@@ -7,31 +7,26 @@ of it are one unit. Units lock rows in one order: run, pause, run_live, session.
 
 from __future__ import annotations
 
-import random
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
 
 from madang.core.calls import Call
 from madang.core.ids import LOCAL_USER, UserId, new_id
 from madang.core.pauses import PauseRecord, first_expiry
-from madang.storage.clock import timestamp
-from madang.storage.database import Database, Row, Transaction
+from madang.storage.clock import SteadyClock, timestamp
+from madang.storage.database import Database, Transaction
 from madang.storage.events import EventLog, NewEvent
 from madang.storage.liveness import Liveness
 from madang.storage.pauses import PauseStore, await_pauses, clear_awaited, withdraw_pauses, write_expired
+from madang.storage.runs.claimable import find_claimable, find_claimable_in, release_runs
 from madang.storage.runs.deltas import read_written
 from madang.storage.runs.journal import RunNews, Step, find_queued
 from madang.storage.runs.journal_tables import JOURNAL_MIGRATIONS
 from madang.storage.runs.live import check_no_live_run
-from madang.storage.runs.records import LIVE_STATES, SELECT_RUN, Candidate, Look, Run, parse_run
+from madang.storage.runs.offers import OFFER_MIGRATIONS
+from madang.storage.runs.records import LIVE_STATES, SELECT_RUN, Candidate, Look, LostRun, Run, parse_run, run_topic
 from madang.storage.runs.rows import (
-    FIND_ANSWERED,
-    FIND_DUE,
-    FIND_IN_SESSION,
     FIND_LAST_RUN,
-    FIND_NUDGED,
-    FIND_OWNED,
-    FIND_OWNERS,
     clear,
     compare_and_set,
     find_answered_late,
@@ -39,7 +34,6 @@ from madang.storage.runs.rows import (
     find_open,
     find_pauses,
     find_run,
-    find_wake,
     has_answers,
     has_news,
     keep_answers,
@@ -47,6 +41,7 @@ from madang.storage.runs.rows import (
     postpone,
     set_end,
     set_live,
+    set_place,
     write_step,
 )
 from madang.storage.runs.tables import RUN_MIGRATIONS
@@ -55,7 +50,6 @@ from madang.storage.runs.words import MessageAnalysis
 from madang.storage.sessions import ensure_ready_session
 from madang.storage.subscriptions import topic
 
-MAX_CANDIDATES = 64
 MAX_ERROR_CHARS = 2000
 
 
@@ -72,12 +66,20 @@ class RunStore:
         analysis: MessageAnalysis | None = None,
         *,
         user_id: UserId = LOCAL_USER,
+        place: str = "",
     ) -> None:
-        """Keep runs of a database. Without an `analysis`, messages get their words from the first search."""
+        """Keep runs of a database. Without an `analysis`, messages get their words from the first search.
+
+        `place` is where this process has the files of sessions (`storage.place`); empty if that is one for all.
+        """
         self.user_id = user_id
+        self.clock = SteadyClock()
+        """By it, what a run waits for expires."""
         self._database = database
         self._liveness = liveness
         self._analysis = analysis
+        self._place = place
+        self._is_draining = False
 
     async def open(self) -> None:
         """Make the tables, and this process an owner."""
@@ -120,8 +122,8 @@ class RunStore:
         self, tx: Transaction, user_id: UserId, session_no: int, assistant_id: str, model: str, deadline_at: str = ""
     ) -> Run:
         row = await tx.one(
-            "INSERT INTO run (user_id, id, session_no, assistant_id, model, state, epoch, owner, deadline_at) "
-            "VALUES (?1, ?2, ?3, ?4, ?5, 'running', 1, ?6, ?7) RETURNING no",
+            "INSERT INTO run (user_id, id, session_no, assistant_id, model, state, epoch, owner, deadline_at, place) "
+            "VALUES (?1, ?2, ?3, ?4, ?5, 'running', 1, ?6, ?7, ?8) RETURNING no",
             user_id,
             new_id(),
             session_no,
@@ -129,13 +131,15 @@ class RunStore:
             model,
             self._liveness.me,
             deadline_at or None,
+            self._place,
         )
         assert row is not None
         await tx.run(
-            "INSERT INTO run_live (user_id, run_no, state, owner) VALUES (?1, ?2, 'running', ?3)",
+            "INSERT INTO run_live (user_id, run_no, state, owner, place) VALUES (?1, ?2, 'running', ?3, ?4)",
             user_id,
             row[0],
             self._liveness.me,
+            self._place,
         )
         await keep_answers(tx, user_id, session_no)
         return await find_run(tx, user_id, row[0])
@@ -144,18 +148,20 @@ class RunStore:
         """Write a step of a run in one transaction, and return the run as it then is.
 
         A run that waits has no owner until all that it awaits is settled or has expired. A run that is to finish goes
-        on running if the person wrote something meanwhile: nothing is written then.
+        on running if the person wrote something meanwhile: nothing is written then. The unit may be run again after
+        its outcome was in doubt: it is written once.
 
         Raises:
-            LostRun: it is no longer this process's. Nothing is written.
+            LostRun: it is no longer this process's. Nothing is written, unless it was its last step here.
         """
-        step = await self._analyzed(run.call(), step)
+        step, step_id = await self._analyzed(run.call(), step), new_id()
 
         async def work(tx: Transaction) -> Run:
             if step.state == "finished" and await has_news(tx, run):
                 return await find_run(tx, run.user_id, run.no)
             awaited = await self._awaited(tx, run, step)
-            await self._set_run(tx, run, step, first_expiry(awaited))
+            if not await self._set_run(tx, run, step, step_id, first_expiry(awaited)):
+                return await find_run(tx, run.user_id, run.no)
             await withdraw_pauses(tx, run.user_id, step.withdrawn)
             await clear_awaited(tx, run.user_id, [id for id in step.noted if id not in step.awaited])
             if step.state == "waiting":
@@ -171,7 +177,10 @@ class RunStore:
                 await tx.notify(run_topic(run))
             return await find_run(tx, run.user_id, run.no)
 
-        return await self._database.write(work, user_id=run.user_id)
+        written = await self._database.write(work, user_id=run.user_id)
+        if self._is_draining and written.state == "running":
+            raise LostRun(run.id)  # it is about to be given up; whoever claims it goes on after this step
+        return written
 
     async def _awaited(self, tx: Transaction, run: Run, step: Step) -> list[PauseRecord]:
         """Return the pauses that a run is to wait for."""
@@ -183,14 +192,15 @@ class RunStore:
             raise ValueError("a run waits for pauses of its own")
         return own
 
-    async def _set_run(self, tx: Transaction, run: Run, step: Step, wake_at: str | None) -> None:
+    async def _set_run(self, tx: Transaction, run: Run, step: Step, step_id: str, wake_at: str | None) -> bool:
         usage = step.usage
-        await compare_and_set(
+        return await compare_and_set(
             tx,
             run,
-            "state = ?5, owner = CASE WHEN ?5 = 'running' THEN owner ELSE '' END, wake_at = ?6, turn = ?7, "
-            "calls = calls + ?8, input_tokens = input_tokens + ?9, output_tokens = output_tokens + ?10, "
-            "cost = cost + ?11, tainted = CASE WHEN ?12 = 1 THEN 1 ELSE tainted END, error_code = ?13, error = ?14",
+            step_id,
+            "state = ?6, owner = CASE WHEN ?6 = 'running' THEN owner ELSE '' END, wake_at = ?7, turn = ?8, "
+            "calls = calls + ?9, input_tokens = input_tokens + ?10, output_tokens = output_tokens + ?11, "
+            "cost = cost + ?12, tainted = CASE WHEN ?13 = 1 THEN 1 ELSE tainted END, error_code = ?14, error = ?15",
             step.state,
             wake_at,
             run.turn if step.turn is None else step.turn,
@@ -250,41 +260,29 @@ class RunStore:
         return await self._database.write(work, user_id=user_id)
 
     async def look(self) -> Look:
-        """Return runs that may be claimed: their owner died, they have news, or a pause has expired.
+        """Return runs that may be claimed: their owner died or gave them up, they have news, or a pause has expired.
 
         And sessions in which the person has answered what a run had asked that is over.
 
         Nothing is lost by not looking: what is to be found stays to be found.
         """
-        queries = (FIND_NUDGED, FIND_DUE, FIND_ANSWERED)
-        ready = " UNION ALL ".join(f"SELECT * FROM ({sql} LIMIT {MAX_CANDIDATES}) AS part" for sql in queries)
-
-        async def work(tx: Transaction) -> tuple[list[str], list[Row], str]:
-            owners = [row[0] for row in await tx.all(FIND_OWNERS, self.user_id)]
-            rows = await tx.all(ready, self.user_id, timestamp())
-            return owners, rows, await find_wake(tx, self.user_id)
-
-        owners, rows, wake_at = await self._database.read(work, user_id=self.user_id, brief=True)
-        dead = sorted(await self._liveness.find_dead(owners))[:MAX_CANDIDATES]
-        if dead:
-            marks = ", ".join(f"?{number}" for number in range(2, len(dead) + 2))
-            sql = f"{FIND_OWNED.format(owners=marks)} LIMIT {MAX_CANDIDATES}"
-            rows += await self._database.find(sql, self.user_id, *dead, user_id=self.user_id)
-        candidates = [Candidate(*row) for row in dict.fromkeys(rows)]
-        random.shuffle(candidates)
-        return Look(candidates, wake_at)
+        return await find_claimable(self._database, self._liveness, self.user_id, self.clock.timestamp())
 
     async def look_in(self, call: Call) -> Look:
         """Do the same for the call's session alone."""
+        return await find_claimable_in(self._database, self._liveness, call, self.clock.timestamp())
 
-        async def work(tx: Transaction) -> tuple[list[Row], str]:
-            rows = await tx.all(FIND_IN_SESSION, call.user_id, call.session, timestamp())
-            return rows, await find_wake(tx, call.user_id)
+    def drain(self) -> None:
+        """Begin to hand runs over: a step that is written is the last one of its run here."""
+        self._is_draining = True
 
-        rows, wake_at = await self._database.read(work, user_id=call.user_id, brief=True)
-        found = [Candidate(*row) for row in dict.fromkeys(rows)]
-        dead = await self._liveness.find_dead([one.owner for one in found if one.owner])
-        return Look([one for one in found if not one.owner or one.owner in dead], wake_at)
+    async def release(self) -> int:
+        """Give up all runs of this process, for others to claim at once, and return how many there were.
+
+        Raises:
+            Unavailable: the database is away. They are free when this process has ended.
+        """
+        return await release_runs(self._database, self._liveness, self.user_id)
 
     async def claim(
         self, candidate: Candidate, events: Callable[[Run], Sequence[NewEvent]] | None = None
@@ -298,6 +296,7 @@ class RunStore:
         """
         if candidate.user_id != self.user_id:
             return None
+        now = self.clock.timestamp()
 
         async def start(tx: Transaction) -> Run | None:
             last = await tx.one(FIND_LAST_RUN, candidate.user_id, candidate.session_no)
@@ -315,25 +314,28 @@ class RunStore:
             run = None if row is None else parse_run(row)
             if run is None or run.state not in LIVE_STATES or run.owner != candidate.owner:
                 return None
-            pauses = await find_awaited(tx, run)
+            pauses = await find_awaited(tx, run, now)
             if run.state == "waiting" and find_open(pauses) and not await has_news(tx, run):
                 await postpone(tx, run, first_expiry(pauses))
                 return None
             count = await tx.run(
-                "UPDATE run SET state = 'running', epoch = epoch + 1, owner = ?4, wake_at = NULL, updated_at = ?5 "
-                "WHERE user_id = ?1 AND no = ?2 AND epoch = ?3",
+                "UPDATE run SET state = 'running', epoch = epoch + 1, owner = ?4, wake_at = NULL, updated_at = ?5, "
+                "place = ?6 WHERE user_id = ?1 AND no = ?2 AND epoch = ?3",
                 run.user_id,
                 run.no,
                 run.epoch,
                 self._liveness.me,
                 timestamp(),
+                self._place,
             )
             if not count:
                 return None
-            settled = [await write_expired(tx, run.user_id, pause.id) or pause for pause in pauses]
+            settled = [await write_expired(tx, run.user_id, pause.id, now) or pause for pause in pauses]
             await set_live(tx, run, "running", owner=self._liveness.me)
+            await set_place(tx, run, self._place)
             claimed = await find_run(tx, run.user_id, run.no)
-            claimed = replace(claimed, was_interrupted=run.state == "running", pauses=tuple(settled))
+            was_interrupted, has_moved = run.state == "running", run.place not in ("", self._place)
+            claimed = replace(claimed, was_interrupted=was_interrupted, has_moved=has_moved, pauses=tuple(settled))
             await write_step(tx, self._database.dialect, claimed, Step(events=events(claimed) if events else ()))
             await tx.notify(run_topic(claimed))
             return claimed
@@ -366,6 +368,14 @@ class RunStore:
         sql = f"{SELECT_RUN} WHERE run.user_id = ?1 AND run.state IN ('running', 'waiting') ORDER BY run.no"
         return [parse_run(row) for row in await self._database.find(sql, user_id, user_id=user_id)]
 
+    def is_inhabited(self, place: str) -> bool:
+        """Tell whether another process that has its files at a place is alive, as far as is known."""
+        return self._liveness.is_inhabited(place)
+
+    def listen_deaths(self, listener: Callable[[], None]) -> Callable[[], None]:
+        """Hear that a process has gone, whose runs a look may find; call what is returned to stop."""
+        return self._liveness.listen(listener)
+
     def changes(self) -> AsyncIterator[frozenset[str]]:
         """Yield an empty set once watching has begun, then the topics of the user's runs that have news."""
         return self._database.changes(topic("run", self.user_id))
@@ -374,10 +384,6 @@ class RunStore:
 async def open_run_tables(database: Database) -> None:
     """Make the tables of runs, messages and usage, and those that they need."""
     await EventLog(database).open()
-    for migrations in (RUN_MIGRATIONS, JOURNAL_MIGRATIONS, USAGE_MIGRATIONS):
+    for migrations in (RUN_MIGRATIONS, JOURNAL_MIGRATIONS, USAGE_MIGRATIONS, OFFER_MIGRATIONS):
         await database.prepare(migrations)
     await PauseStore(database).open()
-
-
-def run_topic(run: Run) -> str:
-    return topic("run", run.user_id, run.session_id, run.id)

@@ -85,6 +85,22 @@ _LOOKS = """
         CREATE INDEX run_live_nudged ON run_live (user_id, owner) WHERE nudged = 1;
         """
 
+# By the id of its last step, an owner that does not know whether the server has committed it learns that it has.
+_STEPS = "ALTER TABLE run ADD step TEXT NOT NULL DEFAULT ''"
+
+# Where the last owner of a run had the files of its session. In the indexes too, so that a look reads nothing else.
+_PLACES = """
+        ALTER TABLE run ADD place TEXT NOT NULL DEFAULT '';
+        ALTER TABLE run_live ADD place TEXT NOT NULL DEFAULT '';
+        DROP INDEX run_live_by_owner;
+        DROP INDEX run_live_by_wake_at;
+        DROP INDEX run_live_nudged;
+        CREATE INDEX run_live_by_owner ON run_live (user_id, owner, place) WHERE owner <> '';
+        CREATE INDEX run_live_by_wake_at ON run_live (user_id, wake_at, owner, place)
+          WHERE owner = '' AND wake_at IS NOT NULL;
+        CREATE INDEX run_live_nudged ON run_live (user_id, owner, place) WHERE nudged = 1;
+        """
+
 # A save changes no column that is indexed, so that on a server the new version of a row stays in its page: what looks
 # need is in `run_live`, written in the same unit when it changes.
 RUN_MIGRATIONS = MigrationSet(
@@ -100,6 +116,8 @@ RUN_MIGRATIONS = MigrationSet(
         """,
         _ENDS.format(number="INTEGER"),
         _LOOKS,
+        _STEPS,
+        _PLACES,
     ),
     postgresql=(
         f"""
@@ -118,5 +136,7 @@ RUN_MIGRATIONS = MigrationSet(
         """,
         _ENDS.format(number="BIGINT"),
         _LOOKS + private_rows("run_live"),
+        _STEPS,
+        _PLACES,
     ),
 )
