@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from madang.services.workspace.engine.searching import find_ripgrep
+from madang.services.workspace.engine.ripgrep import find_ripgrep
 from madang.storage.confinement import start_confined
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="Landlock is part of Linux")

@@ -268,3 +268,43 @@ async def test_a_server_that_crashes_takes_nobody_with_it(tmp_path: Path, postgr
     assert await other.find_dead([owner.me]) == {owner.me}
     await other.close()
     await database.close()
+
+
+async def test_who_goes_is_noticed_by_the_next_heartbeat_of_each(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also by those that find its trace gone because another has cleared it away."""
+    for module in ("madang.storage.liveness", "madang.storage.postgresql.liveness"):
+        monkeypatch.setattr(f"{module}.HEARTBEAT_S", 0.05)
+    owner, *others = [database.new_liveness() for _ in range(4)]
+    heard = [asyncio.Event() for _ in others]
+    for one, event in zip(others, heard, strict=True):
+        one.listen(event.set)
+    for one in (owner, *others):
+        await one.open()
+    with anyio.fail_after(60):
+        while any(owner.me not in one._present for one in others):
+            await checkpoint()
+    assert not any(event.is_set() for event in heard)
+
+    await owner.close()
+
+    with anyio.fail_after(60):
+        for event in heard:
+            await event.wait()
+    for one in others:
+        await one.close()
+
+
+async def test_the_server_looks_after_connections_whose_other_end_may_vanish(tmp_path: Path) -> None:
+    """The values themselves cannot be seen over a socket of this machine, only that they were set."""
+    database = database_in(tmp_path)
+    await database.prepare(NUMBERS)
+    names = "SELECT count(*) FROM pg_settings WHERE name LIKE 'tcp%' AND source = 'session'"
+    connection = await database._connect()
+    try:
+        assert await connection.fetchval(names) == 4
+    finally:
+        await connection.close()
+    assert await database.find(names) == [(4,)]
+    await database.close()

@@ -254,7 +254,7 @@ async def test_that_it_expired_is_written_when_its_run_is_told(
     asked = await start(database, RUN, expires_s=60)
 
     async def work(tx: Transaction) -> PauseRecord | None:
-        return await write_expired(tx, CALL.user_id, asked.id)
+        return await write_expired(tx, CALL.user_id, asked.id, clock.timestamp())
 
     assert await database.write(work, user_id=CALL.user_id) is None
     set_clock(seconds=61)

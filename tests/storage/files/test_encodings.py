@@ -281,6 +281,57 @@ def test_the_share_of_korean_names_that_are_recognised() -> None:
     assert _korean_share([f"{first} {second}" for first, second in pairwise(names)], "cp949") == 1
 
 
+WESTERN = {
+    "fr": "Le garçon a déjà mangé à la fenêtre; très fatigué, il préfère être près de sa mère, où l’été est agréable.",
+    "de": "Die Größe der Tür überrascht: für Gäste, die später kommen, müssen wir das Gebäude natürlich öffnen.",
+    "es": "¿Cuántos años tenía el niño? Según su mamá, él cumplió ocho en marzo; después viajó a España con mi tía.",
+    "it": "La città è più bella perché c’è il caffè; però la società non può, così lunedì la novità sarà già là.",
+    "pt": "A situação não é fácil: até amanhecer, o avô já tinha três opções e a mãe só pediu atenção às crianças.",
+    "sv": "Vår lärare får en stor nöt på måndag; flickan går över ån, för att köpa bröd, smör, kött och öl åt pojken.",
+    "da": "Børnene løber på græsset, mens bedstemor køber rødgrød, æg og brød; året går, før sommeren når øerne.",
+    "fi": "Tämä päivä on hyvä: äiti lähtee töihin, isä jää kotiin ja lapset syövät tänään tätä leipää pöydällä.",
+}
+
+
+@pytest.mark.parametrize("text", WESTERN.values(), ids=WESTERN)
+def test_western_text_of_some_length_is_recognised(text: str) -> None:
+    for data in (text.encode("cp1252"), b"# plain\n" * 1_000 + text.encode("cp1252") + b"\n"):
+        assert detect_encoding(data, is_whole=True) == "cp1252"
+        assert encode(decode(data, "cp1252"), "cp1252") == data
+
+
+@pytest.mark.parametrize(
+    ("locale", "codec"),
+    [
+        ("pl", "cp1250"), ("cs", "cp1250"), ("cs", "iso8859_2"), ("sk", "cp1250"), ("hu", "cp1250"), ("sl", "cp1250"),
+        ("hr", "cp1250"), ("ro", "cp1250"), ("tr", "cp1254"), ("lv", "cp1257"), ("lt", "cp1257"), ("et", "cp1257"),
+        ("ru", "cp1251"), ("ru", "koi8_r"), ("el", "cp1253"), ("he", "cp1255"), ("ar", "cp1256"), ("th", "tis-620"),
+        ("zh", "gb2312"), ("zh_Hant", "big5"), ("ja", "shift_jis"), ("ja", "euc_jp"), ("ko", "cp949"),
+        ("fr", "cp850"), ("fr", "mac_roman"),
+    ],
+)  # fmt: skip
+def test_texts_of_other_encodings_are_not_read_as_western_ones(locale: str, codec: str) -> None:
+    """Where the bytes are the same letters in both, they may be."""
+    for size in (1, 2, 4, 8, 12):
+        for data in _joined(locale, codec, size):
+            if detect_encoding(data, is_whole=True) == "cp1252":
+                assert data.decode("cp1252") == data.decode(codec)
+
+
+def test_one_bad_byte_in_a_text_does_not_make_it_western() -> None:
+    text = "Ein Stück über Größe, schön und natürlich für Mädchen\n" * 3
+
+    assert detect_encoding(text.encode("cp1252"), is_whole=True) == "cp1252"
+    assert detect_encoding(text.encode() + b"\xff\n", is_whole=True) == "utf-8-invalid"
+    assert detect_encoding(text.encode("cp1252") + b"\x81\n", is_whole=True) == "utf-8-invalid"
+
+
+def _joined(locale: str, codec: str, size: int) -> list[bytes]:
+    """Return names of a language, so many in each text."""
+    names = [name for name in _names(locale) if _can_carry(codec, name)]
+    return [", ".join(names[at : at + size]).encode(codec) for at in range(0, len(names) - size + 1, size)]
+
+
 def _korean_share(texts: list[str], codec: str) -> float:
     encoded = [text.encode(codec) for text in texts if _can_carry(codec, text)]
     return sum(detect_encoding(data, is_whole=True) == "cp949" for data in encoded) / len(encoded)

@@ -44,6 +44,7 @@ async def waiting(owner: Owner, session: str = "monday", **how: Any) -> tuple[Ru
 def set_clock(monkeypatch: pytest.MonkeyPatch, **later: float) -> None:
     moment = datetime.now(UTC) + timedelta(**later)
     monkeypatch.setattr(clock, "now", lambda: moment)
+    monkeypatch.setattr(clock, "SETTLE_S", 0.0)  # it is later, not a clock that has jumped
 
 
 async def test_a_run_is_kept_as_it_was_started(owners: list[Owner]) -> None:

@@ -56,6 +56,7 @@ async def test_a_run_of_another_user_is_never_claimed(
     await wake(old, run)
     later = datetime.now(UTC) + timedelta(seconds=90)
     monkeypatch.setattr(clock, "now", lambda: later)
+    monkeypatch.setattr(clock, "SETTLE_S", 0.0)
     kept = await mine.store.get(run.user_id, run.id)
     assert kept is not None
 
