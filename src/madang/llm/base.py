@@ -6,6 +6,7 @@ are no part of a model: `retrying` makes them, and each is an event.
 
 from __future__ import annotations
 
+import json
 import random
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
@@ -15,6 +16,7 @@ from typing import Any, Literal, TypeAlias
 
 import anyio
 
+from madang.core.phrases import Phrase
 from madang.llm.connection import RequestListener
 from madang.llm.errors import ModelError
 from madang.llm.messages import CallPart, Message, Part, TextPart
@@ -29,7 +31,11 @@ _FINISHES: Mapping[str, Finish] = {
     "eos": "stop",
     "eos_token": "stop",
     "completed": "stop",
+    "complete": "stop",
+    "done": "stop",
+    "end": "stop",
     "tool_calls": "calls",
+    "tool_call": "calls",
     "tool_use": "calls",
     "function_call": "calls",
     "length": "length",
@@ -38,11 +44,15 @@ _FINISHES: Mapping[str, Finish] = {
     "model_length": "length",
     "model_context_window_exceeded": "length",
     "content_filter": "refused",
+    "content_filtered": "refused",
+    "guardrail_intervened": "refused",
     "refusal": "refused",
     "safety": "refused",
     "blocklist": "refused",
     "prohibited_content": "refused",
     "recitation": "refused",
+    "spii": "refused",
+    "image_safety": "refused",
 }
 
 
@@ -75,9 +85,10 @@ class ModelOptions:
 
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
-    """What a model is asked. Instructions, tools and messages are the prefix that servers cache; `state` comes last.
+    """What a model is asked. Instructions, tools and messages are the prefix that servers cache.
 
-    `state` is what services tell this turn. It changes all the time and belongs to no message.
+    `state` is what services tell this turn. It changes all the time and belongs to no message: `parted` gives it its
+    place.
     """
 
     instructions: str
@@ -85,6 +96,19 @@ class ModelRequest:
     tools: Sequence[OfferedTool] = ()
     state: str = ""
     options: ModelOptions = ModelOptions()
+
+    def parted(self) -> tuple[Sequence[Message], Sequence[Message]]:
+        """Return the messages that later requests repeat, and what ends this one alone: the state is in that.
+
+        It stands before a message of the person's, so that their words are the last, and after results.
+        """
+        if not self.state:
+            return self.messages, ()
+        state = TextPart(self.state)
+        if self.messages and self.messages[-1].role == "user":
+            *history, last = self.messages
+            return history, [Message("user", (state, *last.parts))]
+        return self.messages, [Message("user", (state,))]
 
 
 @dataclass(slots=True)
@@ -109,6 +133,8 @@ class Usage:
     cached_tokens: int | None = None
     output_tokens: int | None = None
     cost: float | None = None
+    cache_write_tokens: int | None = None
+    """Of the input, those that were written into a cache, where the server has a price for that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +150,8 @@ class ModelAnswer:
     usage: Usage = Usage()
     model: str = ""
     """The model as the server names it."""
+    malformed_call: Phrase | None = None
+    """Why the text, which looks like a call that the model wrote down, is none: for the model, which may try again."""
     finish: Finish = field(init=False)
 
     def __post_init__(self) -> None:
@@ -142,15 +170,29 @@ class ModelAnswer:
 
     @property
     def runnable_calls(self) -> tuple[CallPart, ...]:
-        """The calls that may be made: none where the answer was cut by a limit, withheld or ended in another way.
+        """The calls that are whole, and may be made.
 
-        The last call of such an answer may be half of one, and still be valid JSON.
+        All of an answer that is whole, and none of one that was withheld. Where it ran into a limit, those before its
+        last part: that may be half of one, and still be valid JSON where a server mends it. Where it ended in a way
+        that is not known, those whose arguments are a JSON object: no part of one is an object itself.
         """
-        return self.calls if self.finish in ("stop", "calls") else ()
+        if self.finish == "length":
+            parts = [part for part in self.parts if not isinstance(part, TextPart) or part.text]
+            return tuple(part for part in parts[:-1] if isinstance(part, CallPart))
+        if self.finish == "other":
+            return tuple(call for call in self.calls if call.tool and _is_object(call.arguments))
+        return self.calls if self.finish != "refused" else ()
 
     @property
     def message(self) -> Message:
         return Message("assistant", self.parts)
+
+
+def _is_object(text: str) -> bool:
+    try:
+        return isinstance(json.loads(text), dict)
+    except (ValueError, RecursionError):
+        return False
 
 
 Streamed: TypeAlias = AsyncGenerator[ModelDelta | ModelAnswer, None]
@@ -173,6 +215,14 @@ class Model(ABC):
         Raises:
             ModelError: there is no whole answer; deltas that came before mean nothing.
         """
+
+    async def find_window(self) -> int | None:
+        """Return how many tokens it reads at once, as its server tells; None if that is not told.
+
+        Raises:
+            ModelError: the server cannot be reached.
+        """
+        return None
 
     def watch_requests(self, listener: RequestListener) -> None:
         """Have a listener told of each request that leaves this computer. A model that makes none ignores it."""
@@ -247,7 +297,7 @@ async def retrying(
         except ModelError as error:
             wait_s = _wait(error, attempt, policy, jitter)
             if wait_s is None:
-                raise
+                raise error.told_when() from None
             retry = Retry(attempt, wait_s, error)
         yield retry
         await sleep(retry.wait_s)

@@ -5,66 +5,27 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from madang.core.ids import new_id
 from madang.core.phrases import say
-from madang.llm.base import ModelAnswer, ModelDelta, Usage
-from madang.llm.chat_request import THINKING_FIELDS
-from madang.llm.errors import AnswerTooLarge, CutShort
-from madang.llm.messages import CallPart, Extra, ImagePart, Part, TextPart, ThinkingPart
-
-
-class _Text:
-    """A text or a thought that is still coming."""
-
-    __slots__ = ("details", "field", "index", "is_thinking", "pieces")
-
-    def __init__(self, index: int, is_thinking: bool, field: str = "") -> None:
-        self.index = index
-        self.is_thinking = is_thinking
-        self.field = field
-        self.pieces: list[str] = []
-        self.details: list[Any] = []
-
-
-class _Call:
-    """A call that is still coming. `wire_id` is the server's id, `id` the one we keep."""
-
-    __slots__ = ("id", "index", "pieces", "tool", "wire_id")
-
-    def __init__(self, index: int, id: str, wire_id: str) -> None:
-        self.index = index
-        self.id = id
-        self.wire_id = wire_id
-        self.tool = ""
-        self.pieces: list[str] = []
-
-    @property
-    def is_json(self) -> bool:
-        try:
-            json.loads("".join(self.pieces))
-        except (ValueError, RecursionError):
-            return False
-        return True
+from madang.llm.answer_parts import AnswerParts, OpenCall
+from madang.llm.base import ModelAnswer, ModelDelta, ModelRequest, Usage
+from madang.llm.chat_request import CALL_EXTRA, THINKING_FIELDS
+from madang.llm.errors import CutShort
+from madang.llm.messages import ImagePart
 
 
 class ChatAnswer:
     """Folds chunks into deltas, and at the end into one answer."""
 
-    def __init__(self, provider: str, model: str, used_ids: Collection[str] = (), max_calls: int = 256) -> None:
-        self._provider = provider
-        self._model = model
-        self._used_ids = set(used_ids)
-        self._max_calls = max_calls
-        self._parts: list[_Text | _Call | ImagePart] = []
-        self._text: _Text | None = None  # the last part, if it is one
-        self._calls: list[_Call] = []
-        self._by_index: dict[int, _Call] = {}
+    def __init__(self, provider: str, model: str, request: ModelRequest, max_calls: int = 256) -> None:
+        self._parts = AnswerParts(provider, model, request, max_calls)
+        self._by_index: dict[int, OpenCall] = {}
         self._served_model = ""
         self._usage = Usage()
         self.raw_finish = ""
+        self.is_done = False
 
     def add(self, chunk: Mapping[str, Any]) -> list[ModelDelta]:
         """Return the deltas of a chunk, or of a whole answer that came at once."""
@@ -89,30 +50,41 @@ class ChatAnswer:
             self.raw_finish = finish
         return deltas
 
+    def end(self) -> list[ModelDelta]:
+        return self._parts.end()
+
     def answer(self) -> ModelAnswer:
         """Return the whole answer.
 
         Raises:
             CutShort: the server gave no reason for its end.
         """
-        if not self.raw_finish:
+        finish = self.raw_finish or self._finish_of_done()
+        if not finish:
             raise CutShort(say("The model's answer broke off."))
-        parts = tuple(self._whole(part) for part in self._parts)
-        return ModelAnswer(parts, self.raw_finish, self._usage, self._served_model)
+        parts = self._parts.parts()
+        return ModelAnswer(parts, finish, self._usage, self._served_model, malformed_call=self._parts.malformed)
+
+    def _finish_of_done(self) -> str:
+        """Return the reason of an end that was told by `[DONE]` alone. Half a call is none, whoever says so."""
+        if not self.is_done or self._parts.is_empty or not all(call.is_json for call in self._parts.calls):
+            return ""
+        return "tool_calls" if self._parts.calls else "stop"
 
     def _add_delta(self, delta: Mapping[str, Any], deltas: list[ModelDelta]) -> None:
         for field in THINKING_FIELDS:
             thought = delta.get(field)
             if thought and isinstance(thought, str):
-                deltas.append(self._say(thought, is_thinking=True, field=field))
+                deltas += self._parts.think(thought)
+                self._parts.open_thinking(deltas).values["field"] = field
                 break
         details = delta.get("reasoning_details")
         if details and isinstance(details, list):
-            self._open_text(is_thinking=True).details += details
+            self._parts.open_thinking(deltas).values.setdefault("details", []).extend(details)
         content = delta.get("content") or delta.get("refusal")
         if content:
             if isinstance(content, str):
-                deltas.append(self._say(content))
+                deltas += self._parts.say(content)
             elif isinstance(content, list):
                 deltas += self._content_parts(content)
         images = delta.get("images")
@@ -122,24 +94,10 @@ class ChatAnswer:
         if calls and isinstance(calls, list):
             for fragment in calls:
                 if isinstance(fragment, dict):
-                    deltas += self._fragment(fragment)
+                    self._fragment(fragment, deltas)
         legacy = delta.get("function_call")
         if legacy and isinstance(legacy, dict):
-            deltas += self._fragment({"index": 0, "function": legacy})
-
-    def _say(self, text: str, *, is_thinking: bool = False, field: str = "") -> ModelDelta:
-        part = self._open_text(is_thinking=is_thinking)
-        if field:
-            part.field = field
-        part.pieces.append(text)
-        return ModelDelta("thinking" if is_thinking else "text", text, part.index)
-
-    def _open_text(self, *, is_thinking: bool) -> _Text:
-        part = self._text
-        if part is None or part.is_thinking != is_thinking:
-            part = self._text = _Text(len(self._parts), is_thinking)
-            self._parts.append(part)
-        return part
+            self._fragment({"index": 0, "function": legacy}, deltas)
 
     def _content_parts(self, content: list[Any]) -> Iterator[ModelDelta]:
         """Yield the deltas of a content that is a list: texts, thoughts and images."""
@@ -155,9 +113,9 @@ class ChatAnswer:
                 for one in texts:
                     words = one.get("text") if isinstance(one, dict) else one
                     if words and isinstance(words, str):
-                        yield self._say(words, is_thinking=True)
+                        yield from self._parts.think(words)
             elif text and isinstance(text, str):
-                yield self._say(text)
+                yield from self._parts.say(text)
 
     def _image(self, image: object) -> Iterator[ModelDelta]:
         url = image.get("url") if isinstance(image, dict) else image
@@ -168,11 +126,9 @@ class ChatAnswer:
             raw = base64.b64decode(data, validate=True)
         except (binascii.Error, ValueError):
             return
-        yield ModelDelta("image", index=len(self._parts))
-        self._parts.append(ImagePart(raw, head.removeprefix("data:").partition(";")[0]))
-        self._text = None
+        yield from self._parts.add_image(ImagePart(raw, head.removeprefix("data:").partition(";")[0]))
 
-    def _fragment(self, fragment: Mapping[str, Any]) -> Iterator[ModelDelta]:
+    def _fragment(self, fragment: Mapping[str, Any], deltas: list[ModelDelta]) -> None:
         function = fragment.get("function")
         function = function if isinstance(function, dict) else {}
         name, wire_id = _str(function.get("name")), _str(fragment.get("id"))
@@ -180,70 +136,45 @@ class ChatAnswer:
         if isinstance(arguments, dict | list):
             arguments = json.dumps(arguments, ensure_ascii=False)
         arguments = _str(arguments)
-        call = self._find(fragment.get("index"), wire_id, name)
+        index = fragment.get("index")
+        call = self._find(index, wire_id, name, arguments)
         if call is None:
             if not name and not arguments:
                 return
-            call = self._open(fragment.get("index"), wire_id)
+            call = self._parts.begin_call(wire_id, deltas)
+            if isinstance(index, int):
+                self._by_index[index] = call
+        elif name and arguments and call.is_json and arguments == call.arguments:
+            return  # the same call once more, as some servers sum up at the end
         elif wire_id and not call.wire_id:
             call.wire_id = wire_id
-        if name and name != call.tool:
-            call.tool += name
-            yield ModelDelta("call", name, call.index, call.id, call.tool)
-        if arguments:
-            call.pieces.append(arguments)
-            yield ModelDelta("arguments", arguments, call.index, call.id, call.tool)
+        extra = fragment.get(CALL_EXTRA)
+        if extra and isinstance(extra, dict):
+            call.values[CALL_EXTRA] = extra
+        if name:
+            deltas += self._parts.name_call(call, name)
+        deltas += self._parts.add_arguments(call, arguments)
 
-    def _find(self, index: object, wire_id: str, name: str) -> _Call | None:
+    def _find(self, index: object, wire_id: str, name: str, arguments: str) -> OpenCall | None:
         """Return the call that a fragment goes on with; None if it begins one.
 
         Servers number calls, or only name them by ids, or give every call the number 0, or do neither.
         """
+        calls = self._parts.calls
         if isinstance(index, int):
             call = self._by_index.get(index)
-            if call is None:
-                return None
         elif wire_id:
-            return next((call for call in self._calls if call.wire_id == wire_id), None)
-        elif self._calls:
-            call = self._calls[-1]
-            if name:
-                return None
+            call = next((call for call in reversed(calls) if call.wire_id == wire_id), None)
         else:
+            call = calls[-1] if calls and not name else None
+        if call is None or (wire_id and call.wire_id and wire_id != call.wire_id):
             return None
-        if wire_id and call.wire_id and wire_id != call.wire_id:
-            return None
-        # The same number and no id, but a name after whole arguments.
-        if name and not wire_id and call.pieces and call.is_json:
-            return None
-        return call
-
-    def _open(self, index: object, wire_id: str) -> _Call:
-        if len(self._calls) >= self._max_calls:
-            raise AnswerTooLarge(say("The model asked for more than {max} calls at once.", max=self._max_calls))
-        # A missing id, or one that is taken, would give the result of one call to another.
-        id = wire_id if wire_id and wire_id not in self._used_ids else f"call_{new_id()}"
-        self._used_ids.add(id)
-        call = _Call(len(self._parts), id, wire_id)
-        self._parts.append(call)
-        self._calls.append(call)
-        self._text = None
-        if isinstance(index, int):
-            self._by_index[index] = call
-        return call
-
-    def _whole(self, part: _Text | _Call | ImagePart) -> Part:
-        if isinstance(part, ImagePart):
-            return part
-        text = "".join(part.pieces)
-        if isinstance(part, _Call):
-            return CallPart(part.id, part.tool, text)
-        if not part.is_thinking:
-            return TextPart(text)
-        values: dict[str, Any] = {"field": part.field} if part.field else {}
-        if part.details:
-            values["details"] = part.details
-        return ThinkingPart(text, Extra(self._provider, self._model, values) if values else None)
+        if not name or not call.pieces or not call.is_json:
+            return call
+        # The same number, but a name after whole arguments: another call, unless it brings nothing, or the same.
+        if wire_id and (not arguments.strip() or arguments == call.arguments):
+            return call
+        return None
 
 
 def _str(value: object) -> str:

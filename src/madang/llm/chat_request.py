@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -21,6 +22,12 @@ class Dialect:
 
     takes_usage_option: bool = True
     tokens_field: str = "max_tokens"
+    forbids_keeping: bool = False
+    """Whether the server is told to keep nothing, where it would otherwise."""
+    wants_signatures: bool = False
+    """Whether calls need a signature also where another model has made them."""
+    unknown_keywords: frozenset[str] = frozenset()
+    """Words of JSON Schema that the server does not know; Gemini refuses the whole request for one."""
 
     def after(self, refusal: str) -> Dialect:
         """Return the dialect of a server that refused a request with these words; the same if they tell nothing."""
@@ -28,10 +35,21 @@ class Dialect:
             return replace(self, takes_usage_option=False)
         if "max_completion_tokens" in refusal:
             return replace(self, tokens_field="max_completion_tokens")
-        return self
+        if self.forbids_keeping and _STORE.search(refusal):
+            return replace(self, forbids_keeping=False)
+        unknown = _UNKNOWN_KEYWORD.findall(refusal)
+        return replace(self, unknown_keywords=self.unknown_keywords.union(unknown)) if unknown else self
 
 
+_UNKNOWN_KEYWORD = re.compile(r'Unknown name "([$\w]+)" at \'[\w.]*tools\[')
+_STORE = re.compile(r"\bstore\b")
 DEFAULT_DIALECT = Dialect()
+OPENAI_DIALECT = Dialect(forbids_keeping=True)
+GEMINI_DIALECT = Dialect(wants_signatures=True)
+CALL_EXTRA = "extra_content"
+"""Where Gemini's compatible address has the signature of a call, and wants it back."""
+NO_SIGNATURE = {"google": {"thought_signature": "skip_thought_signature_validator"}}
+"""What it takes for a call that it has not made itself."""
 
 
 def chat_body(provider: str, model: str, request: ModelRequest, dialect: Dialect = DEFAULT_DIALECT) -> bytes:
@@ -39,21 +57,39 @@ def chat_body(provider: str, model: str, request: ModelRequest, dialect: Dialect
     body: dict[str, Any] = {"model": model, "stream": True}
     if dialect.takes_usage_option:
         body["stream_options"] = {"include_usage": True}
+    if dialect.forbids_keeping:
+        body["store"] = False
     if request.tools:
-        body["tools"] = [_tool(tool) for tool in request.tools]
+        body["tools"] = [_tool(tool, dialect.unknown_keywords) for tool in request.tools]
     body |= _options(request.options, dialect)
     # Last: everything before is the same in each turn.
-    body["messages"] = _chat_messages(provider, model, request)
+    body["messages"] = _chat_messages(provider, model, request, dialect)
     text = json.dumps(body, ensure_ascii=False, separators=(",", ":"))
     return sendable(text).encode()
 
 
-def _tool(tool: OfferedTool) -> dict[str, Any]:
+def _tool(tool: OfferedTool, unknown: frozenset[str]) -> dict[str, Any]:
     # OpenAI refuses an object without `properties`.
     schema = {"type": "object", "properties": {}, **tool.schema}
+    schema = _without(schema, unknown) if unknown else schema
     return {
         "type": "function",
         "function": {"name": tool.name, "description": tool.description, "parameters": schema},
+    }
+
+
+def _without(schema: Any, unknown: frozenset[str]) -> Any:
+    """Return a schema without these keywords; properties may have the same names."""
+    if isinstance(schema, list):
+        return [_without(item, unknown) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {
+        keyword: {name: _without(one, unknown) for name, one in value.items()}
+        if keyword in ("properties", "$defs") and isinstance(value, dict)
+        else _without(value, unknown)
+        for keyword, value in schema.items()
+        if keyword not in unknown
     }
 
 
@@ -73,19 +109,18 @@ def _options(options: ModelOptions, dialect: Dialect) -> dict[str, Any]:
     return body | {name: value for name, value in options.body.items() if name not in reserved}
 
 
-def _chat_messages(provider: str, model: str, request: ModelRequest) -> list[dict[str, Any]]:
+def _chat_messages(provider: str, model: str, request: ModelRequest, dialect: Dialect) -> list[dict[str, Any]]:
     chat: list[dict[str, Any]] = []
     if request.instructions:
         chat.append({"role": "system", "content": request.instructions})
-    for message in request.messages:
+    history, end = request.parted()
+    for message in (*history, *end):
         if message.role == "assistant":
-            chat.append(_assistant(message, provider, model))
+            chat.append(_assistant(message, provider, model, dialect))
         elif message.role == "tool":
             _add_results(chat, message)
         else:
             _add_user(chat, _content(message))
-    if request.state:
-        _add_user(chat, [{"type": "text", "text": request.state}])
     return chat
 
 
@@ -119,7 +154,7 @@ def _image(image: ImagePart) -> dict[str, Any]:
     return {"type": "image_url", "image_url": {"url": f"data:{image.mime_type};base64,{data}"}}
 
 
-def _assistant(message: Message, provider: str, model: str) -> dict[str, Any]:
+def _assistant(message: Message, provider: str, model: str, dialect: Dialect) -> dict[str, Any]:
     text = message.text
     chat: dict[str, Any] = {"role": "assistant", "content": text or None}
     calls = [part for part in message.parts if isinstance(part, CallPart)]
@@ -129,12 +164,20 @@ def _assistant(message: Message, provider: str, model: str) -> dict[str, Any]:
                 "id": call.id,
                 "type": "function",
                 "function": {"name": call.tool, "arguments": json_arguments(call.arguments)},
+                **_call_extra(call, provider, model),
             }
             for call in calls
         ]
+        if dialect.wants_signatures:
+            chat["tool_calls"][0].setdefault(CALL_EXTRA, NO_SIGNATURE)
     elif not text:
         chat["content"] = ""  # null is taken only beside calls
     return chat | _thinking(message, provider, model)
+
+
+def _call_extra(call: CallPart, provider: str, model: str) -> dict[str, Any]:
+    extra = call.extra.values.get(CALL_EXTRA) if call.extra and call.extra.fits(provider, model) else None
+    return {CALL_EXTRA: extra} if extra else {}
 
 
 def _thinking(message: Message, provider: str, model: str) -> dict[str, Any]:

@@ -16,6 +16,9 @@ RequestListener = Callable[[str], None]
 """Takes the host of a request that leaves this computer, before it does."""
 
 
+_LOCAL_DOMAINS = (".home.arpa", ".internal", ".lan", ".local")
+
+
 @dataclass(frozen=True, slots=True)
 class StreamLimits:
     """The bounds of one answer. A local server may load a model for minutes before its first word."""
@@ -78,6 +81,16 @@ def check_url(url: str) -> str:
     if parts.username or parts.password:
         raise SetupError(say("The address of a model's server must not hold a password: set its key instead."))
     return url.rstrip("/")
+
+
+def is_nearby(url: str) -> bool:
+    """Tell whether an address leads to this machine or its own network, by its words alone: no name is looked up."""
+    host = urlsplit(url).hostname or ""
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return is_loopback(url) or "." not in host or host.endswith(_LOCAL_DOMAINS)
+    return address.is_loopback or address.is_private or address.is_link_local
 
 
 def is_loopback(url: str) -> bool:

@@ -10,6 +10,9 @@ from madang.llm.errors import AnswerTooLarge
 Event: TypeAlias = tuple[bytes, bytes]
 """The type, mostly empty, and the data."""
 
+BOM = b"\xef\xbb\xbf"
+"""Some servers begin with one."""
+
 
 class EventParser:
     """Splits a stream into events."""
@@ -17,6 +20,7 @@ class EventParser:
     def __init__(self, max_line_bytes: int, max_stream_bytes: int) -> None:
         self._max_line = max_line_bytes
         self._left = max_stream_bytes
+        self._is_first_line = True
         self._pieces: list[bytes] = []  # of a line that is longer than one chunk
         self._size = 0
         self._type = b""
@@ -61,6 +65,9 @@ class EventParser:
         return line
 
     def _add_line(self, line: bytes, events: list[Event]) -> None:
+        if self._is_first_line:
+            line = line.removeprefix(BOM)
+            self._is_first_line = False
         if line.endswith(b"\r"):
             line = line[:-1]
         if line.startswith(b"data:"):

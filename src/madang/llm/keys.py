@@ -16,8 +16,8 @@ from typing import Any, Literal
 from pydantic import SecretStr
 
 from madang.core.errors import SetupError
-from madang.core.ids import new_id
 from madang.core.phrases import Phrase, say
+from madang.storage.part_files import replace_file
 
 KEYRING_SERVICE = "madang"
 FILE_NAME = "keys.json"
@@ -148,15 +148,9 @@ class KeyStore:
             )
 
     def _write(self, keys: dict[str, str]) -> None:
-        draft = self._path.with_name(f".{FILE_NAME}.{new_id()}.part")
         try:
-            with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
-                json.dump(keys, file, indent=2)
-                file.flush()
-                os.fsync(file.fileno())
-            draft.replace(self._path)
+            replace_file(self._path, json.dumps(keys, indent=2).encode())
         except OSError as error:
-            draft.unlink(missing_ok=True)
             raise self._unusable(error.strerror or str(error)) from None
 
     def _unusable(self, reason: str) -> SetupError:

@@ -69,6 +69,8 @@ class CallPart:
     tool: str
     arguments: str
     extra: Extra | None = None
+    asked: str = ""
+    """The arguments of `use_tool`, if the model named the tool by it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,8 +173,9 @@ def _dump(part: Part) -> dict[str, Any]:
         case ThinkingPart(text, extra, took_ms):
             took = {} if took_ms is None else {"tookMs": took_ms}
             return {"type": "thinking", "text": text, **took, **_dump_extra(extra)}
-        case CallPart(id, tool, arguments, extra):
-            return {"type": "call", "id": id, "tool": tool, "arguments": arguments, **_dump_extra(extra)}
+        case CallPart(id, tool, arguments, extra, asked):
+            by = {"asked": asked} if asked else {}
+            return {"type": "call", "id": id, "tool": tool, "arguments": arguments, **by, **_dump_extra(extra)}
         case ImagePart():
             return {"type": "image", **_dump_image(part)}
         case ResultPart(call_id, tool, text, is_error, images):
@@ -214,7 +217,9 @@ def _parse(value: dict[str, Any]) -> Part:
                 )
             case "call":
                 arguments = _text(value, "arguments")
-                return CallPart(_text(value, "id"), _text(value, "tool"), arguments, _parse_extra(value))
+                asked = value.get("asked")
+                asked = asked if isinstance(asked, str) else ""
+                return CallPart(_text(value, "id"), _text(value, "tool"), arguments, _parse_extra(value), asked)
             case "image":
                 return _parse_image(value)
             case "result":

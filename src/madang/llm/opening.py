@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pydantic import SecretStr
@@ -15,8 +15,8 @@ from madang.core.suggestions import did_you_mean
 from madang.llm.base import Model, ModelOptions, Usage
 from madang.llm.connection import Connection, StreamLimits, check_url
 from madang.llm.keys import KeyStore
+from madang.llm.vendors import VENDORS, VendorModel, check_key
 
-VENDOR_NAMES = ("anthropic", "google", "openai", "openai-chat")
 NO_OPTIONS = ModelOptions()
 
 
@@ -27,14 +27,21 @@ class Prices:
     input: float
     output: float
     cached: float | None = None
+    cache_write: float | None = None
 
     def cost(self, usage: Usage) -> float | None:
-        """Return what an answer cost; None if the server did not tell how much it took."""
+        """Return what an answer cost; None if the server did not tell how much it took.
+
+        What was read from a cache, and what was written to it, costs as much as other input where no price is set.
+        """
         if usage.input_tokens is None or usage.output_tokens is None:
             return None
         cached = min(usage.cached_tokens or 0, usage.input_tokens)
+        written = min(usage.cache_write_tokens or 0, usage.input_tokens - cached)
         cached_price = self.input if self.cached is None else self.cached
-        spent = (usage.input_tokens - cached) * self.input + cached * cached_price + usage.output_tokens * self.output
+        write_price = self.input if self.cache_write is None else self.cache_write
+        plain = usage.input_tokens - cached - written
+        spent = plain * self.input + cached * cached_price + written * write_price + usage.output_tokens * self.output
         return spent / 1e6
 
 
@@ -66,7 +73,7 @@ def open_model(name: str, configs: Mapping[str, ModelConfig], keys: KeyStore) ->
         if not model:
             raise SetupError(say("Name the model too, behind a #: {url}#MODEL", url=url[:200]))
         return OpenedModel(_compatible(model, Connection(url), name))
-    if kind in VENDOR_NAMES and rest:
+    if kind in VENDORS and rest:
         return OpenedModel(_vendor(kind, rest, Connection(""), keys, name))
     raise SetupError(
         say("There is no model '{name}'.", name=name[:200]),
@@ -92,13 +99,13 @@ def _configured(name: str, config: ModelConfig, keys: KeyStore) -> OpenedModel:
     )
     prices = None
     if config.input_price is not None and config.output_price is not None:
-        prices = Prices(config.input_price, config.output_price, config.cached_price)
+        prices = Prices(config.input_price, config.output_price, config.cached_price, config.cache_write_price)
     if not config.provider:
         model = _compatible(config.model, connection, name)
-    elif config.provider in VENDOR_NAMES:
+    elif config.provider in VENDORS:
         model = _vendor(config.provider, config.model, connection, keys, name)
     else:
-        names = ", ".join(VENDOR_NAMES)
+        names = ", ".join(VENDORS)
         raise SetupError(
             say("There is no provider '{name}'. The providers are: {names}.", name=config.provider, names=names)
         )
@@ -112,13 +119,23 @@ def _compatible(model: str, connection: Connection, label: str) -> Model:
 
 
 def _vendor(provider: str, model: str, connection: Connection, keys: KeyStore, label: str) -> Model:
-    from dataclasses import replace
-
-    from madang.llm.vendors import VENDORS, VendorModel
-
+    vendor = VENDORS[provider]
     if connection.key is None:
-        connection = replace(connection, key=keys.find(VENDORS[provider].extra, VENDORS[provider].key_variables)[0])
-    return VendorModel(provider, model, connection, label=label)
+        connection = replace(connection, key=keys.find(vendor.key_name, vendor.key_variables)[0])
+    if vendor.extra:
+        return VendorModel(provider, model, connection, label=label)
+    check_key(provider, connection)
+    connection = replace(connection, url=connection.url or vendor.url)
+    label = label or f"{provider}:{model}"
+    if provider == "anthropic":
+        from madang.llm.anthropic import MessagesModel
+
+        return MessagesModel(model, connection, label=label)
+    from madang.llm.chat_request import GEMINI_DIALECT, OPENAI_DIALECT
+    from madang.llm.compatible import CompatibleModel
+
+    dialect = GEMINI_DIALECT if provider == "google" else OPENAI_DIALECT
+    return CompatibleModel(model, connection, provider=provider, label=label, dialect=dialect)
 
 
 def _needed(name: str, reference: str, keys: KeyStore) -> SecretStr:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from madang.llm.connection import Connection
 
@@ -13,22 +13,10 @@ if TYPE_CHECKING:
 
 def build(provider: str, name: str, connection: Connection, client: httpx2.AsyncClient) -> Model:
     """Return pydantic-ai's model of a vendor. Everything is passed, so that no variable of the environment counts."""
-    assert connection.key is not None
-    key = connection.key.get_secret_value()
+    key = connection.key.get_secret_value() if connection.key is not None else "none"  # their clients want one
     headers = {name: value.get_secret_value() for name, value in connection.headers.items()}
     match provider:
-        case "anthropic":
-            from anthropic import AsyncAnthropic
-            from pydantic_ai.models.anthropic import AnthropicModel
-            from pydantic_ai.providers.anthropic import AnthropicProvider
-
-            # Their own retries are neither seen nor cancelled.
-            vendor = AsyncAnthropic(
-                api_key=key, base_url=connection.url, max_retries=0, http_client=client, default_headers=headers
-            )
-            vendor.auth_token = None  # it takes one from the environment, and would send it here
-            return AnthropicModel(name, provider=AnthropicProvider(anthropic_client=vendor))
-        case "google":
+        case "google-gemini":
             from google.genai import Client
             from google.genai.types import HttpOptions, HttpRetryOptions
             from pydantic_ai.models.google import GoogleModel
@@ -45,14 +33,11 @@ def build(provider: str, name: str, connection: Connection, client: httpx2.Async
             )
         case _:
             from openai import AsyncOpenAI
-            from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel
+            from pydantic_ai.models.openai import OpenAIResponsesModel
             from pydantic_ai.providers.openai import OpenAIProvider
 
+            # Their own retries are neither seen nor cancelled.
             made = AsyncOpenAI(
                 api_key=key, base_url=connection.url, max_retries=0, http_client=client, default_headers=headers
             )
-            if provider == "openai":
-                return OpenAIResponsesModel(name, provider=OpenAIProvider(openai_client=made))
-            # Without this a stream that just ends gets the reason "stop".
-            profile: Any = {"openai_chat_streaming_requires_finish_reason": True}
-            return OpenAIChatModel(name, provider=OpenAIProvider(openai_client=made), profile=profile)
+            return OpenAIResponsesModel(name, provider=OpenAIProvider(openai_client=made))

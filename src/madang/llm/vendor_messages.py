@@ -13,6 +13,7 @@ from pydantic_ai.tools import ToolDefinition
 
 from madang.llm.base import ModelDelta, ModelOptions, ModelRequest, OfferedTool
 from madang.llm.chat_request import json_arguments
+from madang.llm.mending import mend_arguments
 from madang.llm.messages import (
     CallPart,
     Extra,
@@ -33,19 +34,20 @@ EXTRA_FIELDS = ("id", "signature", "provider_name", "provider_details")
 def history(request: ModelRequest, provider: str, model: str) -> list[pai.ModelMessage]:
     """Return the messages of a request."""
     messages: list[pai.ModelMessage] = []
-    for message in request.messages:
+    history, end = request.parted()
+    for message in history:
         if message.role == "assistant":
             parts = [theirs for part in message.parts if (theirs := _their_part(part, provider, model)) is not None]
             if parts:
                 messages.append(
-                    pai.ModelResponse(parts=parts, provider_name=_provider_name(provider), model_name=model)
+                    pai.ModelResponse(parts=parts, provider_name=provider.partition("-")[0], model_name=model)
                 )
         else:
             asked = _request_parts(message)
             if asked:
                 messages.append(pai.ModelRequest(parts=asked))
-    if request.state:
-        _add_state(messages, sendable(request.state), provider)
+    for message in end:
+        _add_asked(messages, _request_parts(message))
     if not messages or not isinstance(messages[-1], pai.ModelRequest):
         messages.append(pai.ModelRequest(parts=[]))
     last = messages[-1]
@@ -54,14 +56,13 @@ def history(request: ModelRequest, provider: str, model: str) -> list[pai.ModelM
     return messages
 
 
-def _add_state(messages: list[pai.ModelMessage], state: str, provider: str) -> None:
-    """Add what changes every turn to the last request; up to there the vendor caches what it has read."""
+def _add_asked(messages: list[pai.ModelMessage], parts: list[pai.ModelRequestPart]) -> None:
+    """Add what is asked; to the last request if nothing was answered since."""
     if not messages or not isinstance(messages[-1], pai.ModelRequest):
         messages.append(pai.ModelRequest(parts=[]))
     last = messages[-1]
     assert isinstance(last, pai.ModelRequest)
-    content: list[pai.UserContent] = [pai.CachePoint(), state] if provider == "anthropic" and last.parts else [state]
-    last.parts = [*last.parts, pai.UserPromptPart(content=content)]
+    last.parts = [*last.parts, *parts]
 
 
 def _request_parts(message: Message) -> list[pai.ModelRequestPart]:
@@ -105,10 +106,6 @@ def _known(fields: dict[str, Any], kind: Any) -> dict[str, Any]:
     return {name: fields[name] for name in EXTRA_FIELDS if name in fields and name in kind.__dataclass_fields__}
 
 
-def _provider_name(provider: str) -> str:
-    return "openai" if provider == "openai-chat" else provider
-
-
 def settings(options: ModelOptions, provider: str, headers: Mapping[str, str]) -> ModelSettings:
     """Return the settings of a request."""
     values: dict[str, Any] = {
@@ -120,9 +117,7 @@ def settings(options: ModelOptions, provider: str, headers: Mapping[str, str]) -
         "extra_body": dict(options.body) or None,
         "extra_headers": dict(headers),
     }
-    if provider == "anthropic":
-        values |= {"anthropic_cache_tool_definitions": True, "anthropic_cache_instructions": True}
-    if provider == "openai":
+    if provider == "openai-responses":
         # Nothing is kept there: the next request brings what the model thought along.
         values |= {"openai_store": False}
     return cast(ModelSettings, {name: value for name, value in values.items() if value is not None})
@@ -199,7 +194,8 @@ def _our_part(part: Any, provider: str, model: str, ids: Iterator[str]) -> Part:
     if isinstance(part, pai.ThinkingPart):
         return ThinkingPart(part.content, extra)
     if isinstance(part, pai.ToolCallPart):
-        return CallPart(next(ids, "") or part.tool_call_id, part.tool_name, _raw(part.args or ""), extra)
+        arguments = mend_arguments(_raw(part.args or ""))
+        return CallPart(next(ids, "") or part.tool_call_id, part.tool_name, arguments, extra)
     if isinstance(part, pai.FilePart) and part.content.media_type.startswith("image/"):
         return ImagePart(part.content.data, part.content.media_type)
     return UnknownPart({"type": f"{provider}/{getattr(part, 'part_kind', 'unknown')}"})

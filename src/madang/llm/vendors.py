@@ -1,7 +1,7 @@
-"""Models of vendors whose APIs keep changing, through pydantic-ai's request stream and nothing else of it.
+"""The vendors of models, and those of their APIs that keep changing, through pydantic-ai's request stream alone.
 
-Needs an extra (`madang[anthropic]`, `[google]`, `[openai]`), which is imported when a model is first asked: that takes
-seconds. Only here is pydantic-ai known; `vendor_messages` translates.
+These need an extra (`madang[google]`, `[openai]`), which is imported when a model is first asked: that takes seconds.
+Only here is pydantic-ai known; `vendor_messages` translates.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ import anyio
 
 from madang.core.errors import SetupError
 from madang.core.ids import new_id
-from madang.core.phrases import say
+from madang.core.phrases import Phrase, say
 from madang.llm.base import Model, ModelAnswer, ModelDelta, ModelRequest, Usage
+from madang.llm.call_ids import CallIds, used_ids
 from madang.llm.connection import Connection, RequestListener, check_url
 from madang.llm.errors import (
     AnswerTooLarge,
@@ -30,8 +31,8 @@ from madang.llm.errors import (
     shorten,
     status_error,
     stream_error,
+    told_delay,
 )
-from madang.llm.messages import CallPart
 
 if TYPE_CHECKING:
     from pydantic_ai.models import Model as PydanticModel
@@ -42,28 +43,39 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Vendor:
-    """What is known of a vendor before its package is imported."""
+    """What is known of a vendor before its model is asked."""
 
-    extra: str
-    package: str
-    url: str
+    title: str
+    """As people call it."""
+    key_name: str
+    """Under which its key is kept."""
     key_variables: tuple[str, ...]
+    url: str
+    extra: str = ""
+    """The extra that its API needs; empty: the base speaks it."""
+    package: str = ""
 
+
+_OPENAI = ("openai", ("OPENAI_API_KEY",), "https://api.openai.com/v1")
+_GOOGLE_URL = "https://generativelanguage.googleapis.com"
+_GOOGLE = ("google", ("GOOGLE_API_KEY", "GEMINI_API_KEY"))
 
 VENDORS = {
-    "anthropic": Vendor("anthropic", "anthropic", "https://api.anthropic.com", ("ANTHROPIC_API_KEY",)),
-    "google": Vendor(
-        "google", "google.genai", "https://generativelanguage.googleapis.com", ("GOOGLE_API_KEY", "GEMINI_API_KEY")
-    ),
-    "openai": Vendor("openai", "openai", "https://api.openai.com/v1", ("OPENAI_API_KEY",)),
-    # The same vendor by its older API, which other servers speak too.
-    "openai-chat": Vendor("openai", "openai", "https://api.openai.com/v1", ("OPENAI_API_KEY",)),
+    "anthropic": Vendor("Anthropic", "anthropic", ("ANTHROPIC_API_KEY",), "https://api.anthropic.com"),
+    "google": Vendor("Google", *_GOOGLE, f"{_GOOGLE_URL}/v1beta/openai"),
+    "openai": Vendor("OpenAI", *_OPENAI),
+    # The same vendors by APIs of their own, which keep changing.
+    "google-gemini": Vendor("Google (Gemini's own API)", *_GOOGLE, _GOOGLE_URL, "google", "google.genai"),
+    "openai-responses": Vendor("OpenAI (Responses)", *_OPENAI, "openai", "openai"),
 }
+"""By the name that stands before the colon in `PROVIDER:MODEL`."""
 
 
 def is_installed(provider: str) -> bool:
-    """Tell whether the extra of a vendor is installed, without importing it."""
+    """Tell whether what a vendor's API needs is installed, without importing it."""
     vendor = VENDORS[provider]
+    if not vendor.extra:
+        return True
     top = vendor.package.partition(".")[0]
     try:
         return (
@@ -75,8 +87,39 @@ def is_installed(provider: str) -> bool:
         return False
 
 
+def not_installed(provider: str) -> tuple[Phrase, Phrase]:
+    """Return what is wrong where the extra of an API is missing, and what to do."""
+    vendor = VENDORS[provider]
+    return (
+        say("Models of {provider} need a package that is not installed.", provider=provider),
+        say(
+            "Install it with: pip install 'madang[{extra}]'. '{name}:' needs none.",
+            extra=vendor.extra,
+            name=vendor.key_name,
+        ),
+    )
+
+
+def check_key(provider: str, connection: Connection) -> None:
+    """Check that there is a key for a vendor. A server elsewhere that speaks its API may want none.
+
+    Raises:
+        SetupError: there is none.
+    """
+    if connection.key is None and not connection.url:
+        vendor = VENDORS[provider]
+        raise SetupError(
+            say("Models of {provider} need a key.", provider=vendor.title),
+            hint=say(
+                "Set {variable}, or keep the key with: madang models --key {name}",
+                variable=vendor.key_variables[0],
+                name=vendor.key_name,
+            ),
+        )
+
+
 class VendorModel(Model):
-    """A model of a vendor. An empty `connection.url` is the vendor's own address.
+    """A model of a vendor by an API that needs an extra. An empty `connection.url` is the vendor's own address.
 
     Raises:
         SetupError: its extra is not installed, or there is no key.
@@ -85,15 +128,9 @@ class VendorModel(Model):
     def __init__(self, provider: str, name: str, connection: Connection, *, label: str = "") -> None:
         vendor = VENDORS[provider]
         if not is_installed(provider):
-            raise SetupError(
-                say("Models of {provider} need a package that is not installed.", provider=provider),
-                hint=say("Install it with: pip install 'madang[{extra}]'", extra=vendor.extra),
-            )
-        if connection.key is None:
-            raise SetupError(
-                say("Models of {provider} need a key.", provider=provider),
-                hint=say("Set {variable}, or name where it is in config.toml.", variable=vendor.key_variables[0]),
-            )
+            message, hint = not_installed(provider)
+            raise SetupError(message, hint=hint)
+        check_key(provider, connection)
         self.provider = provider
         self.name = name
         self.label = label or f"{provider}:{name}"
@@ -111,8 +148,7 @@ class VendorModel(Model):
         from madang.llm.http import TRACKED_HEADER
 
         limits = self._connection.limits
-        used_ids = {part.id for message in request.messages for part in message.parts if isinstance(part, CallPart)}
-        calls = _CallIds(used_ids, limits.max_calls)
+        calls = _CallIds(CallIds(used_ids(request), limits.max_calls))
         left = limits.max_stream_bytes
         id = new_id()
         opening = model_request_stream(
@@ -142,7 +178,12 @@ class VendorModel(Model):
             raise CutShort(say("The model's answer broke off."))
         parts = translate.parts(answer.parts, self.provider, self.name, calls.started())
         usage = answer.usage
-        tokens = Usage(usage.input_tokens, usage.cache_read_tokens, usage.output_tokens)
+        tokens = Usage(
+            usage.input_tokens,
+            usage.cache_read_tokens,
+            usage.output_tokens,
+            cache_write_tokens=usage.cache_write_tokens or None,
+        )
         yield ModelAnswer(parts, raw_finish, tokens, answer.model_name or "")
 
     def watch_requests(self, listener: RequestListener) -> None:
@@ -198,7 +239,8 @@ class VendorModel(Model):
         kind = f"{error.provider_error_type or ''} {error.provider_error_code or ''}"
         reason, secrets = _told(error), self._connection.secrets
         if isinstance(error, exceptions.ModelHTTPError):
-            wait_s, status = error.retry_after, error.status_code
+            status = error.status_code
+            wait_s = error.retry_after if error.retry_after is not None else told_delay(error.body)
             return status_error(status, f"{status} {reason}", kind=kind, retry_after_s=wait_s, secrets=secrets)
         if isinstance(error, exceptions.ModelTimeoutError):
             return Stalled(say("The model's server stopped answering."))
@@ -215,21 +257,16 @@ class VendorModel(Model):
 
 
 class _CallIds:
-    """Our ids of the calls of an answer: the vendor's, but where one is missing or taken."""
+    """Our ids of the calls of an answer, by the place of each."""
 
-    def __init__(self, used: set[str], max_calls: int) -> None:
-        self._used = used
-        self._max = max_calls
+    def __init__(self, ids: CallIds) -> None:
+        self._ids = ids
         self._by_index: dict[int, str] = {}
 
     def id_of(self, index: int, vendor_id: str) -> str:
         if index not in self._by_index:
-            if len(self._by_index) >= self._max:
-                raise AnswerTooLarge(say("The model asked for more than {max} calls at once.", max=self._max))
-            is_free = vendor_id and vendor_id not in self._used and not vendor_id.startswith("pyd_ai_")
-            id = vendor_id if is_free else f"call_{new_id()}"
-            self._used.add(id)
-            self._by_index[index] = id
+            # Those of pydantic-ai's own stand for ids that are missing.
+            self._by_index[index] = self._ids.claim("" if vendor_id.startswith("pyd_ai_") else vendor_id)
         return self._by_index[index]
 
     def started(self) -> list[str]:
