@@ -34,6 +34,12 @@ class SeenRequest:
         return json.loads(self.raw)
 
     @property
+    def asks_window(self) -> bool:
+        if self.path in ("/props", "/api/v0/models", "/api/ps", "/api/show"):
+            return True
+        return self.path == "/v1/models" and self.headers.get("accept") == "application/json"
+
+    @property
     def wire(self) -> Wire:
         if self.path.endswith("/messages"):
             return "anthropic"
@@ -140,9 +146,14 @@ def refuses(status: int, message: str = "no", kind: str = "error", headers: dict
 class ModelServer:
     """Plays one answer a request, in their order; the last one again and again."""
 
-    def __init__(self, tls: ssl.SSLContext | None = None) -> None:
+    def __init__(self, tls: ssl.SSLContext | None = None, port: int = 0) -> None:
         self._tls = tls
+        self._at_port = port
         self.requests: list[SeenRequest] = []
+        self.windows: dict[str, Any] = {}
+        """What is answered to the questions for a model's window, by path; 404 to all others."""
+        self.probes: list[SeenRequest] = []
+        """Those questions: no test counts them as requests."""
         self.asked = asyncio.Event()
         """Set when a request has come."""
         self.dropped = asyncio.Event()
@@ -166,7 +177,9 @@ class ModelServer:
         return f"{'https' if self._tls else 'http'}://127.0.0.1:{self.port}"
 
     async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._connected, "127.0.0.1", 0, limit=2**20, ssl=self._tls)
+        self._server = await asyncio.start_server(
+            self._connected, "127.0.0.1", self._at_port, limit=2**20, ssl=self._tls
+        )
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -185,6 +198,11 @@ class ModelServer:
         try:
             while True:
                 request = await _read(reader)
+                if request.asks_window:
+                    self.probes.append(request)
+                    told = self.windows.get(request.path)
+                    await Exchange(request, writer).whole(200 if told else 404, json.dumps(told or {}).encode())
+                    continue
                 self.requests.append(request)
                 self.asked.set()
                 play = self._plays.popleft() if len(self._plays) > 1 else self._plays[0]

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 Wire = Literal["chat", "anthropic", "responses", "google"]
-Finish = Literal["stop", "calls", "length", "refused"]
+Finish = str
+"""`stop`, `calls`, `length`, `refused`, in the words of the wire; any other is sent as it is."""
 
 USAGE = (100, 40, 20)
 """Tokens of the request, those of them that were cached, and of the answer."""
@@ -113,7 +114,7 @@ def _chat(pieces: Sequence[Piece], finish: Finish) -> Iterator[bytes]:
                 for part in _steps(arguments, step):
                     yield event(chunk({"tool_calls": [{"index": number, "function": {"arguments": part}}]}))
                 number += 1
-    yield event(chunk({}, FINISHES["chat"][finish]))
+    yield event(chunk({}, FINISHES["chat"].get(finish, finish)))
     details = {"cached_tokens": USAGE[1]}
     usage = {"prompt_tokens": USAGE[0], "completion_tokens": USAGE[2], "prompt_tokens_details": details}
     yield event({**chunk({}), "choices": [], "usage": usage | {"total_tokens": USAGE[0] + USAGE[2]}})
@@ -146,7 +147,7 @@ def _anthropic(pieces: Sequence[Piece], finish: Finish) -> Iterator[bytes]:
         for delta in deltas:
             yield anthropic_event("content_block_delta", index=index, delta=delta)
         yield anthropic_event("content_block_stop", index=index)
-    stop = {"stop_reason": FINISHES["anthropic"][finish], "stop_sequence": None}
+    stop = {"stop_reason": FINISHES["anthropic"].get(finish, finish), "stop_sequence": None}
     yield anthropic_event("message_delta", delta=stop, usage={"output_tokens": USAGE[2]})
     yield anthropic_event("message_stop")
 
@@ -217,7 +218,7 @@ def _responses(pieces: Sequence[Piece], finish: Finish) -> Iterator[bytes]:
     }
     ended = {**response, "output": output, "usage": usage, "status": "completed" if is_whole else "incomplete"}
     if not is_whole:
-        ended["incomplete_details"] = {"reason": FINISHES["responses"][finish]}
+        ended["incomplete_details"] = {"reason": FINISHES["responses"].get(finish, finish)}
     yield send("response.completed" if is_whole else "response.incomplete", response=ended)
 
 
@@ -240,7 +241,10 @@ def _google(pieces: Sequence[Piece], finish: Finish) -> Iterator[bytes]:
                 numbered = {"id": given} if (given := _id(id, f"call_{index}")) else {}
                 yield send([{"functionCall": {**call, **numbered}, "thoughtSignature": signature}])
     usage = {"promptTokenCount": USAGE[0], "cachedContentTokenCount": USAGE[1], "candidatesTokenCount": USAGE[2]}
-    candidate = {"content": {"parts": [{"text": ""}], "role": "model"}, "finishReason": FINISHES["google"][finish]}
+    candidate = {
+        "content": {"parts": [{"text": ""}], "role": "model"},
+        "finishReason": FINISHES["google"].get(finish, finish),
+    }
     yield event({"candidates": [candidate], "usageMetadata": usage, "modelVersion": "stub", "responseId": "g1"})
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from pydantic import SecretStr
 
+from madang.llm.anthropic import MessagesModel
 from madang.llm.base import Model, ModelAnswer, ModelDelta, ModelRequest, OfferedTool
 from madang.llm.compatible import CompatibleModel
 from madang.llm.connection import Connection, StreamLimits
@@ -40,12 +41,15 @@ def _compatible(url: str, name: str, limits: StreamLimits) -> Model:
     return CompatibleModel(name, Connection(f"{url}/v1", SecretStr(KEY), limits=limits))
 
 
+def _messages(url: str, name: str, limits: StreamLimits) -> Model:
+    return MessagesModel(name, Connection(url, SecretStr(KEY), limits=limits))
+
+
 ADAPTERS = {
     "compatible": Adapter("chat", _compatible),
-    "openai-chat": Adapter("chat", _vendor("openai-chat", "/v1")),
-    "openai": Adapter("responses", _vendor("openai", "/v1")),
-    "anthropic": Adapter("anthropic", _vendor("anthropic")),
-    "google": Adapter("google", _vendor("google")),
+    "anthropic": Adapter("anthropic", _messages),
+    "openai-responses": Adapter("responses", _vendor("openai-responses", "/v1")),
+    "google-gemini": Adapter("google", _vendor("google-gemini")),
 }
 
 

@@ -70,18 +70,36 @@ def test_there_is_no_answer_without_a_reason_for_its_end() -> None:
         ("max_tokens", False),
         ("MAX_TOKENS", False),
         ("content_filter", False),
-        ("MALFORMED_FUNCTION_CALL", False),
-        ("insufficient_system_resource", False),
-        ("abort", False),
-        ("something new", False),
+        ("tool_call", True),
+        ("insufficient_system_resource", True),
+        ("something new", True),
     ],
 )
-def test_calls_are_made_only_after_a_reason_that_is_known_to_be_good(raw: str, is_runnable: bool) -> None:
+def test_a_whole_call_is_made_unless_a_limit_may_have_cut_it_or_the_answer_was_withheld(
+    raw: str, is_runnable: bool
+) -> None:
     answer = ModelAnswer(CALLS, raw)
 
     assert bool(answer.runnable_calls) == is_runnable
     assert answer.calls == (CALLS[1],)
     assert finish_of(raw) == answer.finish
+
+
+@pytest.mark.parametrize(
+    ("arguments", "is_whole"), [("{}", True), ('{"a": 1}', True), ("", False), ('{"a', False), ("[]", False)]
+)
+def test_of_an_end_that_is_not_known_only_calls_with_whole_arguments_are_made(arguments: str, is_whole: bool) -> None:
+    answer = ModelAnswer((CallPart("one", "add_todo", arguments),), "abort")
+
+    assert bool(answer.runnable_calls) == is_whole
+
+
+def test_of_an_answer_that_was_cut_the_calls_before_its_last_part_are_made() -> None:
+    first, second = CallPart("one", "add_todo", "{}"), CallPart("two", "add_todo", "{}")
+
+    assert ModelAnswer((first, second), "length").runnable_calls == (first,)
+    assert ModelAnswer((first, second, TextPart("")), "length").runnable_calls == (first,)
+    assert ModelAnswer((first, second, TextPart("So")), "length").runnable_calls == (first, second)
 
 
 async def test_each_retry_is_told_and_its_waits_double() -> None:

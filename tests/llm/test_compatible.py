@@ -1,13 +1,10 @@
-"""What OpenAI-compatible servers make of the API, one quirk each.
-
-What pydantic-ai takes too is tried with both; the rest is why the base has a client of its own.
-"""
+"""What OpenAI-compatible servers make of the API, one quirk each."""
 
 from __future__ import annotations
 
 import json
 import ssl
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from ipaddress import IPv4Address
 from pathlib import Path
@@ -28,7 +25,7 @@ from madang.llm.compatible import CompatibleModel
 from madang.llm.connection import Connection, StreamLimits, check_url, is_loopback
 from madang.llm.errors import ModelError
 from madang.llm.messages import ImagePart, Message, ResultPart, TextPart, ThinkingPart, user_message
-from tests.llm.adapters import ADAPTERS, QUESTION, QUICK, collect
+from tests.llm.adapters import QUESTION, QUICK, collect
 from tests.model_server import Exchange, ModelServer, answers, refuses, stream
 from tests.model_wires import Say, chunk, event, fragment
 
@@ -42,13 +39,6 @@ async def model(server: ModelServer) -> AsyncIterator[CompatibleModel]:
     await model.close()
 
 
-@pytest.fixture(params=["compatible", "openai-chat"])
-def either(request: pytest.FixtureRequest, opened: Callable[..., Model]) -> Model:
-    """Each of the two clients that speak chat completions."""
-    made: Model = opened(ADAPTERS[request.param])
-    return made
-
-
 def calls_of(answer: ModelAnswer) -> list[tuple[str, str]]:
     return [(call.tool, call.arguments) for call in answer.runnable_calls]
 
@@ -59,38 +49,38 @@ async def played(server: ModelServer, model: Model, *events: bytes) -> ModelAnsw
     return answer
 
 
-async def test_calls_without_a_number(server: ModelServer, either: Model) -> None:
+async def test_calls_without_a_number(server: ModelServer, model: CompatibleModel) -> None:
     both = {"tool_calls": [fragment(None, "a", "{}", "x"), fragment(None, "b", "{}", "y")]}
 
-    answer = await played(server, either, event(chunk(both)), *END)
+    answer = await played(server, model, event(chunk(both)), *END)
 
     assert calls_of(answer) == [("a", "{}"), ("b", "{}")]
 
 
-async def test_calls_without_a_number_in_pieces(server: ModelServer, either: Model) -> None:
+async def test_calls_without_a_number_in_pieces(server: ModelServer, model: CompatibleModel) -> None:
     pieces = [fragment(None, "a", '{"k"', "x"), fragment(None, None, ": 1}", None), fragment(None, "b", "{}", None)]
 
-    answer = await played(server, either, *(event(chunk({"tool_calls": [piece]})) for piece in pieces), *END)
+    answer = await played(server, model, *(event(chunk({"tool_calls": [piece]})) for piece in pieces), *END)
 
     assert calls_of(answer) == [("a", '{"k": 1}'), ("b", "{}")]
 
 
-async def test_arguments_as_an_object(server: ModelServer, either: Model) -> None:
-    answer = await played(server, either, event(chunk({"tool_calls": [fragment(0, "a", {"k": "한"})]})), *END)
+async def test_arguments_as_an_object(server: ModelServer, model: CompatibleModel) -> None:
+    answer = await played(server, model, event(chunk({"tool_calls": [fragment(0, "a", {"k": "한"})]})), *END)
 
     assert calls_of(answer) == [("a", '{"k": "한"}')]
 
 
-async def test_a_call_without_an_id_gets_one(server: ModelServer, either: Model) -> None:
-    answer = await played(server, either, event(chunk({"tool_calls": [fragment(0, "a", "{}", None)]})), *END)
+async def test_a_call_without_an_id_gets_one(server: ModelServer, model: CompatibleModel) -> None:
+    answer = await played(server, model, event(chunk({"tool_calls": [fragment(0, "a", "{}", None)]})), *END)
 
     assert answer.calls[0].id.startswith("call_")
 
 
-async def test_of_two_calls_with_one_id_the_second_gets_another(server: ModelServer, either: Model) -> None:
+async def test_of_two_calls_with_one_id_the_second_gets_another(server: ModelServer, model: CompatibleModel) -> None:
     both = {"tool_calls": [fragment(0, "a", "{}", "same"), fragment(1, "b", "{}", "same")]}
 
-    answer = await played(server, either, event(chunk(both)), *END)
+    answer = await played(server, model, event(chunk(both)), *END)
 
     first, second = (call.id for call in answer.calls)
     assert first == "same"
@@ -117,11 +107,11 @@ async def test_the_same_number_without_ids_is_another_call_after_whole_arguments
 
 @pytest.mark.parametrize("later", ["", None], ids=["empty", "none"])
 async def test_later_pieces_may_have_an_empty_name_or_none(
-    server: ModelServer, either: Model, later: str | None
+    server: ModelServer, model: CompatibleModel, later: str | None
 ) -> None:
     pieces = [fragment(0, "a", "", "x"), fragment(0, later, '{"k"', "x"), fragment(0, later, ": 1}", "x")]
 
-    answer = await played(server, either, *(event(chunk({"tool_calls": [piece]})) for piece in pieces), *END)
+    answer = await played(server, model, *(event(chunk({"tool_calls": [piece]})) for piece in pieces), *END)
 
     assert calls_of(answer) == [("a", '{"k": 1}')]
 
@@ -143,10 +133,10 @@ async def test_the_old_form_of_a_call(server: ModelServer, model: CompatibleMode
     assert calls_of(answer) == [("a", '{"k": 1}')]
 
 
-async def test_the_reason_stop_with_calls(server: ModelServer, either: Model) -> None:
+async def test_the_reason_stop_with_calls(server: ModelServer, model: CompatibleModel) -> None:
     call = event(chunk({"role": "assistant", "content": None, "tool_calls": [fragment(0, "a", "{}")]}))
 
-    answer = await played(server, either, call, event(chunk({}, "stop")))
+    answer = await played(server, model, call, event(chunk({}, "stop")))
 
     assert calls_of(answer) == [("a", "{}")]
 
@@ -295,7 +285,7 @@ async def test_messages_of_the_user_in_a_row_are_one(server: ModelServer, model:
 
     assert server.requests[0].body["messages"] == [
         {"role": "system", "content": "Be brief."},
-        {"role": "user", "content": "One\n\nTwo\n\nNow."},
+        {"role": "user", "content": "One\n\nNow.\n\nTwo"},
     ]
 
 

@@ -38,6 +38,16 @@ async def test_a_whole_answer(adapter: Adapter, server: ModelServer, model: Mode
     assert answer.raw_finish
 
 
+async def test_what_was_written_to_a_cache_is_told(server: ModelServer, opened: Callable[..., Model]) -> None:
+    """Anthropic asks more for it than for other input."""
+    read, both = b'"cache_read_input_tokens": 40', b'"cache_read_input_tokens": 40, "cache_creation_input_tokens": 30'
+    server.plays(stream([event.replace(read, both) for event in render("anthropic", [Say("Hello")])]))
+
+    _, answer = await collect(opened(ADAPTERS["anthropic"]))
+
+    assert answer.usage == Usage(130, 40, 20, cache_write_tokens=30)
+
+
 async def test_a_text_and_two_calls(adapter: Adapter, server: ModelServer, model: Model) -> None:
     first, second = Ask("add_todo", '{"name": "a"}', "one"), Ask("add_todo", '{"name": "b"}', "two")
     server.plays(answers(Say("Both now."), first, second))
@@ -374,7 +384,7 @@ async def test_of_two_calls_with_one_id_the_second_gets_another(
     assert [delta.call_id for delta in deltas if delta.kind == "call"] == [first.id, second.id]
 
 
-@pytest.mark.parametrize("name", ["compatible", "openai-chat", "google"])
+@pytest.mark.parametrize("name", ["compatible", "google-gemini"])
 async def test_a_call_without_an_id_gets_one(server: ModelServer, opened: Callable[..., Model], name: str) -> None:
     server.plays(answers(Ask("add_todo", '{"name": "a"}', None), Ask("add_todo", '{"name": "b"}', None)))
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from pydantic import SecretStr, ValidationError
@@ -16,7 +18,7 @@ from madang.llm.keys import KeyStore
 from madang.llm.opening import Prices, open_model
 from madang.settings import read_settings
 from tests.llm.adapters import collect
-from tests.model_server import ModelServer, answers
+from tests.model_server import ModelServer, answers, refuses
 from tests.model_wires import Say
 
 
@@ -89,10 +91,70 @@ def test_both_apis_of_openai_have_one_key(keys: KeyStore) -> None:
     keys.save("openai", SecretStr("sk-o"))
 
     assert open_model("openai:gpt", {}, keys).model.provider == "openai"
-    assert open_model("openai-chat:gpt", {}, keys).model.provider == "openai-chat"
+    assert open_model("openai-responses:gpt", {}, keys).model.provider == "openai-responses"
 
 
-@pytest.mark.parametrize("provider", list(vendors.VENDORS))
+@pytest.mark.parametrize(
+    ("provider", "path", "header"),
+    [
+        ("anthropic", "/v1/messages", "x-api-key"),
+        ("openai", "/v1/chat/completions", "authorization"),
+        ("google", "/v1beta/openai/chat/completions", "authorization"),
+    ],
+)
+async def test_a_vendor_is_spoken_to_without_any_extra(
+    server: ModelServer, keys: KeyStore, monkeypatch: pytest.MonkeyPatch, provider: str, path: str, header: str
+) -> None:
+    monkeypatch.setattr(vendors, "find_spec", lambda name: None)
+    at_home = vendors.VENDORS[provider]
+    here = server.url + urlsplit(at_home.url).path
+    monkeypatch.setitem(vendors.VENDORS, provider, replace(at_home, url=here))
+    keys.save(provider, SecretStr("sk-of-the-person"))
+    server.plays(answers(Say("Yes.")))
+    opened = open_model(f"{provider}:some-model", {}, keys)
+
+    _, answer = await collect(opened.model)
+
+    (request,) = server.requests
+    assert answer.text == "Yes."
+    assert request.path == path
+    assert request.body["model"] == "some-model"
+    assert "sk-" in request.headers[header]
+    await opened.model.close()
+
+
+async def test_openai_is_told_to_keep_nothing_and_a_server_that_knows_no_such_field_is_not(
+    server: ModelServer, keys: KeyStore
+) -> None:
+    server.plays(refuses(400, "Unrecognized request argument supplied: store"), answers(Say("Yes.")))
+    config = ModelConfig(provider="openai", model="gpt", url=f"{server.url}/v1")
+    opened = open_model("mine", {"mine": config}, keys)
+
+    await collect(opened.model)
+
+    first, second = (request.body for request in server.requests)
+    assert first["store"] is False
+    assert "store" not in second
+    await opened.model.close()
+
+
+async def test_a_server_elsewhere_that_speaks_a_vendors_api_may_want_no_key(
+    server: ModelServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keys_module, "_keyring", lambda: None)
+    server.plays(answers(Say("Yes.")))
+    config = ModelConfig(provider="anthropic", model="qwen3", url=f"{server.url}/v1/messages")
+    opened = open_model("local", {"local": config}, KeyStore(tmp_path, {}))
+
+    _, answer = await collect(opened.model)
+
+    assert answer.text == "Yes."
+    assert server.requests[0].path == "/v1/messages"
+    assert "x-api-key" not in server.requests[0].headers
+    await opened.model.close()
+
+
+@pytest.mark.parametrize("provider", [name for name, vendor in vendors.VENDORS.items() if vendor.extra])
 def test_a_vendor_that_is_not_installed_says_what_to_install(
     keys: KeyStore, monkeypatch: pytest.MonkeyPatch, provider: str
 ) -> None:
@@ -139,6 +201,20 @@ def test_a_provider_that_there_is_not(keys: KeyStore) -> None:
         open_model("x", {"x": ModelConfig(provider="cooking", model="x")}, keys)
 
 
+def test_prices_may_stand_in_a_table_of_their_own() -> None:
+    prices = {"input": 3, "cached": 0.3, "cache_write": 3.75, "output": 15}
+    config = ModelConfig.model_validate({"url": "http://x", "model": "x", "prices": prices})
+
+    assert (config.input_price, config.cached_price, config.cache_write_price, config.output_price) == (
+        3,
+        0.3,
+        3.75,
+        15,
+    )
+    with pytest.raises(ValidationError):
+        ModelConfig.model_validate({"url": "http://x", "model": "x", "prices": {"colour": 1}})
+
+
 @pytest.mark.parametrize(
     "values",
     [{"model": "x"}, {"url": "http://x"}, {"url": "http://x", "model": "x", "temperature": 9}, {"colour": "red"}],
@@ -166,6 +242,8 @@ def test_the_variable_wins_over_the_config_file(tmp_path: Path) -> None:
     [
         (Prices(1, 4), Usage(1_000_000, 0, 500_000), 3.0),
         (Prices(1, 4, 0.1), Usage(1_000_000, 500_000, 0), 0.55),
+        (Prices(3, 15, 0.3, 3.75), Usage(25_100, 20_000, 20, cache_write_tokens=5_000), 0.02535),
+        (Prices(3, 15, 0.3), Usage(25_100, 20_000, 20, cache_write_tokens=5_000), 0.0216),
         (Prices(1, 4), Usage(None, None, 5), None),
     ],
 )
