@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import IO
@@ -16,6 +17,7 @@ from madang.storage.folders import Folder
 MAX_DECODED_BYTES = 16 * 1024 * 1024
 CONTEXT_WINDOW_BYTES = 16 * 1024
 """How many bytes are read before and after a line, for the lines around it."""
+COUNT_BLOCK_BYTES = 1 << 20
 _OMITTED = b" [... "
 _CONTINUATION_BYTES = bytes(range(0x80, 0xC0))
 """The bytes of UTF-8 with which no character begins."""
@@ -31,14 +33,19 @@ class PrintedMatch:
     text: bytes
 
 
-def verify_matches(folder: Folder, path: str, printed: Sequence[PrintedMatch], context: int) -> list[LineMatch]:
-    """Return those matches that are in the file as they were printed, with the lines around them."""
+def verify_matches(
+    folder: Folder, path: str, printed: Sequence[PrintedMatch], context: int, *, is_composed: bool = False
+) -> list[LineMatch]:
+    """Return those matches that are in the file as they were printed, with the lines around them.
+
+    `is_composed` says that ripgrep was given the text of the file decoded and composed (NFC).
+    """
     try:
         with folder.open_file(path) as file:
             start = os.pread(file.fileno(), 65536, 0)
             encoding = encodings.detect_encoding(start, is_whole=False)
-            if encoding in ("utf-16-le", "utf-16-be"):
-                return _verify_decoded(file, path, encoding, printed, context)
+            if is_composed or encoding in ("utf-16-le", "utf-16-be"):
+                return _verify_decoded(file, path, encoding, printed, context, is_composed)
             mark_bytes = len(encodings.byte_order_mark(encoding))  # ripgrep does not count the mark
             matches = (_verify(file.fileno(), path, encoding, match, mark_bytes, context) for match in printed)
             return [match for match in matches if match is not None]
@@ -68,6 +75,7 @@ def _verify(
     decode = encodings.decode_piece
     text = decode(line, encoding).rstrip("\r")
     column = len(decode(line[:column], encoding))
+    before_column = _count_chars(fd, at, far, encoding) if far else 0
     lines_before = _split(before)[-context:] if context else []
     lines_after = _split(after)[:context] if context else []
     return LineMatch(
@@ -76,21 +84,52 @@ def _verify(
         _around(text, column),
         tuple(_around(decode(other, encoding), 0) for other in lines_before),
         tuple(_around(decode(other, encoding), 0) for other in lines_after),
+        before_column + column + 1,
+        far > 0 or len(text) > MAX_MATCH_CHARS,
     )
 
 
-def _verify_decoded(
-    file: IO[bytes], path: str, encoding: EncodingName, printed: Sequence[PrintedMatch], context: int
-) -> list[LineMatch]:
-    """Verify matches in a file that ripgrep had to decode: its offsets are not those of the file."""
+def _count_chars(fd: int, start: int, length: int, encoding: EncodingName) -> int:
+    """Return how many characters begin in a part of a file, which is read in blocks."""
+    count = 0
+    for at in range(start, start + length, COUNT_BLOCK_BYTES):
+        data = os.pread(fd, min(COUNT_BLOCK_BYTES, start + length - at), at)
+        if encoding in ("cp949", "cp1252"):
+            count += len(encodings.decode_piece(data, encoding))
+        else:
+            count += len(data.translate(None, _CONTINUATION_BYTES))
+    return count
+
+
+def decoded_text(file: IO[bytes], encoding: EncodingName) -> str:
+    """Return the text of a file, as much of it as is decoded at once."""
     data = file.read(MAX_DECODED_BYTES)
-    lines = encodings.replace_surrogates(encodings.decode(data[: len(data) // 2 * 2], encoding)).split("\n")
+    if encoding in ("utf-16-le", "utf-16-be"):
+        return encodings.replace_surrogates(encodings.decode(data[: len(data) // 2 * 2], encoding))
+    return encodings.decode_piece(data.removeprefix(encodings.byte_order_mark(encoding)), encoding)
+
+
+def _verify_decoded(
+    file: IO[bytes],
+    path: str,
+    encoding: EncodingName,
+    printed: Sequence[PrintedMatch],
+    context: int,
+    is_composed: bool,
+) -> list[LineMatch]:
+    """Verify matches in a file that ripgrep got decoded: its offsets are not those of the file."""
+    lines = decoded_text(file, encoding).split("\n")
     matches = []
     for match in printed:
-        if match.line > len(lines) or not lines[match.line - 1].encode().startswith(_without_remark(match.text)):
+        if match.line > len(lines):
             continue
         number = match.line - 1
-        column = len(lines[number].encode()[: match.column - 1].decode(errors="ignore"))
+        searched = unicodedata.normalize("NFC", lines[number]) if is_composed else lines[number]
+        if not searched.encode().startswith(_without_remark(match.text)):
+            continue
+        before = searched.encode()[: match.column - 1].decode(errors="ignore")
+        # In the file it is as long as in parts: in one spelling or the other, not mixed within a line.
+        column = len(unicodedata.normalize("NFD", before)) if is_composed else len(before)
         matches.append(
             LineMatch(
                 path,
@@ -98,6 +137,8 @@ def _verify_decoded(
                 _around(lines[number].rstrip("\r"), column),
                 tuple(_around(other.rstrip("\r"), 0) for other in lines[max(number - context, 0) : number]),
                 tuple(_around(other.rstrip("\r"), 0) for other in lines[number + 1 : number + 1 + context]),
+                column + 1,
+                len(lines[number]) > MAX_MATCH_CHARS,
             )
         )
     return matches

@@ -5,13 +5,15 @@ from __future__ import annotations
 import difflib
 import re
 import time
-from collections.abc import Callable, Iterator
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
 from madang.core.errors import NotFound
 from madang.core.executor import StopSignal
 from madang.services.workspace.domain.files import MAX_EDITED_BYTES, Edit
+from madang.services.workspace.engine.equivalents import FoldedText, common_ends, fold, is_composed, name_signs
 from madang.services.workspace.engine.errors import (
     edit_changes_nothing,
     edit_is_ambiguous,
@@ -43,6 +45,8 @@ class EditOutcome:
 
     text: str
     replacements: tuple[tuple[int, int], ...]
+    taken_as_equal: tuple[str, ...] = ()
+    """Names of signs of the file that look like others, which an edit has in their place."""
 
 
 def apply(path: str, text: str, edits: list[Edit], stop: StopSignal | None = None) -> EditOutcome:
@@ -55,29 +59,81 @@ def apply(path: str, text: str, edits: list[Edit], stop: StopSignal | None = Non
     clock = _Clock(path, stop)
     edited = _EditedText(text, clock)
     replacements = []
+    taken_as_equal: list[str] = []
     for number, edit in enumerate(edits, start=1):
         clock.check()
-        replacements.append(_apply(path, edited, edit, (number, len(edits))))
-    return EditOutcome(edited.with_line_ends(), tuple(replacements))
+        line, count, signs = _apply(path, edited, edit, (number, len(edits)), clock)
+        replacements.append((line, count))
+        taken_as_equal += signs
+    return EditOutcome(edited.with_line_ends(), tuple(replacements), tuple(dict.fromkeys(taken_as_equal)))
 
 
-def _apply(path: str, edited: _EditedText, edit: Edit, number: tuple[int, int]) -> tuple[int, int]:
+def _apply(
+    path: str, edited: _EditedText, edit: Edit, number: tuple[int, int], clock: _Clock
+) -> tuple[int, int, list[str]]:
+    """Make one edit; return its first line, how many replacements it made, and the signs that were taken as equal."""
     old, new = _with_lf(edit.old_text), _with_lf(edit.new_text)
     if old == new:
         raise edit_changes_nothing(number)
     count = edited.text.count(old)
-    if not count:
-        raise _not_found(path, edited.text, old, number)
+    if not count or (edit.replace_all and not (is_composed(old) and is_composed(edited.text, clock.check))):
+        return _apply_to_equivalents(path, edited, edit, number, clock)
     if count > 1 and not edit.replace_all:
         positions = islice(_positions(edited.text, old), MAX_NAMED_LINES)
-        lines = [edited.text.count("\n", 0, position) + 1 for position in positions]
-        raise edit_is_ambiguous(path, number, count, lines)
+        raise edit_is_ambiguous(path, number, count, [edited.line_of(position) for position in positions])
     # Before anything is built: a letter replaced by a page, a million times, would exhaust the memory.
     if edited.size + count * (len(new) - len(old)) > MAX_EDITED_BYTES:
         raise file_too_large(path, MAX_EDITED_BYTES)
-    line = edited.text.count("\n", 0, edited.text.find(old)) + 1
+    line = edited.line_of(edited.text.find(old))
     edited.replace(old, new)
-    return line, count
+    return line, count, []
+
+
+def _apply_to_equivalents(
+    path: str, edited: _EditedText, edit: Edit, number: tuple[int, int], clock: _Clock
+) -> tuple[int, int, list[str]]:
+    """Make one edit where the file has its text in another spelling.
+
+    What looks alike is taken as equal where it is in one place only: whoever wants to replace all of something has to
+    say what.
+    """
+    old, new = _with_lf(edit.old_text), _with_lf(edit.new_text)
+    for to_plain in (False,) if edit.replace_all else (False, True):
+        folded = FoldedText(edited.text, to_plain=to_plain, check_time=clock.check)
+        piece = fold(old, to_plain=to_plain)
+        found = list(folded.spans_of(piece))
+        if found:
+            break
+    else:
+        raise _not_found(path, edited.text, old, number)
+    if len(found) > 1 and not edit.replace_all:
+        starts = [folded.original_start(start) or 0 for start, _ in found[:MAX_NAMED_LINES]]
+        raise edit_is_ambiguous(path, number, len(found), [edited.line_of(start) for start in starts])
+    first, last = found[0]
+    line = edited.line_of(folded.original_start(first) or 0)
+    signs = name_signs(edited.text[folded.original_start(first) : folded.original_end(last)], old) if to_plain else []
+    spans, middle = _changed_spans(folded, found, old, new, to_plain)
+    if edited.size + sum(len(middle) - (end - start) for start, end in spans) > MAX_EDITED_BYTES:
+        raise file_too_large(path, MAX_EDITED_BYTES)
+    edited.replace_spans(spans, middle)
+    return line, len(found), signs
+
+
+def _changed_spans(
+    folded: FoldedText, found: list[tuple[int, int]], old: str, new: str, to_plain: bool
+) -> tuple[list[tuple[int, int]], str]:
+    """Return what an edit replaces in the original, and by what: where both begin or end alike, the file keeps its own.
+
+    So a no-break space stays one in a line of which only the end is changed.
+    """
+    before, after = common_ends(old, new)
+    for start_chars, end_chars in ((before, after), (0, 0)):
+        head, tail = (len(fold(part, to_plain=to_plain)) for part in (old[:start_chars], old[len(old) - end_chars :]))
+        places = [(folded.original_start(start + head), folded.original_end(end - tail)) for start, end in found]
+        spans = [(start, max(start, end)) for start, end in places if start is not None and end is not None]
+        if len(spans) == len(found):
+            break
+    return spans, new[start_chars : len(new) - end_chars]
 
 
 class _Clock:
@@ -115,22 +171,38 @@ class _EditedText:
         """How many characters it has with its line ends, at most."""
         return len(self.text) + (0 if self._only_end == "\n" else self.text.count("\n"))
 
+    def line_of(self, position: int) -> int:
+        return self.text.count("\n", 0, position) + 1
+
     def replace(self, old: str, new: str) -> None:
         """Replace every `old`; each new line ends like the next one in the text."""
         if self._line_ends and ("\n" in old or "\n" in new):
-            self._line_ends = self._line_ends_after(old, new)
+            self._line_ends = self._line_ends_after(
+                ((position, position + len(old)) for position in _positions(self.text, old)), new
+            )
         self.text = _replaced(self.text, old, new, self._clock.check)
 
-    def _line_ends_after(self, old: str, new: str) -> str:
-        line_ends, removed, added = self._line_ends, old.count("\n"), new.count("\n")
+    def replace_spans(self, spans: Sequence[tuple[int, int]], new: str) -> None:
+        """Replace what is between these places, which are in order; new lines end like the next one."""
+        if self._line_ends:
+            self._line_ends = self._line_ends_after(spans, new)
+        pieces: list[str] = []
+        done = 0
+        for start, end in spans:
+            pieces += self.text[done:start], new
+            done = end
+        self.text = "".join(pieces) + self.text[done:]
+
+    def _line_ends_after(self, spans: Iterable[tuple[int, int]], new: str) -> str:
+        line_ends, added = self._line_ends, new.count("\n")
         pieces: list[str] = []
         done = at = 0
-        for number, position in enumerate(_positions(self.text, old)):
+        for number, (start, end) in enumerate(spans):
             if number % CLOCK_EVERY == 0:
                 self._clock.check()
-            following = done + self.text.count("\n", at, position)
+            following = done + self.text.count("\n", at, start)
             pieces += line_ends[done:following], line_ends[min(following, len(line_ends) - 1)] * added
-            done, at = following + removed, position + len(old)
+            done, at = following + self.text.count("\n", start, end), end
         return "".join(pieces) + line_ends[done:]
 
     def with_line_ends(self) -> str:
@@ -198,7 +270,10 @@ def _positions(text: str, piece: str) -> Iterator[int]:
 
 def _not_found(path: str, text: str, old: str, number: tuple[int, int]) -> NotFound:
     nearest = _nearest(text, old)
-    return edit_nearly_found(path, number, *nearest) if nearest else edit_not_found(path, number)
+    if nearest is None:
+        return edit_not_found(path, number)
+    signs = name_signs(nearest[-1], old)
+    return edit_nearly_found(path, number, *nearest, signs=signs)
 
 
 def _nearest(text: str, old: str) -> tuple[int, int, float, str] | None:
@@ -206,8 +281,8 @@ def _nearest(text: str, old: str) -> tuple[int, int, float, str] | None:
     until = time.monotonic() + MAX_NEAREST_S
     lines = text.split("\n", MAX_COMPARED_LINES)[:MAX_COMPARED_LINES]
     old_lines = old.strip("\n").split("\n")
-    bare = [" ".join(line.split()) for line in lines]
-    bare_old = [" ".join(line.split()) for line in old_lines]
+    bare = [_bare(line) for line in lines]
+    bare_old = [_bare(line) for line in old_lines]
     anchor = max(range(len(old_lines)), key=lambda index: len(bare_old[index]))
     if not bare_old[anchor]:
         return None
@@ -235,6 +310,12 @@ def _nearest(text: str, old: str) -> tuple[int, int, float, str] | None:
     start = max(best_at - anchor, 0)
     end = min(start + len(old_lines), len(lines))
     return start + 1, end, min(best, 0.99), _joined(lines[start:end])
+
+
+def _bare(line: str) -> str:
+    """Return a line as it is compared: white space collapsed, and composed."""
+    bare = " ".join(line.split())
+    return bare if bare.isascii() else unicodedata.normalize("NFC", bare)
 
 
 def _joined(lines: list[str]) -> str:

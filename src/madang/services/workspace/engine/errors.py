@@ -19,6 +19,8 @@ from madang.core.errors import (
 from madang.core.phrases import Phrase, layout, say
 from madang.core.texts import visible_name
 from madang.services.workspace.domain.exports import MAX_EXPORT_BYTES, SkippedFile
+from madang.services.workspace.domain.files import GrepMode
+from madang.services.workspace.engine.equivalents import show_signs
 from madang.storage.files.encodings import EncodingName
 
 MAX_NAMED_SKIPPED = 10
@@ -57,7 +59,7 @@ def no_such_source(source: str) -> NotFound:
 
 def file_exists(path: str) -> Conflict:
     return Conflict(
-        say("There is something at '{path}' already. Nothing was changed.", path=visible_name(path)),
+        say("There is something at '{path}' already.", path=visible_name(path)),
         hint=say("Call Madang's 'write_file' with mode 'overwrite' to replace it, or with another path to keep it."),
     )
 
@@ -65,7 +67,7 @@ def file_exists(path: str) -> Conflict:
 def file_too_large(path: str, max_bytes: int) -> LimitExceeded:
     return LimitExceeded(
         say(
-            "'{path}' has more than {limit} MiB. Nothing was changed.",
+            "'{path}' has more than {limit} MiB.",
             path=visible_name(path),
             limit=max_bytes // 1024**2,
         ),
@@ -75,7 +77,12 @@ def file_too_large(path: str, max_bytes: int) -> LimitExceeded:
 
 def line_out_of_range(path: str, line: int, total: int) -> OutOfRange:
     return OutOfRange(
-        say("Line {line} does not exist: '{path}' has {total} lines.", line=line, path=visible_name(path), total=total),
+        say(
+            "Line {line} does not exist: '{path}' has {total} {total|line|lines}.",
+            line=line,
+            path=visible_name(path),
+            total=total,
+        ),
         hint=say(
             "Call Madang's 'read_file' with path '{path}' and a startLine from 1 to {total}.",
             path=visible_name(path),
@@ -88,6 +95,38 @@ def line_not_counted(path: str, counted: int) -> LimitExceeded:
     return LimitExceeded(
         say("Time was up after the first {count} lines of '{path}'.", count=counted, path=visible_name(path)),
         hint=say("Call again: counting goes on where it stopped. Or find the place with Madang's 'grep'."),
+    )
+
+
+def column_out_of_range(path: str, line: int, column: int, chars: int) -> OutOfRange:
+    return OutOfRange(
+        say(
+            "Column {column} does not exist: line {line} of '{path}' has {chars} characters.",
+            column=column,
+            line=line,
+            path=visible_name(path),
+            chars=chars,
+        ),
+        hint=say("Leave startColumn out to read the line from its beginning."),
+    )
+
+
+def column_too_far(path: str, line: int, column: int) -> LimitExceeded:
+    return LimitExceeded(
+        say(
+            "There was no time to read line {line} of '{path}' up to column {column}.",
+            line=line,
+            path=visible_name(path),
+            column=column,
+        ),
+        hint=say("Find the place with Madang's 'grep'."),
+    )
+
+
+def column_of_one_line() -> InvalidArguments:
+    return InvalidArguments(
+        say("startColumn: is for one line; endLine must be startLine, or left out."),
+        hint=say("Read the line from its column first, then the lines after it."),
     )
 
 
@@ -116,7 +155,7 @@ def cannot_encode(path: str, error: UnicodeEncodeError, encoding: EncodingName) 
     char = error.object[error.start]
     return InvalidArguments(
         say(
-            "'{path}' is in {encoding}, which has no '{char}' (U+{code}). Nothing was changed.",
+            "'{path}' is in {encoding}, which has no '{char}' (U+{code}).",
             path=visible_name(path),
             encoding=encoding,
             char=char,
@@ -140,6 +179,16 @@ def match_out_of_range(pattern: str, count: int) -> OutOfRange:
     )
 
 
+def grep_out_of_range(pattern: str, count: int, mode: GrepMode) -> OutOfRange:
+    facts = {"count": count, "pattern": visible_name(pattern)}
+    return OutOfRange(
+        say("Only {count} line(s) fit '{pattern}'.", **facts)
+        if mode == "lines"
+        else say("Only {count} file(s) fit '{pattern}'.", **facts),
+        hint=say("Call Madang's 'grep' with an offset from 0 to {most}.", most=max(count - 1, 0)),
+    )
+
+
 def not_outside(source: str) -> InvalidPath:
     return InvalidPath(
         say("'{path}' does not name a file outside of the workspace.", path=visible_name(source)),
@@ -152,7 +201,7 @@ def not_outside(source: str) -> InvalidPath:
 
 def edit_changes_nothing(edit: tuple[int, int]) -> InvalidArguments:
     return InvalidArguments(
-        say("In {which} oldText and newText are the same. Nothing was changed.", which=_which(edit)),
+        say("In {which} oldText and newText are the same.", which=_which(edit)),
         hint=say("Leave this edit out, or write what it should become."),
     )
 
@@ -161,7 +210,7 @@ def edit_is_ambiguous(path: str, edit: tuple[int, int], count: int, lines: Seque
     more = ", …" if count > len(lines) else ""
     return Conflict(
         say(
-            "The oldText of {which} is in '{path}' {count} times, on lines {lines}. Nothing was changed.",
+            "The oldText of {which} is in '{path}' {count} times, on lines {lines}.",
             which=_which(edit),
             path=visible_name(path),
             count=count,
@@ -178,7 +227,10 @@ def edit_not_found(path: str, edit: tuple[int, int]) -> NotFound:
     )
 
 
-def edit_nearly_found(path: str, edit: tuple[int, int], first: int, last: int, likeness: float, lines: str) -> NotFound:
+def edit_nearly_found(
+    path: str, edit: tuple[int, int], first: int, last: int, likeness: float, lines: str, *, signs: Sequence[str] = ()
+) -> NotFound:
+    """Return the error for an oldText that is not there, with the nearest lines and names of odd signs in them."""
     facts = {"first": first, "last": last, "piece": _quoted(lines)}
     if likeness < 1 and first == last:
         nearest = say(
@@ -194,6 +246,8 @@ def edit_nearly_found(path: str, edit: tuple[int, int], first: int, last: int, l
         nearest = say("Line {first} of the file differs from it only in white space: {piece}", **facts)
     else:
         nearest = say("Lines {first} to {last} of the file differ from it only in white space: {piece}", **facts)
+    if signs:
+        nearest = say("{nearest} It has {signs} there.", nearest=nearest, signs=", ".join(signs))
     return NotFound(
         layout("{message} {nearest}", message=_missing_old_text(path, edit), nearest=nearest),
         hint=say("Call Madang's 'edit_file' again with oldText exactly as the file has it."),
@@ -207,12 +261,12 @@ def _which(edit: tuple[int, int]) -> Phrase:
 
 def _missing_old_text(path: str, edit: tuple[int, int]) -> Phrase:
     which = _which(edit)
-    return say("The oldText of {which} is not in '{path}'. Nothing was changed.", which=which, path=visible_name(path))
+    return say("The oldText of {which} is not in '{path}'.", which=which, path=visible_name(path))
 
 
 def _quoted(lines: str) -> str:
     """Return lines as a JSON string: an error is one line, and white space must be seen, U+2028 too."""
-    return visible_name(json.dumps(lines, ensure_ascii=False), max_chars=MAX_QUOTED_CHARS)
+    return visible_name(show_signs(json.dumps(lines, ensure_ascii=False)), max_chars=MAX_QUOTED_CHARS)
 
 
 # Exports
@@ -268,16 +322,9 @@ def bad_pattern(reason: str) -> InvalidArguments:
     )
 
 
-def bad_glob(reason: str) -> InvalidArguments:
+def bad_set(field: str, set: str, reason: str) -> InvalidArguments:
     return InvalidArguments(
-        say("glob: the search engine cannot read it ({reason}).", reason=_brief(reason)),
-        hint=say("A glob is like '*.py' or 'src/**/*.ts'."),
-    )
-
-
-def bad_set(set: str, reason: str) -> InvalidArguments:
-    return InvalidArguments(
-        say("pattern: the set '{set}' cannot be used: {reason}.", set=set, reason=reason),
+        say("{field}: the set '{set}' cannot be used: {reason}.", field=field, set=set, reason=reason),
         hint=say("Write sets like [abc] or [a-z]."),
     )
 
@@ -291,14 +338,14 @@ def cannot_export_hard_link(path: str) -> NotRegular:
 
 def edits_take_too_long(path: str, limit_s: float) -> LimitExceeded:
     return LimitExceeded(
-        say("Editing '{path}' takes longer than {limit:g} s. Nothing was changed.", path=path, limit=limit_s),
+        say("Editing '{path}' takes longer than {limit:g} s.", path=path, limit=limit_s),
         hint=say("Send fewer edits in one call, or write the file anew."),
     )
 
 
-def too_many_alternatives(max_alternatives: int) -> InvalidArguments:
+def too_many_alternatives(field: str, max_alternatives: int) -> InvalidArguments:
     return InvalidArguments(
-        say("pattern: its braces stand for more than {most} patterns.", most=max_alternatives),
+        say("{field}: its braces stand for more than {most} patterns.", field=field, most=max_alternatives),
         hint=say("Use fewer alternatives in one call."),
     )
 

@@ -92,7 +92,7 @@ class Exports:
                 id, export_name = new_id(call.operation_id), package_name(name)
                 hasher = _Hasher(stop)
                 target = stored_name(id, export_name)
-                chunks = pack(session.files, paths, manifest, stop.check)
+                chunks = pack(session.files, paths, manifest, stop.check, call.hides)
                 entry = session.exports.write(target, hasher.pass_through(chunks), mode="create")
                 return Export(
                     id=id,

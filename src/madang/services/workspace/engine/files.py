@@ -11,14 +11,13 @@ from pathlib import Path, PurePosixPath
 from typing import IO
 
 from madang.core.calls import Call
-from madang.core.errors import Conflict, NotFound, ToolError
+from madang.core.errors import Conflict, NotFound
 from madang.core.executor import StopSignal, yield_gil
 from madang.core.limits import MAX_EXCERPT_BYTES
 from madang.core.texts import visible_name
 from madang.services.workspace.domain.files import (
     MAX_COPIED_FILE_BYTES,
     MAX_EDITED_BYTES,
-    MAX_FOUND_FILES,
     MAX_LINE_CHARS,
     UNKNOWN_ENCODING,
     DirectoryEntry,
@@ -26,10 +25,10 @@ from madang.services.workspace.domain.files import (
     Edit,
     EditedFile,
     FileExcerpt,
-    FileMatches,
     LineEnding,
     RecentFiles,
     TextFormat,
+    TextLine,
     WrittenFile,
     directory_entry,
 )
@@ -40,31 +39,40 @@ from madang.services.workspace.engine.errors import (
     cannot_append_to_binary,
     cannot_edit_binary,
     cannot_encode,
+    column_out_of_range,
+    column_too_far,
     file_exists,
     file_too_large,
     line_not_counted,
     line_out_of_range,
-    match_out_of_range,
     no_such_source,
     not_outside,
     offset_out_of_range,
 )
-from madang.services.workspace.engine.globs import Glob, OutOfTime
-from madang.services.workspace.engine.lines import MAX_COUNT_S, LineIndexes, read_lines
+from madang.services.workspace.engine.lines import (
+    MAX_COUNT_S,
+    LineIndex,
+    LineIndexes,
+    OutOfTime,
+    ShortLine,
+    read_line_from,
+    read_lines,
+)
 from madang.services.workspace.engine.snapshots import Snapshots
 from madang.services.workspace.engine.suggestions import suggest_path
 from madang.storage.files import encodings
 from madang.storage.files.encodings import EncodingName
 from madang.storage.files.kinds import file_kind
-from madang.storage.folders import Entry, Folder, Folders, WriteMode, parse_path
+from madang.storage.folders import Entry, Folder, Folders, LeftOut, WriteMode, parse_path
 from madang.storage.folders.failures import file_errors
-from madang.storage.folders.folder import EVERY, MAX_TREE_DEPTH
+from madang.storage.folders.folder import EVERY
 from madang.storage.folders.paths import GIT
 
 SAMPLE_BYTES = 64 * 1024
 MAX_BINARY_PREVIEW_BYTES = 32
 COPY_CHUNK_BYTES = 1024 * 1024
 MAX_WALK_S = 2.0
+MAX_COUNTED_BYTES = 4 * 1024 * 1024
 MAX_PATH_MENTIONS = 3
 """In an answer about lines: its heading and two notes name the file."""
 MAX_SHORT_PATH_BYTES = 150
@@ -80,8 +88,8 @@ class FileEngine:
         self._indexes = LineIndexes()
         self.snapshots = Snapshots()
 
-    def read(self, call: Call, path: str, first: int, last: int | None) -> FileExcerpt:
-        """Read lines of a text, or the first bytes of a binary file."""
+    def read(self, call: Call, path: str, first: int, last: int | None, column: int = 1) -> FileExcerpt:
+        """Read lines of a text, or one from a column on, or the first bytes of a binary file."""
         with (
             self._folders.reading(call) as session,
             suggest_path(session.files, path),
@@ -107,8 +115,13 @@ class FileEngine:
             if first > 1 and first > index.counted:
                 raise line_not_counted(path, index.counted) if total is None else line_out_of_range(path, first, total)
             max_bytes = _max_excerpt_bytes(path)
-            lines = tuple(read_lines(fd, index, encoding, first, last, max_bytes=max_bytes, max_chars=MAX_LINE_CHARS))
-        return FileExcerpt(path, status.st_size, text_format, lines, (first, last), total, index.counted)
+            if column > 1:
+                lines: tuple[TextLine, ...] = (_line_from(path, fd, index, encoding, first, column, max_bytes),)
+            else:
+                lines = tuple(
+                    read_lines(fd, index, encoding, first, last, max_bytes=max_bytes, max_chars=MAX_LINE_CHARS)
+                )
+        return FileExcerpt(path, status.st_size, text_format, lines, (first, last), total, index.counted, column=column)
 
     def write(self, call: Call, path: str, content: str, mode: WriteMode) -> WrittenFile:
         """Write a text. A file that is replaced or appended to keeps its encoding and line ends."""
@@ -133,8 +146,18 @@ class FileEngine:
             except Conflict as error:
                 raise file_exists(path) from error
             self._report(call, entry.path)
+            total = self._count_lines(folder, entry, text_format) if mode == "append" else None
         lines = content.count("\n") + (not content.endswith("\n") and content != "")
-        return WrittenFile(entry.path, entry.size, text_format, lines, existing is None, fallback)
+        return WrittenFile(entry.path, entry.size, text_format, lines, existing is None, fallback, total)
+
+    def _count_lines(self, folder: Folder, entry: Entry, text_format: TextFormat) -> int | None:
+        """Return how many lines a file has, unless it is so large that appending to it would cost a reading of it."""
+        if entry.size > MAX_COUNTED_BYTES:
+            return None
+        with folder.open_file(entry.path) as file:
+            index = self._indexes.of(os.fstat(file.fileno()), text_format.encoding)
+            index.extend(file.fileno(), time.monotonic() + MAX_COUNT_S)
+        return index.counted if index.is_complete else None
 
     def edit(self, call: Call, path: str, edits: list[Edit], stop: StopSignal | None = None) -> EditedFile:
         """Apply edits to a text, all of them or none."""
@@ -156,7 +179,8 @@ class FileEngine:
             self._report(call, entry.path)
         diff = encodings.replace_surrogates(editing.diff(before, outcome.text, yield_gil))
         ending = texts.line_ending(after, text_format.encoding)
-        return EditedFile(entry.path, entry.size, replace(text_format, line_ending=ending), outcome.replacements, diff)
+        text_format = replace(text_format, line_ending=ending)
+        return EditedFile(entry.path, entry.size, text_format, outcome.replacements, diff, outcome.taken_as_equal)
 
     def list(
         self, call: Call, path: str, depth: int, offset: int, limit: int, stop: StopSignal | None = None
@@ -167,10 +191,11 @@ class FileEngine:
         counted = 0
         is_complete = True
         places = range(offset, offset + limit)
+        hidden = LeftOut(call.hides)
         with (
             self._folders.reading(call) as session,
             suggest_path(session.files, path),
-            closing(_walk(session.files, path, depth, places)) as entries,
+            closing(_walk(session.files, path, depth, hidden, places)) as entries,
         ):
             for entry in entries:
                 if counted in places:
@@ -185,46 +210,9 @@ class FileEngine:
         top = "/".join(parse_path(path, may_be_root=True))
         if offset and offset >= counted:
             raise offset_out_of_range(top, counted)
-        return DirectoryListing(top, depth, offset, tuple(page), counted if is_complete else None, counted)
-
-    def search(
-        self, call: Call, pattern: str, path: str, offset: int = 0, stop: StopSignal | None = None
-    ) -> FileMatches:
-        """Find files whose path below `path` matches a glob pattern; the first `offset` of them are only counted."""
-        until = time.monotonic() + MAX_WALK_S
-
-        def check_time() -> None:
-            if stop is not None:
-                stop.checkpoint()
-            if time.monotonic() > until:
-                raise OutOfTime
-
-        glob = Glob(pattern, check_time)
-        top = parse_path(path, may_be_root=True)
-        matches: list[Entry] = []
-        searched = too_deep = total = 0
-        is_complete = True
-        prefix = len("/".join(top)) + 1 if top else 0
-        with self._folders.reading(call) as session:
-            walk = session.files.walk(path, depth=MAX_TREE_DEPTH, leave_out=GIT, with_status=range(0))
-            with suggest_path(session.files, path), closing(walk) as entries:
-                try:
-                    for entry in entries:
-                        inside = entry.path[prefix:]
-                        if entry.kind == "folder":
-                            too_deep += inside.count("/") == MAX_TREE_DEPTH - 1
-                        elif glob.fits(inside):  # it looks at the clock: one match of a long pattern takes its time
-                            if total >= offset and len(matches) < MAX_FOUND_FILES:
-                                matches.append(entry)
-                            total += 1
-                        searched += 1
-                        check_time()
-                except OutOfTime:
-                    is_complete = False
-            files = tuple(_entry_with_status(session.files, entry) for entry in matches)
-        if offset and offset >= total and is_complete:
-            raise match_out_of_range(pattern, total)
-        return FileMatches(pattern, "/".join(top), offset, files, total, searched, is_complete, too_deep)
+        return DirectoryListing(
+            top, depth, offset, tuple(page), counted if is_complete else None, counted, hidden.count
+        )
 
     def move(self, call: Call, source: str, target: str) -> Entry:
         """Move or rename a file or folder; a target that is a folder receives it."""
@@ -317,6 +305,18 @@ class FileEngine:
             yield session.files
 
 
+def _line_from(
+    path: str, fd: int, index: LineIndex, encoding: EncodingName, line: int, column: int, max_chars: int
+) -> TextLine:
+    until = time.monotonic() + MAX_COUNT_S
+    try:
+        return read_line_from(fd, index, encoding, line, column, max_chars=max_chars, until=until)
+    except ShortLine as short:
+        raise column_out_of_range(path, line, column, short.args[0]) from None
+    except OutOfTime:
+        raise column_too_far(path, line, column) from None
+
+
 def _max_excerpt_bytes(path: str) -> int:
     """Return how many bytes of lines fit into an answer: fewer where the path itself is long."""
     excess = len(visible_name(path).encode()) - MAX_SHORT_PATH_BYTES
@@ -382,17 +382,9 @@ def _ending_of(content: str) -> LineEnding:
     return texts.line_ending(content.encode(errors="replace"), "utf-8")
 
 
-def _walk(folder: Folder, path: str, depth: int, with_status: range = EVERY) -> Generator[Entry]:
+def _walk(folder: Folder, path: str, depth: int, hidden: LeftOut, with_status: range = EVERY) -> Generator[Entry]:
     # `.git` holds thousands of names of no interest; with it as the path they are listed.
-    return folder.walk(path, depth=depth, leave_out=GIT, with_status=with_status)
-
-
-def _entry_with_status(folder: Folder, entry: Entry) -> DirectoryEntry:
-    """Return an entry with its size and time, or without them where its name is no valid path."""
-    try:
-        return directory_entry(folder.entry(entry.path))
-    except ToolError:
-        return DirectoryEntry(entry.path, entry.kind, 0, "")
+    return folder.walk(path, depth=depth, leave_out=GIT, with_status=with_status, keep=hidden.keeps)
 
 
 def _is_folder(folder: Folder, path: str) -> bool:

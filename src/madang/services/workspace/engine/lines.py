@@ -13,7 +13,7 @@ from itertools import islice
 
 from madang.core.texts import block
 from madang.services.workspace.domain.files import TextLine
-from madang.storage.files.encodings import EncodingName, byte_order_mark, decode_piece
+from madang.storage.files.encodings import EncodingName, byte_order_mark, decode_piece, piece_decoder
 
 BLOCK_BYTES = 64 * 1024
 WINDOW_BYTES = 64 * 1024
@@ -164,6 +164,47 @@ def read_lines(
             offset += position
 
 
+class ShortLine(Exception):
+    """A line ends before the column that was asked for; its argument is how many characters it has."""
+
+
+class OutOfTime(Exception):
+    """The time for reading a line is over."""
+
+
+def read_line_from(
+    fd: int, index: LineIndex, encoding: EncodingName, number: int, column: int, *, max_chars: int, until: float
+) -> TextLine:
+    """Return a line from a column on, counted in characters from 1, truncated to `max_chars`.
+
+    Raises:
+        ShortLine: it has no such column.
+        OutOfTime: it is longer than there is time for.
+    """
+    start, after = index.offset_of(fd, number) or 0, index.offset_of(fd, number + 1)
+    end = after if after is not None else os.fstat(fd).st_size
+    decoder = piece_decoder(encoding)
+    skipped, text, at = 0, "", start
+    while at < end and len(text) < max_chars:
+        if time.monotonic() > until:
+            raise OutOfTime
+        data = os.pread(fd, min(WINDOW_BYTES, end - at), at)
+        at += len(data)
+        if not data:
+            break
+        piece = decoder.decode(data, at >= end)
+        before = min(len(piece), column - 1 - skipped)
+        skipped += before
+        text += piece[before:]
+    if at >= end:
+        text = text.removesuffix("\n").removesuffix("\r")
+    if not text:
+        raise ShortLine(skipped)
+    fitting = _fitting(text, max_chars)
+    rest = text[len(fitting) :]
+    return TextLine(number, fitting, len(rest.encode(errors="replace")) + end - at)
+
+
 def _text_line(
     number: int, data: bytes, length: int, encoding: EncodingName, max_chars: int, *, ended: bool
 ) -> TextLine:
@@ -177,7 +218,7 @@ def _text_line(
     if len(fitting) == len(text) and len(piece) == length:
         return TextLine(number, text)
     width = {"utf-16-le": 2, "utf-16-be": 2}.get(encoding, 0)
-    codec = "cp949" if encoding == "cp949" else "utf-8"
+    codec = encoding if encoding in ("cp949", "cp1252") else "utf-8"
     taken = len(fitting) * width if width else len(fitting.encode(codec, "replace"))
     return TextLine(number, fitting, max(length - taken - (max(width, 1) if ended else 0), 1))
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import IO, TYPE_CHECKING
 
+from madang.core.calls import PathFilter
 from madang.core.errors import InvalidPath, LimitExceeded, NotFound, NotRegular, ToolError
 from madang.services.workspace.domain.exports import (
     MAX_EXPORT_BYTES,
@@ -27,7 +28,7 @@ from madang.services.workspace.domain.exports import (
     packed_path,
 )
 from madang.services.workspace.engine.errors import export_takes_too_much, nothing_to_export, too_many_files
-from madang.storage.folders import Entry, Folder, parse_path
+from madang.storage.folders import Entry, Folder, LeftOut, parse_path
 from madang.storage.folders.folder import MAX_TREE_DEPTH
 
 if TYPE_CHECKING:
@@ -68,8 +69,16 @@ class Manifest:
             self.skipped[path] = SkippedFile(path=path, reason=reason)
 
 
-def pack(folder: Folder, paths: Iterable[str], manifest: Manifest, check_stop: Callable[[], None]) -> Iterator[bytes]:
+def pack(
+    folder: Folder,
+    paths: Iterable[str],
+    manifest: Manifest,
+    check_stop: Callable[[], None],
+    hides: PathFilter | None = None,
+) -> Iterator[bytes]:
     """Yield the chunks of the archive. `check_stop` is called regularly and raises once the call is cancelled.
+
+    What `hides` tells of is skipped.
 
     Raises:
         InvalidPath: a text is no path.
@@ -83,7 +92,7 @@ def pack(folder: Folder, paths: Iterable[str], manifest: Manifest, check_stop: C
     sink = _Sink()
     # An unseekable stream: sizes then follow the data, so a file may shrink while it is read.
     with zipfile.ZipFile(sink, "w", zipfile.ZIP_DEFLATED) as archive:
-        for path in _files(folder, sources, manifest):
+        for path in _files(folder, sources, manifest, hides):
             check_stop()
             try:
                 with folder.open_file(path) as file:
@@ -148,12 +157,12 @@ class _Sink:
         return data
 
 
-def _files(folder: Folder, paths: list[str], manifest: Manifest) -> Iterator[str]:
+def _files(folder: Folder, paths: list[str], manifest: Manifest, hides: PathFilter | None) -> Iterator[str]:
     """Yield the files to pack, each once, whatever paths lead to it."""
     paths_by_name: dict[str, str] = {}
     paths_by_case: dict[str, str] = {}
     for path in paths:
-        for entry in _entries_at(folder, path, manifest):
+        for entry in _entries_at(folder, path, manifest, hides):
             if entry.kind == "folder":
                 _check_folder(folder, path, entry, manifest)
                 continue
@@ -177,12 +186,19 @@ def _files(folder: Folder, paths: list[str], manifest: Manifest) -> Iterator[str
                 manifest.skip(entry.path, "name")  # two names that are not Unicode look the same
 
 
-def _entries_at(folder: Folder, path: str, manifest: Manifest) -> Iterator[Entry]:
+def _entries_at(folder: Folder, path: str, manifest: Manifest, hides: PathFilter | None) -> Iterator[Entry]:
     """Yield what is at a path or below it; what is not there, or not any more, is recorded as skipped."""
+
+    def is_skipped(path: str) -> bool:
+        is_hidden = hides is not None and hides(path)
+        if is_hidden:
+            manifest.skip(path, "rule")
+        return is_hidden
+
     try:
         entry = folder.entry(path)
         if entry.kind == "folder":
-            yield from folder.walk(path, depth=MAX_TREE_DEPTH)
+            yield from folder.walk(path, depth=MAX_TREE_DEPTH, keep=LeftOut(is_skipped).keeps)
         else:
             yield entry
     except ToolError as error:

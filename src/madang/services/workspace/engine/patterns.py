@@ -1,4 +1,4 @@
-"""Patterns that also find Hangul in CP949.
+"""Patterns that also find Hangul in CP949, and which texts have to be composed before they are searched.
 
 ripgrep searches bytes, and takes one encoding for all files. So each piece of a pattern that is beyond ASCII gets its
 bytes in CP949 as an alternative: one search then finds both.
@@ -19,6 +19,8 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
+DECOMPOSED = r"[\x{0300}-\x{036f}\x{1161}-\x{11ff}]"
+"""Finds texts in parts (NFD), as programs on a Mac write them: the parts of Hangul, and accents of other letters."""
 _QUANTIFIERS = ("*", "+", "?", "{")
 
 
