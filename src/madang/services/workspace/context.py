@@ -152,8 +152,10 @@ def _exports_line(exported: list[StoredExport], count: int) -> Phrase:
 
 
 def _folder_row(folder: FolderFiles) -> Phrase:
-    path = f"{visible_name(folder.path, MAX_SHOWN_NAME_CHARS)}/" if folder.path else "./"
-    names = [visible_name(name, MAX_SHOWN_NAME_CHARS) for name in folder.newest]
+    """Return the files of a folder by their whole paths: what is shown is copied into the next call as it is."""
+    path = f"{visible_name(folder.path, MAX_SHOWN_NAME_CHARS)}/" if folder.path else ""
+    paths = [f"{path}{visible_name(name, MAX_SHOWN_NAME_CHARS)}" for name in folder.newest]
     if folder.count > MAX_NAMED_FILES:
-        return say("  {path}: {count} files, newest {name}", path=path, count=folder.count, name=names[0])
-    return layout("  {path}: {names}", path=path, names=", ".join(names))
+        where = path or say("the top folder")
+        return say("  {name} (newest of {count} in {path})", path=where, count=folder.count, name=paths[0])
+    return layout("  {names}", names=", ".join(paths))

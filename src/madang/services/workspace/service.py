@@ -19,6 +19,7 @@ from madang.services.workspace.context import WorkspaceState, workspace_context,
 from madang.services.workspace.domain.topics import exports_topic, files_topic
 from madang.services.workspace.engine.exports import Exports
 from madang.services.workspace.engine.files import FileEngine
+from madang.services.workspace.engine.finding import FileFinder
 from madang.services.workspace.engine.searching import Searcher
 from madang.services.workspace.engine.sessions import SessionFiles
 from madang.services.workspace.engine.trees import FileTrees
@@ -65,7 +66,7 @@ class WorkspaceService(Service):
         self._exports = Exports(folders, downloads, executor)
         self._sessions = SessionFiles(folders)
         self._resources = ExportResources(self._exports, self._notices)
-        self._tools = FileTools(self._files, Searcher(folders), self._notices, executor)
+        self._tools = FileTools(self._files, FileFinder(folders), Searcher(folders), self._notices, executor)
         self.tools = (
             *tools_of(self._tools),
             *tools_of(ExportTools(self._exports, self._notices)),

@@ -23,7 +23,9 @@ MAX_LISTED_FILES = 5_000
 """Files of an export that are named; the others of a package are counted."""
 
 ExportKind = Literal["file", "zip"]
-SkipReason = Literal["missing", "link", "not_regular", "name", "unreadable", "too_deep", "duplicate", "hard_link"]
+SkipReason = Literal[
+    "missing", "link", "not_regular", "name", "unreadable", "too_deep", "duplicate", "hard_link", "rule"
+]
 
 _ID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _URI = re.compile(rf"madang://exports/({_ID})(?:/[^/]*)?")

@@ -30,6 +30,9 @@ MAX_FOUND_FILES = 1_000
 MAX_LINE_CHARS = 1_000
 """Characters of a line that is read together with others."""
 
+MAX_SEARCHED_BYTES = 64 << 20
+"""Of the files of one search together; the last one may be larger."""
+
 MAX_MATCH_CHARS = 500
 """Characters of a matching line, and of each line around it."""
 
@@ -84,6 +87,8 @@ class FileExcerpt:
     counted: int = 0
     first_bytes: bytes = b""
     kind: str = ""
+    column: int = 1
+    """Where in its line the text begins, counted in characters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +102,8 @@ class WrittenFile:
     created: bool
     fell_back_from: EncodingName | None = None
     """The encoding that lacked a character of the new text, which is UTF-8 therefore."""
+    total_lines: int | None = None
+    """How many lines it has now, where it was appended to and that is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +116,8 @@ class EditedFile:
     replacements: tuple[tuple[int, int], ...]
     """For each edit the line of its first replacement, and how many it made."""
     diff: str
+    taken_as_equal: tuple[str, ...] = ()
+    """Names of signs of the file that look like others, which an edit has in their place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +146,8 @@ class DirectoryListing:
     entries: tuple[DirectoryEntry, ...]
     total: int | None
     counted: int
+    left_out: int = 0
+    """How many files and folders are under a rule, and not here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,28 +202,75 @@ class FileMatches:
     is_complete: bool
     too_deep: int
     """How many folders were too deep to be entered."""
+    left_out: int = 0
+    """How many files and folders were left out because Git ignores them."""
+    hidden: int = 0
+    """How many are under a rule, and were not looked at."""
 
 
 @dataclass(frozen=True, slots=True)
 class LineMatch:
-    """A line that matches a pattern, with the lines around it."""
+    """A line that matches a pattern, with the lines around it; of a long one, the part around the match.
+
+    `column` is that of the match, counted in characters from 1.
+    """
 
     path: str
     line: int
     text: str
     before: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
+    column: int = 1
+    is_cut: bool = False
 
 
-StopReason = Literal["", "limit", "time", "memory"]
+@dataclass(frozen=True, slots=True)
+class MatchCount:
+    """A file with lines that match a pattern, and how many."""
+
+    path: str
+    count: int
+
+
+GrepMode = Literal["lines", "files", "count"]
+StopReason = Literal["", "limit", "time", "memory", "size"]
+
+
+@dataclass(frozen=True, slots=True)
+class GrepQuery:
+    """The arguments of one search. `limit` and `offset` count lines, or files where the mode is not `lines`."""
+
+    pattern: str
+    path: str = ""
+    glob: str = ""
+    ignore_case: bool = False
+    context: int = 0
+    limit: int = 50
+    offset: int = 0
+    mode: GrepMode = "lines"
+    ignored: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class LineMatches:
-    """The lines that match a pattern, at most `limit`, and why the search stopped before its end, if it did."""
+    """The lines that match a pattern, in the order of paths: those that were asked for, and how many there are.
 
-    pattern: str
-    path: str
-    limit: int
+    `stopped` is why the search ended before it had seen everything, if it did; `unsearched` then is the first file that
+    there was no room for.
+    """
+
+    query: GrepQuery
+    top: str
     matches: tuple[LineMatch, ...]
+    counts: tuple[MatchCount, ...]
+    """Each file with such lines, in order; of all of them, not only of those that were asked for."""
     stopped: StopReason
+    left_out: int = 0
+    """How many files and folders were left out because Git ignores them."""
+    unsearched: str = ""
+    hidden: int = 0
+    """How many are under a rule, and were not searched."""
+
+    @property
+    def total(self) -> int:
+        return sum(count.count for count in self.counts)

@@ -33,7 +33,13 @@ class ExportTools:
         self._exports = exports
         self._notices = notices
 
-    @tool(effect="write", page=views.EXPORT_PAGE, once_per_operation=True, time_limit_s=EXPORT_TIME_LIMIT_S)
+    @tool(
+        effect="write",
+        page=views.EXPORT_PAGE,
+        once_per_operation=True,
+        time_limit_s=EXPORT_TIME_LIMIT_S,
+        paths={"path": "read"},
+    )
     async def export_file(
         self, call: Call, path: FilePath, display_name: Name = "", description: Description = ""
     ) -> ToolResult[views.Exported]:
@@ -41,7 +47,13 @@ class ExportTools:
         exported = await self._published(call, await self._exports.export_file(call, path, display_name), description)
         return replace(exported, origins=())  # it names what the call named
 
-    @tool(effect="write", page=views.EXPORT_PAGE, once_per_operation=True, time_limit_s=EXPORT_TIME_LIMIT_S)
+    @tool(
+        effect="write",
+        page=views.EXPORT_PAGE,
+        once_per_operation=True,
+        time_limit_s=EXPORT_TIME_LIMIT_S,
+        paths={"files": "read"},
+    )
     async def export_zip(
         self,
         call: Call,

@@ -21,14 +21,17 @@ from madang.services.workspace.domain.files import (
     MAX_LISTED_ENTRIES,
     MAX_MATCHES,
     Edit,
+    GrepMode,
+    GrepQuery,
     LineNumber,
     PathText,
     WrittenFile,
 )
 from madang.services.workspace.domain.topics import files_topic
-from madang.services.workspace.engine.errors import end_before_start
+from madang.services.workspace.engine.errors import column_of_one_line, end_before_start
 from madang.services.workspace.engine.files import FileEngine
-from madang.services.workspace.engine.searching import GrepQuery, Searcher
+from madang.services.workspace.engine.finding import FileFinder
+from madang.services.workspace.engine.searching import Searcher
 from madang.services.workspace.views import files as views
 from madang.services.workspace.views import searches
 from madang.storage.folders import Entry, WorkspaceBusy, WriteMode, parse_path, workspace_busy
@@ -70,24 +73,42 @@ class _SessionLock(asyncio.Lock):
 class FileTools:
     """The tools for files. Paths are relative to the session's folder, and nothing leads out of it."""
 
-    def __init__(self, engine: FileEngine, searcher: Searcher, notices: Notices, executor: Executor) -> None:
+    def __init__(
+        self, engine: FileEngine, finder: FileFinder, searcher: Searcher, notices: Notices, executor: Executor
+    ) -> None:
         self._engine = engine
+        self._finder = finder
         self._searcher = searcher
         self._notices = notices
         self._executor = executor
         # Bounded by the calls that run: a lock is gone with the last change that holds it or waits for it.
         self._session_locks: WeakValueDictionary[tuple[str, str], _SessionLock] = WeakValueDictionary()
 
-    @tool(effect="read")
+    @tool(effect="read", paths={"path": "read"})
     async def read_file(
-        self, call: Call, path: PathText, start_line: LineNumber = 1, end_line: LineNumber | None = None
+        self,
+        call: Call,
+        path: PathText,
+        start_line: LineNumber = 1,
+        end_line: LineNumber | None = None,
+        start_column: LineNumber = 1,
     ) -> ToolResult[views.FileRead]:
-        """Read a text of the workspace as numbered lines, about 8 KB at a time; it says how to go on."""
+        """Read a text of the workspace as numbered lines, about 8 KB at a time; it says how to go on.
+
+        startColumn is for one very long line.
+        """
         if end_line is not None and end_line < start_line:
             raise end_before_start(start_line)
-        return views.read(await self._executor.reads.run(call, self._engine.read, call, path, start_line, end_line))
+        if start_column > 1:
+            if end_line not in (None, start_line):
+                raise column_of_one_line()
+            end_line = start_line
+        excerpt = await self._executor.reads.run(
+            call, self._engine.read, call, path, start_line, end_line, start_column
+        )
+        return views.read(excerpt)
 
-    @tool(effect="write")
+    @tool(effect="write", paths={"path": "write"})
     async def write_file(
         self, call: Call, path: PathText, content: FileContent, mode: WriteMode = "overwrite"
     ) -> ToolResult[views.FileWritten]:
@@ -96,7 +117,7 @@ class FileTools:
         await self._publish(call, result.path)
         return views.written(result, appended=mode == "append")
 
-    @tool(effect="write")
+    @tool(effect="write", paths={"path": "edit"})
     async def edit_file(
         self,
         call: Call,
@@ -113,7 +134,7 @@ class FileTools:
         await self._publish(call, result.path)
         return views.edited(result)
 
-    @tool(effect="read")
+    @tool(effect="read", paths={"path": "walk"})
     async def list_directory(
         self, call: Call, path: PathText = "", depth: Depth = 1, offset: Offset = 0, limit: Limit = 50
     ) -> ToolResult[views.DirectoryListed]:
@@ -123,17 +144,17 @@ class FileTools:
             await lane.run_stoppable(call, lambda stop: self._engine.list(call, path, depth, offset, limit, stop))
         )
 
-    @tool(effect="read")
+    @tool(effect="read", paths={"path": "walk"})
     async def search_files(
-        self, call: Call, pattern: Pattern, path: PathText = "", offset: Offset = 0
+        self, call: Call, pattern: Pattern, path: PathText = "", offset: Offset = 0, ignored: bool = False
     ) -> ToolResult[searches.FilesFound]:
-        """Find files by name: '*.md' at any depth, or 'src/**/*.py' below path."""
+        """Find files by name: '*.md' at any depth, or 'src/**/*.py' below path; what Git ignores only with ignored."""
         matches = await self._executor.slow.run_stoppable(
-            call, lambda stop: self._engine.search(call, pattern, path, offset, stop)
+            call, lambda stop: self._finder.find(call, pattern, path, offset, ignored=ignored, stop=stop)
         )
         return searches.files_found(matches)
 
-    @tool(effect="read")
+    @tool(effect="read", paths={"path": "walk"})
     async def grep(
         self,
         call: Call,
@@ -143,33 +164,39 @@ class FileTools:
         ignore_case: bool = False,
         context: ContextLines = 0,
         limit: MatchLimit = 50,
+        offset: Offset = 0,
+        mode: GrepMode = "lines",
+        ignored: bool = False,
     ) -> ToolResult[searches.GrepResult]:
-        """Find lines in the texts of the workspace by a regular expression (Rust syntax: no look-around)."""
-        query = GrepQuery(pattern, path, glob, ignore_case, context, limit)
+        """Find lines in texts of the workspace by a regular expression (Rust syntax: no look-around).
+
+        mode files: the paths alone; count: how many lines in each. What Git ignores only with ignored.
+        """
+        query = GrepQuery(pattern, path, glob, ignore_case, context, limit, offset, mode, ignored)
         matches = await self._executor.native.run_stoppable(call, lambda stop: self._searcher.grep(call, query, stop))
         return searches.grepped(matches)
 
-    @tool(effect="write")
+    @tool(effect="write", paths={"source": "take", "target": "put"})
     async def move_file(self, call: Call, source: PathText, target: PathText) -> ToolResult[views.FileMoved]:
         """Move or rename a file or folder of the workspace; nothing that is there is replaced."""
         entry = await self._change(call, self._engine.move, source, target)
         await self._publish(call, "/".join(parse_path(source)), entry.path)
         return views.moved(source, entry.path, entry.kind)
 
-    @tool(effect="destroy", restorable=True)
+    @tool(effect="destroy", restorable=True, paths={"path": "write"})
     async def delete_file(self, call: Call, path: PathText) -> ToolResult[views.FileDeleted]:
-        """Delete a file, a link itself, or an empty folder of the workspace, for good."""
+        """Delete a file, a link itself, or an empty folder of the workspace."""
         entry = await self.remove(call, path)
         return views.deleted(entry.path, entry.kind)
 
-    @tool(effect="write")
+    @tool(effect="write", paths={"source": "source", "path": "put"})
     async def import_file(self, call: Call, source: PathText, path: PathText = "") -> ToolResult[views.FileWritten]:
         """Copy a file into the workspace from a folder that the person allowed; path renames it."""
         result = await self._change(call, self._engine.import_file, source, path)
         await self._publish(call, result.path)
         return views.imported(result, source)
 
-    @tool(effect="write", audience="panel")
+    @tool(effect="write", audience="panel", paths={"path": "write"})
     async def upload_file(self, call: Call, path: PathText, source: UploadUrl) -> ToolResult[views.FileWritten]:
         """Keep what the person uploads (source) in the workspace; nothing that is there is replaced."""
         return views.uploaded(await self.keep_upload(call, path, source))

@@ -81,7 +81,7 @@ def exported(export: Export, description: str, download_url: str) -> ToolResult[
     return ToolResult(
         _text(export, data, description, files, skipped),
         data,
-        next=[_what_to_tell(export, data)],
+        next=[_following(export, data)],
         page=_page(export, data, description, files, skipped),
         links=(Link(uri, export.name, mime_type=mime_type, size=export.size, description=description),),
     )
@@ -116,14 +116,13 @@ def _text(
     text: list[Line | Rows] = [_summary(export, data)]
     if description:
         text.append(say("Description: {description}", description=description))
+    # One place is enough: of several, a model does not know which to name.
     if data.download_url:
         text.append(say("Download (for an hour): {address}", address=data.download_url))
-    text += [
-        say("It is at: {path}", path=export.path),
+    else:
         # Only a host that shows pages also reads such an address.
-        ByPage(shown=say("Link: {uri}", uri=data.uri)),
-        say("Size: {size} ({bytes} bytes)", size=size_text(export.size), bytes=export.size),
-    ]
+        text += [say("It is at: {path}", path=export.path), ByPage(shown=say("Link: {uri}", uri=data.uri))]
+    text.append(say("Size: {size} ({bytes} bytes)", size=size_text(export.size), bytes=export.size))
     if export.kind == "zip":
         rest = say("  … {left_out} more. They are all in the archive.")
         rows = [layout("  {path} ({size})", path=file.path, size=file.size) for file in files]
@@ -182,6 +181,22 @@ def _what_to_tell(export: Export, data: Exported) -> Phrase:
     return say("The export is done. Tell the person where the file is.")
 
 
+def _following(export: Export, data: Exported) -> Phrase | ByPage:
+    # A card saves by the address; without one, the app that shows it may not be able to.
+    told = _what_to_tell(export, data)
+    return ByPage(_what_to_tell_beside_card(export, data), told) if data.download_url else told
+
+
+def _what_to_tell_beside_card(export: Export, data: Exported) -> Phrase:
+    if export.kind == "zip" and data.skipped_count:
+        return say(
+            "The export is done. Tell the person that the card has it, what the package holds and what was skipped."
+        )
+    if export.kind == "zip":
+        return say("The export is done. Tell the person that the card has it, and what the package holds.")
+    return say("The export is done. Tell the person that they can save the file from the card.")
+
+
 _REASONS: dict[SkipReason, Phrase] = {
     "missing": say("there is no such file"),
     "link": say("it is or leads through a symbolic link, which is never followed"),
@@ -191,6 +206,7 @@ _REASONS: dict[SkipReason, Phrase] = {
     "too_deep": say("it lies too many folders deep"),
     "duplicate": say("another file has the same name in another spelling"),
     "hard_link": say("it is a hard link: the same file has another name, perhaps outside of the workspace"),
+    "rule": say("it is under a rule: named by its own path, the person is asked"),
 }
 
 

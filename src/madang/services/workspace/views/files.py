@@ -19,6 +19,7 @@ from madang.services.workspace.domain.files import (
     TextLine,
     WrittenFile,
 )
+from madang.services.workspace.views.left_out import left_out_notes
 from madang.services.workspace.views.sizes import size_text
 from madang.storage.files.encodings import EncodingName
 from madang.storage.folders.entries import EntryKind
@@ -39,6 +40,7 @@ class FileRead(Document):
     content: str
     start_line: int
     end_line: int
+    start_column: int
     total_lines: int = Field(description="-1: not counted")
     size: int
     encoding: EncodingName
@@ -116,6 +118,7 @@ def read(excerpt: FileExcerpt) -> ToolResult[FileRead]:
         content="\n".join(line.text for line in excerpt.lines),
         start_line=first if excerpt.lines else 0,
         end_line=last,
+        start_column=excerpt.column,
         total_lines=UNKNOWN if excerpt.total is None else excerpt.total,
         size=excerpt.size,
         encoding=excerpt.format.encoding,
@@ -133,52 +136,63 @@ def read(excerpt: FileExcerpt) -> ToolResult[FileRead]:
     )
     if not excerpt.lines:
         return ToolResult([say("{about} is empty.", about=about)], data, origins=())
-    if excerpt.total is None:
-        heading = say(
-            "{about}, lines {first} to {last}; there are more than {counted}, which is how far counting came:",
-            about=about,
-            first=first,
-            last=last,
-            counted=excerpt.counted,
-        )
-    elif first == 1 and last == excerpt.total:
-        heading = say("{about}, the whole file, {total} line(s):", about=about, total=excerpt.total)
-    elif first == last:
-        heading = say(
-            "{about}: only line {line} is shown here, the whole has {total} lines:",
-            about=about,
-            line=first,
-            total=excerpt.total,
-        )
-    else:
-        heading = say(
-            "{about}: only lines {first} to {last} are shown here, the whole has {total} lines:",
-            about=about,
-            first=first,
-            last=last,
-            total=excerpt.total,
-        )
+    heading = _read_heading(excerpt, about, first, last)
     numbered_lines = "\n".join(f"{line.number:>6}\t{_with_note(line)}" for line in excerpt.lines)
     text: list[Line] = [heading, Block(numbered_lines, margin="")]
     origins = (Origin("file", excerpt.path),)
     return ToolResult(text, data, next=_reading_on(excerpt, first, last, cut), origins=origins)
 
 
+def _read_heading(excerpt: FileExcerpt, about: Phrase, first: int, last: int) -> Phrase:
+    if excerpt.total is None:
+        return say(
+            "{about}, lines {first} to {last}; there are more than {counted}, which is how far counting came:",
+            about=about,
+            first=first,
+            last=last,
+            counted=excerpt.counted,
+        )
+    if excerpt.column > 1:
+        return say(
+            "{about}: only line {line} is shown here, from column {column} on, the whole has {total} lines:",
+            about=about,
+            line=first,
+            column=excerpt.column,
+            total=excerpt.total,
+        )
+    if first == 1 and last == excerpt.total:
+        return say("{about}, the whole file, {total} line(s):", about=about, total=excerpt.total)
+    if first == last:
+        return say(
+            "{about}: only line {line} is shown here, the whole has {total} lines:",
+            about=about,
+            line=first,
+            total=excerpt.total,
+        )
+    return say(
+        "{about}: only lines {first} to {last} are shown here, the whole has {total} lines:",
+        about=about,
+        first=first,
+        last=last,
+        total=excerpt.total,
+    )
+
+
 def _reading_on(excerpt: FileExcerpt, first: int, last: int, cut: list[int]) -> list[Phrase]:
     """Return how to read what is not shown: more of a long line, and the lines after these."""
     notes: list[Phrase] = []
     name = visible_name(excerpt.path)
-    if cut and first != last:
+    if cut:
+        line = next(line for line in excerpt.lines if line.left_out)
         notes.append(
             say(
                 "Note: Line {line} is longer than can be shown here. More of it: "
-                "Madang's 'read_file' with path '{path}', startLine {line}, endLine {line}.",
-                line=cut[0],
+                "Madang's 'read_file' with path '{path}', startLine {line}, startColumn {column}.",
+                line=line.number,
                 path=name,
+                column=len(line.text) + (excerpt.column if line.number == first else 1),
             )
         )
-    elif cut:
-        notes.append(say("Note: The rest of this line cannot be shown; Madang's 'grep' finds places in it."))
     requested_last = excerpt.requested[1]
     end = requested_last if requested_last is not None and last < requested_last else excerpt.total
     if end is not None and excerpt.total is not None:
@@ -187,12 +201,17 @@ def _reading_on(excerpt: FileExcerpt, first: int, last: int, cut: list[int]) -> 
     facts = {"path": name, "line": last + 1, "bound": bound}
     if excerpt.total is None:
         notes.append(
-            say("More lines after these: Madang's 'read_file' with path '{path}', startLine {line}{bound}.", **facts)
+            say(
+                "Not the whole file. More lines after these: Madang's 'read_file' with path '{path}', "
+                "startLine {line}{bound}.",
+                **facts,
+            )
         )
     elif end is not None and last < end:
         notes.append(
             say(
-                "{count} more line(s) after these: Madang's 'read_file' with path '{path}', startLine {line}{bound}.",
+                "Not the whole file. {count} more line(s) after these: Madang's 'read_file' with path '{path}', "
+                "startLine {line}{bound}.",
                 count=end - last,
                 **facts,
             )
@@ -211,6 +230,7 @@ def _binary(excerpt: FileExcerpt) -> ToolResult[FileRead]:
         content="",
         start_line=0,
         end_line=0,
+        start_column=1,
         total_lines=0,
         size=excerpt.size,
         encoding="binary",
@@ -234,7 +254,13 @@ def _binary(excerpt: FileExcerpt) -> ToolResult[FileRead]:
 def written(result: WrittenFile, *, appended: bool) -> ToolResult[FileWritten]:
     name = visible_name(result.path)
     facts = {"path": name, "size": size_text(result.size), "lines": result.lines}
-    if appended and not result.created:
+    if appended and not result.created and result.total_lines is not None:
+        summary = say(
+            "Added {lines} line(s) to the end of '{path}'. The file has {total} line(s) now, {size}.",
+            total=result.total_lines,
+            **facts,
+        )
+    elif appended and not result.created:
         summary = say("Added {lines} line(s) to the end of '{path}', which has {size} now.", **facts)
     elif result.created:
         summary = say("Wrote the new file '{path}': {lines} line(s), {size}.", **facts)
@@ -310,8 +336,10 @@ def edited(result: EditedFile) -> ToolResult[FileEdited]:
         diff=result.diff,
     )
     text: list[Line] = [summary, Block(result.diff, margin="")]
-    note = say("Note: Use Madang's 'read_file' to see the whole.")
-    return ToolResult(text, data, next=[note], origins=(Origin("file", result.path),))
+    notes = [say("Note: Use Madang's 'read_file' to see the whole.")]
+    if signs := ", ".join(result.taken_as_equal):
+        text.append(say("Signs of the file that look like those of oldText were taken as equal: {signs}.", signs=signs))
+    return ToolResult(text, data, next=notes, origins=(Origin("file", result.path),))
 
 
 def listed(listing: DirectoryListing) -> ToolResult[DirectoryListed]:
@@ -329,14 +357,15 @@ def listed(listing: DirectoryListing) -> ToolResult[DirectoryListed]:
         note = say(
             "Note: Madang's 'write_file' makes a file, 'import_file' copies one from a folder that the person allowed."
         )
-        return ToolResult([say("{folder} is empty.", folder=name)], data, next=[note], origins=())
+        notes = [*left_out_notes(listing.left_out), note]
+        return ToolResult([say("{folder} is empty.", folder=name)], data, next=notes, origins=())
     if listing.total is None:
         heading = say("{folder}: more than {count} entries (counting was stopped).", folder=name, count=listing.counted)
     else:
         heading = say("{folder}: {total} entries.", folder=name, total=listing.total)
     rows = [row_text(entry) for entry in listing.entries]
     note = say("Note: Use Madang's 'read_file' to read a file, Madang's 'search_files' or 'grep' to find one.")
-    return ToolResult([heading, _entries(listing, rows)], data, next=[note])
+    return ToolResult([heading, _entries(listing, rows)], data, next=[*left_out_notes(listing.left_out), note])
 
 
 def _entries(listing: DirectoryListing, rows: list[Phrase]) -> Rows:

@@ -6,12 +6,20 @@ from collections.abc import Sequence
 from itertools import zip_longest
 
 from madang.core.documents import Document
-from madang.core.limits import MAX_REPLY_ROWS
 from madang.core.phrases import Block, Line, Phrase, Rows, say
 from madang.core.results import ToolResult
 from madang.core.texts import visible_name
-from madang.services.workspace.domain.files import FileMatches, LineMatch, LineMatches, StopReason
+from madang.services.workspace.domain.files import (
+    MAX_SEARCHED_BYTES,
+    FileMatches,
+    GrepMode,
+    LineMatch,
+    LineMatches,
+    MatchCount,
+    StopReason,
+)
 from madang.services.workspace.views.files import EntryRow, entry_row, row_text
+from madang.services.workspace.views.left_out import left_out_notes
 
 ROW_MARGIN = "  "
 """Before each line of a match, as in every list: a file's name must not begin a line of the answer."""
@@ -29,16 +37,26 @@ class FilesFound(Document):
 class GrepMatch(Document):
     path: str
     line: int
+    column: int
     text: str
     before: list[str]
     after: list[str]
 
 
+class GrepFile(Document):
+    path: str
+    count: int
+
+
 class GrepResult(Document):
     pattern: str
     path: str
+    mode: GrepMode
+    offset: int
     matches: list[GrepMatch]
+    files: list[GrepFile]
     total: int
+    total_files: int
     truncated: bool
     stopped: StopReason
 
@@ -66,7 +84,7 @@ def files_found(matches: FileMatches) -> ToolResult[FilesFound]:
         rest = say("… {left_out} more: Madang's 'search_files' with offset {next}.")
         rows = [row_text(entry) for entry in matches.files]
         text.append(Rows(rows, rest, offset=matches.offset, total=matches.total))
-    notes: list[Phrase] = []
+    notes = left_out_notes(matches.hidden)
     if not matches.is_complete:
         notes.append(
             say(
@@ -76,6 +94,8 @@ def files_found(matches: FileMatches) -> ToolResult[FilesFound]:
         )
     if matches.too_deep:
         notes.append(say("Note: {count} folder(s) are too deep and were not searched.", count=matches.too_deep))
+    if matches.left_out and not matches.total:
+        notes.append(_left_out())
     if matches.files:
         notes.append(say("Note: Use Madang's 'read_file' to read one, Madang's 'grep' to search in their texts."))
     else:
@@ -86,72 +106,86 @@ def files_found(matches: FileMatches) -> ToolResult[FilesFound]:
 
 
 def grepped(search: LineMatches) -> ToolResult[GrepResult]:
-    """Return the lines that match, file by file."""
+    """Return the lines that match, file by file, or the files that have such lines."""
+    query = search.query
+    end = query.offset + query.limit
+    counts = () if query.mode == "lines" else search.counts[query.offset : end]
+    total = search.total if query.mode == "lines" else len(search.counts)
     data = GrepResult(
-        pattern=search.pattern,
-        path=search.path,
+        pattern=query.pattern,
+        path=search.top,
+        mode=query.mode,
+        offset=query.offset,
         matches=[
             GrepMatch(
-                path=match.path, line=match.line, text=match.text, before=list(match.before), after=list(match.after)
+                path=match.path,
+                line=match.line,
+                column=match.column,
+                text=match.text,
+                before=list(match.before),
+                after=list(match.after),
             )
             for match in search.matches
         ],
-        total=len(search.matches),
-        truncated=search.stopped != "",
+        files=[GrepFile(path=count.path, count=count.count) for count in counts],
+        total=search.total,
+        total_files=len(search.counts),
+        truncated=search.stopped != "" or end < total,
         stopped=search.stopped,
     )
-    where = f"'{visible_name(search.path)}'" if search.path else say("the workspace")
-    files = len({match.path for match in search.matches})
-    pattern = visible_name(search.pattern)
-    count = len(search.matches)
-    if search.stopped == "limit" and count:
-        heading = say(
-            "The first {count} line(s) in {where} that fit '{pattern}'; there are more:",
-            count=count,
-            where=where,
-            pattern=pattern,
+    text: list[Line | Rows] = [_grep_heading(search)]
+    rows = _match_rows(search.matches) if query.mode == "lines" else [_count_row(count, query.mode) for count in counts]
+    if rows:
+        rest = say("… {left_out} more line(s): the same call of Madang's 'grep' with offset {next}.")
+        if query.mode != "lines":
+            rest = say("… {left_out} more file(s): the same call of Madang's 'grep' with offset {next}.")
+        text.append(Rows(rows, rest, offset=query.offset, total=total))
+    return ToolResult(text, data, next=_grep_notes(search), origins=None if rows else ())
+
+
+def _grep_heading(search: LineMatches) -> Phrase:
+    where = f"'{visible_name(search.top)}'" if search.top else say("the workspace")
+    facts = {
+        "count": search.total,
+        "files": len(search.counts),
+        "where": where,
+        "pattern": visible_name(search.query.pattern),
+    }
+    if not search.total and search.stopped:
+        return say("Nothing found yet in {where} that fits '{pattern}': not everything was searched.", **facts)
+    if not search.total:
+        return say("Nothing in {where} fits '{pattern}'.", **facts)
+    first = search.query.offset + 1
+    if search.stopped and first > 1:
+        return say(
+            "At least {count} line(s) in {files} file(s) of {where} fit '{pattern}', and not everything was searched; "
+            "from number {first} on:",
+            **facts,
+            first=first,
         )
-    elif search.stopped and count:
-        heading = say(
-            "{count} line(s) in {where} that fit '{pattern}', and not everything was searched:",
-            count=count,
-            where=where,
-            pattern=pattern,
+    if search.stopped:
+        return say(
+            "At least {count} line(s) in {files} file(s) of {where} fit '{pattern}', and not everything was searched:",
+            **facts,
         )
-    elif count:
-        heading = say(
-            "{count} line(s) in {files} file(s) of {where} fit '{pattern}':",
-            count=count,
-            files=files,
-            where=where,
-            pattern=pattern,
+    if first > 1:
+        return say(
+            "{count} line(s) in {files} file(s) of {where} fit '{pattern}'; from number {first} on:",
+            **facts,
+            first=first,
         )
-    elif search.stopped:
-        heading = say(
-            "Nothing found yet in {where} that fits '{pattern}': not everything was searched.",
-            where=where,
-            pattern=pattern,
-        )
-    else:
-        heading = say("Nothing in {where} fits '{pattern}'.", where=where, pattern=pattern)
-    text: list[Line | Rows] = [heading]
-    if search.matches:
-        rest = say("… {left_out} more line(s): call Madang's 'grep' with a path or glob that holds fewer.")
-        text.append(Rows(_match_rows(search.matches), rest))
-    return ToolResult(text, data, next=_grep_notes(search), origins=None if search.matches else ())
+    return say("{count} line(s) in {files} file(s) of {where} fit '{pattern}':", **facts)
+
+
+def _count_row(count: MatchCount, mode: GrepMode) -> Block:
+    name = visible_name(count.path)
+    return Block(name if mode == "files" else f"{name}: {count.count}", ROW_MARGIN)
 
 
 def _grep_notes(search: LineMatches) -> list[Phrase]:
-    notes: list[Phrase] = []
-    if search.stopped == "limit" and search.limit < MAX_REPLY_ROWS:
-        notes.append(
-            say(
-                "Note: Call Madang's 'grep' again with a higher limit (it was {limit}), or with a path or glob.",
-                limit=search.limit,
-            )
-        )
-    elif search.stopped == "limit":
-        notes.append(say("Note: Call Madang's 'grep' again with a path or glob that holds fewer lines."))
+    notes = left_out_notes(search.hidden)
+    if search.stopped == "limit":
+        notes.append(say("Note: There are more lines than are counted. Narrow it with pattern, path or glob."))
     elif search.stopped == "time":
         notes.append(
             say("Note: Stopped after 5 seconds: not every file was searched. Narrow it with path or glob, then again.")
@@ -160,13 +194,34 @@ def _grep_notes(search: LineMatches) -> list[Phrase]:
         notes.append(
             say("Note: Stopped at a line that is too long to be searched: there may be more. Name other files in path.")
         )
-    if search.matches:
+    elif search.stopped == "size":
+        notes.append(
+            say(
+                "Note: Stopped after {limit} MiB of files, before '{path}'. Name the rest in path to search it.",
+                limit=MAX_SEARCHED_BYTES >> 20,
+                path=visible_name(search.unsearched),
+            )
+        )
+    if search.left_out and not search.total:
+        notes.append(_left_out())
+    if any(match.is_cut for match in search.matches):
+        notes.append(
+            say(
+                "Note: Of long lines the part around the match is shown, after its column (path:line:column). "
+                "Madang's 'read_file' with startLine and startColumn reads on there."
+            )
+        )
+    elif search.total:
         notes.append(say("Note: Use Madang's 'read_file' with a path and startLine to read around a line."))
     else:
         notes.append(
             say("Note: Upper and lower case differ unless ignoreCase is set; Madang's 'search_files' finds names.")
         )
     return notes
+
+
+def _left_out() -> Phrase:
+    return say("Note: Files that Git ignores were left out; with 'ignored': true they are searched too.")
 
 
 def _match_rows(matches: Sequence[LineMatch]) -> list[Block]:
@@ -182,7 +237,8 @@ def _match_rows(matches: Sequence[LineMatch]) -> list[Block]:
         for number, text in enumerate(match.before, start=first):
             if not is_adjacent or number > last_line:
                 lines.append(f"{name}-{number}- {text}")
-        lines.append(f"{name}:{match.line}: {match.text}")
+        column = f":{match.column}" if match.is_cut else ""
+        lines.append(f"{name}:{match.line}{column}: {match.text}")
         last_path, last_line = match.path, match.line
         until = following.line if following is not None and following.path == match.path else None
         for number, text in enumerate(match.after, start=match.line + 1):
