@@ -73,7 +73,7 @@ PROMISES = ServicePromises(
             "read",
             {"pattern": "needle"},
             refused={"pattern": "("},
-            largest={"pattern": "needle", "context": 10, "limit": 500},
+            largest={"pattern": "needle", "context": 10, "limit": 500, "offset": 1},
         ),
         "move_file": Promise(
             "write",

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from anyio import fail_after
 
+from madang.core.calls import PageMode
 from madang.core.errors import LimitExceeded
 from madang.core.ids import SessionId
 from madang.core.results import Reply
@@ -154,6 +155,30 @@ async def test_the_link_below_is_an_address_that_a_browser_opens(tmp_path: Path)
         "Download (for an hour): http://127.0.0.1:1/exports/key/a.txt",
     ]
     assert "성공적으로 export되었습니다. 아래 링크에서 다운로드할 수 있습니다.\n" in korean.text
+    assert str(export.path) not in korean.text
+
+
+@pytest.mark.parametrize(
+    ("pages", "told"),
+    [
+        ("linked", "The export is done. Tell the person that they can save the file from the card."),
+        ("off", "The export is done. Tell the person where the file is."),
+    ],
+)
+async def test_the_card_is_named_only_where_it_is_shown_and_can_save(
+    tmp_path: Path, pages: PageMode, told: str
+) -> None:
+    folders = Folders(tmp_path)
+    with folders.of(CALL) as session:
+        session.files.write("a.txt", [b"a"])
+    export = await Exports(folders).export_file(CALL, "a.txt", "")
+    call = replace(CALL, pages=pages)
+
+    served = reply("workspace", "export_file", call, views.exported(export, "", "http://127.0.0.1:1/exports/key/a.txt"))
+    alone = reply("workspace", "export_file", call, views.exported(export, "", ""))
+
+    assert served.text.splitlines()[-1] == told
+    assert alone.text.splitlines()[-1] == "The export is done. Tell the person where the file is."
 
 
 async def test_an_export_stays_as_it_was(asker: Asker) -> None:

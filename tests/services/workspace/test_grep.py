@@ -6,16 +6,18 @@ import os
 import subprocess
 import sys
 import threading
+import unicodedata
 from pathlib import Path
 
 import pytest
 from anyio import create_task_group, fail_after, to_thread
 
 from madang.core.errors import Unavailable
-from madang.services.workspace.domain.files import LineMatch
-from madang.services.workspace.engine import searching
+from madang.services.workspace.domain.files import GrepQuery, LineMatch
+from madang.services.workspace.engine import printed, ripgrep, searching
 from madang.services.workspace.engine.checking import PrintedMatch, verify_matches
-from madang.services.workspace.engine.searching import GrepQuery, Searcher, find_ripgrep
+from madang.services.workspace.engine.ripgrep import find_ripgrep
+from madang.services.workspace.engine.searching import Searcher
 from tests.asking import Asker
 from tests.services.workspace.workspaces import folder_of
 
@@ -48,8 +50,8 @@ async def test_the_lines_around_a_hit_come_with_it(asker: Asker) -> None:
     reply = await asker.done("grep", pattern="needle", context=1)
 
     assert reply.data["matches"] == [
-        {"path": "a.txt", "line": 3, "text": "3 needle", "before": ["2"], "after": ["4"]},
-        {"path": "b.txt", "line": 1, "text": "needle", "before": [], "after": []},
+        {"path": "a.txt", "line": 3, "column": 3, "text": "3 needle", "before": ["2"], "after": ["4"]},
+        {"path": "b.txt", "line": 1, "column": 1, "text": "needle", "before": [], "after": []},
     ]
     assert "  a.txt-2- 2\n  a.txt:3: 3 needle\n  a.txt-4- 4\n  --\n  b.txt:1: needle\n\n" in reply.text
 
@@ -123,14 +125,63 @@ async def test_hangul_is_found_in_cp949_too(asker: Asker, pattern: str, finds: b
     assert ("a.csv" in hits) is finds
 
 
-async def test_hidden_and_ignored_files_are_searched_and_the_insides_of_git_are_not(asker: Asker) -> None:
-    for path in (".env", "ignored.txt", ".git/config"):
+@pytest.mark.parametrize("codec", ["utf-8", "utf-8-sig", "utf-16"])
+@pytest.mark.parametrize(
+    ("pattern", "lines"),
+    [
+        ("둘째", [2]),
+        ("^둘째 줄$", [2]),
+        ("둘.째", []),
+        ("[가-힣]+째", [2, 3]),
+        ("가", [4]),  # and not 각, which begins with its parts
+        ("CAFÉ", [5]),
+        (unicodedata.normalize("NFD", "둘째"), [2]),
+    ],
+)
+async def test_text_in_parts_is_found_as_if_it_were_composed(
+    asker: Asker, codec: str, pattern: str, lines: list[int]
+) -> None:
+    text = unicodedata.normalize("NFD", "first\n둘째 줄\n셋째, 각\n가\ncafé\n")
+    (folder_of(asker) / "apart.txt").write_bytes(text.encode(codec))
+    (folder_of(asker) / "beside.txt").write_text("뒤에\n", encoding="utf-8")
+
+    hits = await grep(asker, pattern, ignoreCase=True)
+    alone = await grep(asker, pattern, ignoreCase=True, path="apart.txt")
+
+    assert hits == alone == [("apart.txt", line, text.split("\n")[line - 1]) for line in lines]
+
+
+async def test_text_in_parts_and_composed_text_are_found_in_the_order_of_paths(asker: Asker) -> None:
+    for name in "abcd":
+        text = unicodedata.normalize("NFD" if name in "bd" else "NFC", "1\n둘째 줄\n3\n")
+        (folder_of(asker) / f"{name}.txt").write_text(text, encoding="utf-8")
+
+    reply = await asker.done("grep", pattern="둘째", context=1)
+
+    assert [(hit["path"], hit["line"], hit["before"], hit["after"]) for hit in reply.data["matches"]] == [
+        (f"{name}.txt", 2, ["1"], ["3"]) for name in "abcd"
+    ]
+
+
+async def test_names_are_found_in_both_spellings_by_pattern_and_glob(asker: Asker) -> None:
+    name = unicodedata.normalize("NFD", "회의록.md")
+    (folder_of(asker) / name).write_text("needle\n")
+
+    assert [path for path, _, _ in await grep(asker, "needle", glob="회의*.md")] == [name]
+    assert (await asker.done("search_files", pattern="회의록.*")).data["total"] == 1
+
+
+async def test_hidden_files_are_searched_and_what_git_ignores_only_on_demand(asker: Asker) -> None:
+    for path in (".env", "ignored.txt", "named.txt", ".git/config"):
         await asker.done("write_file", path=path, content="needle\n")
-    for path in (".gitignore", ".ignore", ".rgignore"):
-        await asker.done("write_file", path=path, content="ignored.txt\n")
+    await asker.done("write_file", path=".gitignore", content="ignored.txt\n")
+    for path in (".ignore", ".rgignore"):
+        await asker.done("write_file", path=path, content="named.txt\n")
     (folder_of(asker) / "binary").write_bytes(b"needle\n\x00\x00")
 
-    assert [path for path, _, _ in await grep(asker, "needle")] == [".env", "ignored.txt"]
+    assert [path for path, _, _ in await grep(asker, "needle")] == [".env", "named.txt"]
+    assert [path for path, _, _ in await grep(asker, "needle", ignored=True)] == [".env", "ignored.txt", "named.txt"]
+    assert [path for path, _, _ in await grep(asker, "needle", path="ignored.txt")] == ["ignored.txt"]
     assert [path for path, _, _ in await grep(asker, "needle", path=".git")] == [".git/config"]
 
 
@@ -155,16 +206,77 @@ async def test_names_and_patterns_that_look_like_options_are_none(asker: Asker) 
     assert await grep(asker, "-v", glob="--files") == [("--files", 1, "-v")]
 
 
-async def test_a_search_stops_at_its_limit_and_says_so(asker: Asker) -> None:
+async def test_lines_are_paged_and_all_of_them_counted(asker: Asker) -> None:
     await asker.done("write_file", path="a.txt", content="needle\n" * 30)
 
     reply = await asker.done("grep", pattern="needle", limit=10)
-    exactly = await asker.done("grep", pattern="needle", limit=30)
+    rest = await asker.done("grep", pattern="needle", limit=10, offset=25)
+    beyond = await asker.ask("grep", pattern="needle", offset=30)
 
-    assert (reply.data["total"], reply.data["truncated"], reply.data["stopped"]) == (10, True, "limit")
-    assert reply.text.startswith("[grep] The first 10 line(s) in the workspace that fit 'needle'; there are more:\n")
-    assert "Note: Call Madang's 'grep' again with a higher limit (it was 10), or with a path or glob.\n" in reply.text
-    assert (exactly.data["total"], exactly.data["truncated"]) == (30, False)
+    assert (reply.data["total"], reply.data["truncated"], reply.data["stopped"]) == (30, True, "")
+    assert [match["line"] for match in reply.data["matches"]] == list(range(1, 11))
+    assert reply.text.startswith("[grep] 30 line(s) in 1 file(s) of the workspace fit 'needle':\n")
+    assert "\n… 20 more line(s): the same call of Madang's 'grep' with offset 10.\n" in reply.text
+    assert [match["line"] for match in rest.data["matches"]] == list(range(26, 31))
+    assert (rest.data["offset"], rest.data["truncated"]) == (25, False)
+    assert "fit 'needle'; from number 26 on:\n" in rest.text
+    assert (beyond.error_code, beyond.data["error"]["message"]) == ("out_of_range", "Only 30 line(s) fit 'needle'.")
+
+
+async def test_a_text_shows_fifty_lines_and_the_next_call_goes_on_there(asker: Asker) -> None:
+    await asker.done("write_file", path="a.txt", content="needle\n" * 201)
+
+    reply = await asker.done("grep", pattern="needle", limit=500)
+
+    assert len(reply.data["matches"]) == 201
+    assert "  a.txt:50: needle\n… 151 more line(s): the same call of Madang's 'grep' with offset 50.\n" in reply.text
+
+
+async def test_of_more_lines_than_are_counted_the_first_are_told(asker: Asker, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(printed, "MAX_COUNTED_LINES", 20)
+    for number in range(40):
+        (folder_of(asker) / f"{number:02}.txt").write_text("needle\n" * 3)
+
+    reply = await asker.done("grep", pattern="needle", limit=500)
+
+    assert (reply.data["total"], reply.data["stopped"], reply.data["truncated"]) == (20, "limit", True)
+    assert [(hit["path"], hit["line"]) for hit in reply.data["matches"]] == [
+        (f"{number // 3:02}.txt", number % 3 + 1) for number in range(20)
+    ]
+    assert reply.text.startswith("[grep] At least 20 line(s) in 7 file(s) of the workspace fit 'needle', and not ")
+
+
+async def test_of_more_than_can_be_searched_what_is_near_the_top_is_and_the_rest_is_named(
+    asker: Asker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(searching, "MAX_SEARCHED_BYTES", 1_000)
+    for number in range(9):
+        await asker.done("write_file", path=f"modules/p{number}/lib/a.js", content="needle\n" + "x" * 400)
+    await asker.done("write_file", path="src/a.js", content="needle\n")
+
+    reply = await asker.done("grep", pattern="needle", mode="files")
+
+    assert [row["path"] for row in reply.data["files"]] == [*(f"modules/p{n}/lib/a.js" for n in range(3)), "src/a.js"]
+    assert (reply.data["stopped"], reply.data["truncated"]) == ("size", True)
+    assert "before 'modules/p3/lib/a.js'. Name the rest in path to search it.\n" in reply.text
+
+
+async def test_files_and_counts_are_told_without_lines(asker: Asker) -> None:
+    await asker.done("write_file", path="b/two.txt", content="needle\nx\nneedle\n")
+    await asker.done("write_file", path="a.txt", content="needle\n")
+
+    files = await asker.done("grep", pattern="needle", mode="files")
+    counts = await asker.done("grep", pattern="needle", mode="count", limit=1, offset=1)
+    first = await asker.done("grep", pattern="needle", mode="count", limit=1)
+
+    assert files.text.startswith(
+        "[grep] 3 line(s) in 2 file(s) of the workspace fit 'needle':\n  a.txt\n  b/two.txt\n\n"
+    )
+    assert files.data["files"] == [{"path": "a.txt", "count": 1}, {"path": "b/two.txt", "count": 2}]
+    assert (files.data["matches"], files.data["total"], files.data["totalFiles"]) == ([], 3, 2)
+    assert counts.data["files"] == [{"path": "b/two.txt", "count": 2}]
+    assert "; from number 2 on:\n  b/two.txt: 2\n" in counts.text
+    assert "  a.txt: 1\n… 1 more file(s): the same call of Madang's 'grep' with offset 1.\n" in first.text
 
 
 async def test_of_a_long_line_the_part_around_the_match_is_shown(asker: Asker) -> None:
@@ -206,13 +318,31 @@ async def test_a_pattern_that_is_none_is_refused_with_the_reason(asker: Asker, p
 
 
 async def test_a_glob_that_is_none_is_refused_with_the_reason(asker: Asker) -> None:
-    reply = await asker.ask("grep", pattern="a", glob="a[")
+    reply = await asker.ask("grep", pattern="a", glob="a[z-a]")
 
     assert reply.error_code == "invalid_arguments"
-    assert (
-        reply.data["error"]["message"]
-        == "glob: the search engine cannot read it (unclosed character class; missing ']')."
+    assert reply.data["error"]["message"] == (
+        "glob: the set '[z-a]' cannot be used: bad character range z-a at position 1."
     )
+
+
+@pytest.mark.parametrize(
+    ("glob", "finds"),
+    [
+        ("*.py", ["a/b.py", "c.py"]),
+        ("a/*.py", ["a/b.py"]),
+        ("a/", ["a/b.py", "a/c.js"]),
+        ("!a", ["c.py", "[id].js"]),
+        ("!*.py", ["a/c.js", "[id].js"]),
+        ("*.{js,ts}", ["a/c.js", "[id].js"]),
+        (r"\[id\].js", ["[id].js"]),
+    ],
+)
+async def test_a_glob_chooses_files(asker: Asker, glob: str, finds: list[str]) -> None:
+    for path in ("a/b.py", "a/c.js", "c.py", "[id].js"):
+        await asker.done("write_file", path=path, content="needle\n")
+
+    assert {path for path, _, _ in await grep(asker, "needle", glob=glob)} == set(finds)
 
 
 async def test_a_link_or_a_missing_path_is_not_searched(asker: Asker) -> None:
@@ -296,7 +426,7 @@ def unconfined(monkeypatch: pytest.MonkeyPatch) -> list[subprocess.Popen[bytes]]
         started.append(subprocess.Popen(arguments, stdin=stdin_fd, stdout=pipe, stderr=pipe, cwd=cwd))
         return started[-1]
 
-    monkeypatch.setattr(searching, "start_confined", start)
+    monkeypatch.setattr(ripgrep, "start_confined", start)
     return started
 
 
@@ -398,7 +528,6 @@ async def test_a_set_with_hangul_and_brackets_in_it_finds_only_what_is_in_it(ask
 
 
 async def test_what_the_engine_says_of_a_pattern_is_told_as_its_words(asker: Asker) -> None:
-    for argument in ({"pattern": "["}, {"pattern": "a", "glob": "["}):
-        reply = await asker.with_call(locale="ko").ask("grep", **argument)
+    reply = await asker.with_call(locale="ko").ask("grep", pattern="[")
 
-        assert "검색 엔진이 이것을 읽지 못합니다(" in reply.text.splitlines()[0]
+    assert "검색 엔진이 이것을 읽지 못합니다(" in reply.text.splitlines()[0]

@@ -35,8 +35,9 @@ async def test_a_path_that_is_not_there_is_answered_with_the_nearest(
 ) -> None:
     reply = await asker.ask(tool, path="notes/todos.md", **arguments)
 
+    unchanged = " Nothing was changed." if tool in ("edit_file", "delete_file") else ""
     assert reply.text == (
-        f"[{tool}] Error: There is no 'notes/todos.md'; the nearest name is 'notes/todo.md'.\n"
+        f"[{tool}] Error: There is no 'notes/todos.md'; the nearest name is 'notes/todo.md'.{unchanged}\n"
         "Hint: Call Madang's 'list_directory' with path 'notes' to see what is there."
     )
     assert reply.error_code == "not_found"
@@ -65,7 +66,7 @@ async def test_the_nearest_path_is_told_in_korean(asker: Asker) -> None:
 async def test_each_name_of_a_path_may_be_wrong(asker: Asker, path: str, nearest: str) -> None:
     reply = await asker.ask("move_file", source=path, target="moved.md")
 
-    message = reply.data["error"]["message"]
+    message = reply.data["error"]["message"].removesuffix(" Nothing was changed.")
     assert message == f"There is no '{path}'" + (f"; the nearest name is '{nearest}'." if nearest else ".")
 
 
@@ -99,11 +100,11 @@ async def test_an_edit_is_told_what_the_line_really_says(asker: Asker) -> None:
     korean = await asker.with_call(locale="ko").ask("edit_file", path="notes/todo.md", edits=edits)
 
     assert english.text == (
-        "[edit_file] Error: The oldText of edit 1 of 1 is not in 'notes/todo.md'. Nothing was changed. "
-        'Line 4 of the file really says: "pay rent" (80 % alike).\n'
+        "[edit_file] Error: The oldText of edit 1 of 1 is not in 'notes/todo.md'. "
+        'Line 4 of the file really says: "pay rent" (80 % alike). Nothing was changed.\n'
         "Hint: Call Madang's 'edit_file' again with oldText exactly as the file has it."
     )
-    assert '파일의 4번째 줄은 실제로 이렇습니다: "pay rent" (80 % 일치).\n' in korean.text
+    assert '파일의 4번째 줄은 실제로 이렇습니다: "pay rent" (80 % 일치). 아무것도 바뀌지 않았습니다.\n' in korean.text
 
 
 async def test_a_range_says_that_it_is_a_part_and_how_to_go_on(asker: Asker) -> None:
@@ -116,7 +117,7 @@ async def test_a_range_says_that_it_is_a_part_and_how_to_go_on(asker: Asker) -> 
         "     2\tcall Kim\n"
         "     3\t\n"
         "\n"
-        "1 more line(s) after these: Madang's 'read_file' with path 'notes/todo.md', startLine 4."
+        "Not the whole file. 1 more line(s) after these: Madang's 'read_file' with path 'notes/todo.md', startLine 4."
     )
     assert korean.text.endswith("이 뒤로 3줄이 더 있습니다: Madang의 'read_file'에 path 'notes/todo.md', startLine 2.")
 
@@ -128,7 +129,7 @@ async def test_a_range_that_does_not_fit_goes_on_to_its_end(asker: Asker) -> Non
 
     last = reply.data["endLine"]
     assert reply.data["next"] == (
-        f"{3_000 - last} more line(s) after these: "
+        f"Not the whole file. {3_000 - last} more line(s) after these: "
         f"Madang's 'read_file' with path 'long.txt', startLine {last + 1}, endLine 3000."
     )
 

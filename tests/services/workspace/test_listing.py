@@ -271,16 +271,16 @@ async def test_the_folders_that_changed_last_are_told_each_turn(asker: Asker) ->
 
     assert prompts[0].split("\n\n")[-1] == snapshot("""\
 # Workspace: 15 file(s), changed last first (Madang's 'read_file' reads one):
-  ./: top.txt
-  notes/: b.md, a.md
-  reports/: 12 files, newest 11.md
+  top.txt
+  notes/b.md, notes/a.md
+  reports/11.md (newest of 12 in reports/)
   11 file(s) are not named here: Madang's 'list_directory' with path or depth.\
 """)
     assert prompts[1].split("\n\n")[-1] == snapshot("""\
 # 작업 공간: 파일 15개, 최근에 바뀐 것부터 (Madang의 'read_file'로 읽습니다):
-  ./: top.txt
-  notes/: b.md, a.md
-  reports/: 파일 12개, 가장 최근 것은 11.md
+  top.txt
+  notes/b.md, notes/a.md
+  reports/11.md (reports/ 안 12개 중 최신)
   여기에 이름이 없는 파일이 11개 있습니다: Madang의 'list_directory'에 path나 depth.\
 """)
     assert str(state.summary) == "Files: 15 ('list_directory')."

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import stat
+import subprocess
 import zipfile
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -117,6 +120,56 @@ async def test_what_git_keeps_is_read_and_not_changed(asker: Asker, project: Pat
         assert reply.is_error, tool
     assert (await asker.ask("move_file", source=".git", target="kept")).is_error
     assert "core" in (await asker.done("read_file", path=".git/config")).text
+    assert state_of(project) == before
+
+
+@pytest.mark.parametrize("last", ["HEAD", "objects", "refs", "commondir"])
+@pytest.mark.parametrize("folder", ["", "sub/deep"])
+async def test_no_folder_is_made_one_that_git_takes_for_its_own(
+    asker: Asker, project: Path, folder: str, last: str
+) -> None:
+    """A bare repository is plain files: with a `config` of the agent's, the next `git status` would run its program."""
+    shutil.rmtree(project / ".git")
+    place = f"{folder}/" if folder else ""
+    settings = f"[core]\n\tbare = false\n\tworktree = .\n\tfsmonitor = touch {project}/ran\n"
+    steps = {
+        "config": {"path": f"{place}config", "content": settings},
+        "HEAD": {"path": f"{place}HEAD", "content": "ref: refs/heads/main\n"},
+        "objects": {"path": f"{place}objects/info/x", "content": ""},
+        "refs": {"path": f"{place}refs/heads/x", "content": ""},
+        "commondir": {"path": f"{place}commondir", "content": "..\n"},
+    }
+    others = ("HEAD",) if last == "commondir" else tuple({"HEAD", "objects", "refs"} - {last})
+    for name in ("config", *others):
+        await asker.done("write_file", **steps[name])
+    await asker.done("write_file", path="staged/x", content="ref: refs/heads/main\n")
+
+    refused = await asker.ask("write_file", **steps[last])
+    source = "staged" if last in ("objects", "refs") else "staged/x"
+    moved = await asker.ask("move_file", source=source, target=f"{place}{last}")
+    spelled = await asker.ask("move_file", source=source, target=f"{place}{last.swapcase()}")
+
+    assert [reply.error_code for reply in (refused, moved, spelled)] == ["denied"] * 3
+    assert "Git takes for a repository" in refused.text
+    subprocess.run(["git", "status"], cwd=project / folder, capture_output=True, check=False)
+    assert not (project / "ran").exists()
+
+
+async def test_a_bare_repository_of_the_persons_is_read_and_not_changed(asker: Asker, project: Path) -> None:
+    subprocess.run(["git", "init", "--bare", "-q", "backup"], cwd=project, check=True)
+    before = state_of(project)
+
+    changes: list[tuple[str, dict[str, Any]]] = [
+        ("write_file", {"path": "backup/config", "content": "[core]\n\tpager = touch x\n"}),
+        ("write_file", {"path": "backup/hooks/post-receive", "content": "x"}),
+        ("edit_file", {"path": "backup/config", "edits": [{"oldText": "[core]", "newText": "[x]"}]}),
+        ("delete_file", {"path": "backup/HEAD"}),
+        ("move_file", {"source": "backup/HEAD", "target": "HEAD"}),
+        ("move_file", {"source": "main.py", "target": "backup/hooks"}),
+    ]
+    for tool, arguments in changes:
+        assert (await asker.ask(tool, **arguments)).error_code == "denied", tool
+    assert "[core]" in (await asker.done("read_file", path="backup/config")).text
     assert state_of(project) == before
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import unicodedata
+from typing import Any
 
 import pytest
 from inline_snapshot import snapshot
@@ -33,6 +35,7 @@ async def test_a_text_is_read_as_numbered_lines(asker: Asker) -> None:
             "content": "one\ntwo",
             "startLine": 1,
             "endLine": 2,
+            "startColumn": 1,
             "totalLines": 2,
             "size": 8,
             "encoding": "utf-8",
@@ -56,7 +59,7 @@ async def test_what_does_not_fit_is_reached_by_the_call_that_the_text_names(aske
         if not reply.data["truncated"]:
             break
         following = reply.data["endLine"] + 1
-        left = f"{3000 - reply.data['endLine']} more line(s) after these: "
+        left = f"Not the whole file. {3000 - reply.data['endLine']} more line(s) after these: "
         assert reply.data["next"] == f"{left}Madang's 'read_file' with path 'long.txt', startLine {following}."
         assert reply.text.endswith(reply.data["next"])
         reply = await asker.done("read_file", path="long.txt", startLine=following)
@@ -84,10 +87,66 @@ async def test_a_long_line_is_cut_with_a_note_and_shown_further_alone(asker: Ask
     first, second, third = among.data["content"].split("\n")
     assert (first, third) == ("short", "end")
     assert among.data["cutLines"] == [2]
-    assert "'read_file' with path 'a.txt', startLine 2, endLine 2." in among.text
+    assert f"'read_file' with path 'a.txt', startLine 2, startColumn {len(second) + 1}." in among.text
     assert f"… [+{15000 - 3 * len(second)} B]" in among.text
     assert len(alone.data["content"]) > 2 * len(second)
     assert alone.data["truncated"]
+
+
+@pytest.mark.parametrize("codec", ["utf-8", "utf-8-sig", "utf-16", "cp949"])
+@pytest.mark.parametrize("line_end", ["\n", "\r\n", ""])
+async def test_a_long_line_is_read_to_its_end_by_the_calls_that_the_texts_name(
+    asker: Asker, codec: str, line_end: str
+) -> None:
+    line = "".join(f"가나{number}," for number in range(30_000))
+    (folder_of(asker) / "a.js").write_bytes(f"first\n{line}{line_end}".encode(codec))
+    arguments: dict[str, Any] = {"startLine": 2}
+    parts: list[str] = []
+
+    while arguments and len(parts) < 100:
+        reply = await asker.done("read_file", path="a.js", **arguments)
+        parts.append(reply.data["content"])
+        following = re.search(r"startLine 2, startColumn (\d+)\.", reply.text)
+        arguments = {"startLine": 2, "startColumn": int(following[1])} if following else {}
+
+    assert "".join(parts) == line
+    assert (reply.data["startColumn"], reply.data["truncated"]) == (len("".join(parts[:-1])) + 1, False)
+
+
+async def test_a_column_that_a_line_does_not_have_is_refused(asker: Asker) -> None:
+    await asker.done("write_file", path="a.txt", content="가나다\n둘\n")
+
+    beyond = await asker.ask("read_file", path="a.txt", startLine=1, startColumn=4)
+    several = await asker.ask("read_file", path="a.txt", startLine=1, endLine=2, startColumn=2)
+
+    assert (await asker.done("read_file", path="a.txt", startColumn=3)).data["content"] == "다"
+    assert beyond.error_code == "out_of_range"
+    assert "Column 4 does not exist: line 1 of 'a.txt' has 3 characters." in beyond.text
+    assert several.error_code == "invalid_arguments"
+
+
+async def test_a_place_that_grep_finds_in_a_long_line_is_read_by_its_column(asker: Asker) -> None:
+    line = "가" * 40_000 + "needle" + "나" * 40_000
+    await asker.done("write_file", path="a.js", content=f"{line}\n")
+
+    found = await asker.done("grep", pattern="needle")
+    column = found.data["matches"][0]["column"]
+    reply = await asker.done("read_file", path="a.js", startLine=1, startColumn=column)
+
+    assert column == 40_001
+    assert "  a.js:1:40001: …가" in found.text
+    assert reply.data["content"].startswith("needle나")
+
+
+async def test_edits_in_a_string_of_json_are_taken(asker: Asker) -> None:
+    await asker.done("write_file", path="a.txt", content="one\n")
+
+    await asker.done("edit_file", path="a.txt", edits='[{"oldText": "one", "newText": "하나", "replaceAll": false}]')
+    other = await asker.ask("edit_file", path="a.txt", edits=[{"old_string": "하나", "new_string": "x"}])
+
+    assert (await asker.done("read_file", path="a.txt")).data["content"] == "하나"
+    assert other.error_code == "invalid_arguments"
+    assert "oldText" in other.text
 
 
 async def test_an_empty_file_is_empty(asker: Asker) -> None:
@@ -183,6 +242,17 @@ async def test_appending_to_nothing_makes_the_file(asker: Asker) -> None:
     assert (folder_of(asker) / "log.txt").read_text() == "first\n"
 
 
+async def test_appending_says_how_many_lines_there_are_now(asker: Asker) -> None:
+    await asker.done("write_file", path="log.txt", content="one\ntwo\n")
+
+    few = await asker.done("write_file", path="log.txt", content="three\nfour\n", mode="append")
+    (folder_of(asker) / "log.txt").write_text("a line\n" * 700_000)  # more than is counted for it
+    many = await asker.done("write_file", path="log.txt", content="five\n", mode="append")
+
+    assert "Added 2 line(s) to the end of 'log.txt'. The file has 4 line(s) now, 19 B." in few.text
+    assert "Added 1 line(s) to the end of 'log.txt', which has 4.7 MB now." in many.text
+
+
 async def test_appending_what_the_encoding_cannot_carry_changes_nothing(asker: Asker) -> None:
     path = folder_of(asker) / "a.csv"
     path.write_bytes(KOREAN.encode("cp949"))
@@ -263,7 +333,7 @@ async def test_when_one_edit_does_not_fit_none_is_made(asker: Asker) -> None:
     reply = await asker.ask("edit_file", path="a.txt", edits=edits)
 
     assert reply.error_code == "not_found"
-    assert "edit 2 of 2 is not in 'a.txt'. Nothing was changed." in reply.text
+    assert "edit 2 of 2 is not in 'a.txt'." in reply.text
     assert (folder_of(asker) / "a.txt").read_text() == "one\ntwo\n"
 
 
@@ -384,3 +454,19 @@ async def test_the_nearest_lines_are_quoted_with_every_white_space_visible(asker
     reply = await asker.ask("edit_file", path="a.txt", edits=[{"oldText": 'say "one" two threes', "newText": "x"}])
 
     assert 'really says: "say \\"one\\"\\u2028two\\tthree\\u001b\\\\n"' in reply.text
+
+
+async def test_western_text_is_shown_as_it_is_and_keeps_its_bytes(asker: Asker) -> None:
+    text = "Die Größe der Tür überrascht: für Gäste, die später kommen,\r\nmüssen wir natürlich öffnen.\r\n"
+    path = folder_of(asker) / "a.txt"
+    path.write_bytes(text.encode("cp1252"))
+
+    read = await asker.done("read_file", path="a.txt")
+    found = await asker.done("grep", pattern="wir")
+    refused = await asker.ask("edit_file", path="a.txt", edits=[{"oldText": "Gäste", "newText": "손님"}])
+    await asker.done("edit_file", path="a.txt", edits=[{"oldText": "für Gäste", "newText": "für Mädchen"}])
+
+    assert (read.data["encoding"], read.data["content"]) == ("cp1252", text.replace("\r\n", "\n").rstrip("\n"))
+    assert found.data["matches"][0]["text"] == "müssen wir natürlich öffnen."
+    assert refused.error_code == "invalid_arguments"
+    assert path.read_bytes() == text.replace("Gäste", "Mädchen").encode("cp1252")
