@@ -49,7 +49,7 @@ def test_a_line_of_which_nothing_is_left_is_left_out() -> None:
 
 @pytest.mark.parametrize(("locale", "ours"), [("en", "Madang's 'grep'"), ("ko", "Madang의 'grep'")])
 def test_only_a_reader_with_other_tools_is_told_whose_tool_it_is(locale: Locale, ours: str) -> None:
-    hint = say("Note: The rest of this line cannot be shown; Madang's 'grep' finds places in it.")
+    hint = say("Find the place with Madang's 'grep'.")
     tools = frozenset({"grep"})
 
     assert ours in hint.render(reader_words(locale, tools, has_others=True))

@@ -9,9 +9,9 @@ from typing import Any
 
 from madang.core.calls import Call
 from madang.core.documents import Document
-from madang.core.errors import MadangError
+from madang.core.errors import MadangError, StoreUnavailable
 from madang.core.limits import MAX_REPLY_BYTES, MAX_REPLY_IMAGE_BYTES, MAX_REPLY_ROWS
-from madang.core.phrases import Block, Phrase, Rows, Text, Translate, chosen, render_line, say
+from madang.core.phrases import Block, Phrase, Rows, Text, Translate, chosen, layout, render_line, say
 from madang.core.resources import Resource
 from madang.core.results import ForeignPage, Image, Pause, Reply, ShownPage, ToolResult, UiPage
 from madang.rendering import pages
@@ -38,8 +38,9 @@ def reply(
     plain = _stoppable(translator(call.locale), check_time)
     translate = _stoppable(words, check_time) if words else plain
     shows_page = (result.page is not None or result.refill is not None) and call.pages != "off"
-    text = chosen(result.text, shows_page=shows_page)
-    following = chosen(result.next, shows_page=shows_page)
+    in_run = call.actor == "model"
+    text = chosen(result.text, shows_page=shows_page, in_run=in_run)
+    following = chosen(result.next, shows_page=shows_page, in_run=in_run)
     images, left_out = _fitting_images(result.images)
     if left_out:
         following.append(_images_left_out(left_out))
@@ -55,7 +56,7 @@ def reply(
         following.append(say("Paused: {what}.", what=what))
         data["pause"] = _pause_data(result.pause)
     # The data has all rows of a part, where the text may end earlier: each says where it goes on itself.
-    following = [*(rows.rest_after(len(rows.lines)) for rows in _parts(result.text)), *following]
+    following = [*(rows.rest_after(len(rows.lines)) for rows in _parts(text)), *following]
     if following:
         data["next"] = render_text(following, translate)
     return Reply(
@@ -107,12 +108,27 @@ def _pause_data(pause: Pause) -> dict[str, str]:
     return {name: value for name, value in fields.items() if value}
 
 
-def error_reply(service: str, tool: str, call: Call, error: MadangError, *, words: Translate | None = None) -> Reply:
-    """Put an error into words: what happened, and what to do about it. `words` are as for `reply`."""
+def error_reply(
+    service: str,
+    tool: str,
+    call: Call,
+    error: MadangError,
+    *,
+    words: Translate | None = None,
+    is_unchanged: bool = False,
+) -> Reply:
+    """Put an error into words: what happened, and what to do about it. `words` are as for `reply`.
+
+    `is_unchanged`: the tool changes something, and it is certain that this call did not. Models that are not told so
+    take a failed change for a done one.
+    """
     translate = translator(call.locale)
-    message = error.message.render(translate)
+    what = error.message
+    if is_unchanged:
+        what = layout("{what} {unchanged}", what=what, unchanged=say("Nothing was changed."))
+    message = what.render(translate)
     hint = error.hint.render(words or translate) if error.hint else ""
-    text = f"[{tool}] " + say("Error: {message}", message=error.message).render(translate)
+    text = f"[{tool}] " + say("Error: {message}", message=what).render(translate)
     if hint and error.hint:
         text += "\n" + say("Hint: {hint}", hint=error.hint).render(words or translate)
     return Reply(
@@ -121,6 +137,7 @@ def error_reply(service: str, tool: str, call: Call, error: MadangError, *, word
         text=text,
         data={"error": {"code": error.code, "message": message, "hint": hint}},
         error_code=error.code,
+        is_store_away=isinstance(error, StoreUnavailable),
     )
 
 

@@ -152,3 +152,14 @@ def test_the_same_chart_is_the_same_result() -> None:
     assert results[0] == results[1]
     assert results[0].page is not None
     assert isinstance(results[0].page.context["chart"], ChartPage)
+
+
+def test_a_pie_is_read_for_its_shares() -> None:
+    pie = chart("pie", [("가", 1), ("나", 2)])
+    large = chart("pie", [("a", 1.7e308), ("b", 1.7e308)])
+    many = chart("pie", [(str(number), 1) for number in range(15)])
+
+    assert "Shares of the whole: 나 66.7 %, 가 33.3 %." in words(pie)
+    assert "전체에서 차지하는 비율: 나 66.7 %, 가 33.3 %." in words(pie, "ko")
+    assert "Shares of the whole: a 50 %, b 50 %." in words(large)
+    assert "11 6.67 % and 3 more." in words(many)

@@ -17,7 +17,7 @@ from tests.services.content.children import LIMITS, NEW_VERSION, POINTS, REBUILD
 from tests.services.content.contents import add, open_content, search
 
 ROOT = Path(__file__).resolve().parents[3]
-KILLS = int(os.environ.get("MADANG_TEST_CONTENT_KILLS", "20"))
+KILLS = int(os.environ.get("MADANG_TEST_CONTENT_KILLS", "8"))
 SEED = int(os.environ.get("MADANG_TEST_SEED", str(random.SystemRandom().randrange(10**9))))
 
 

@@ -252,7 +252,8 @@ async def test_a_few_lines_from_the_middle(asker: Asker) -> None:
     assert (
         f'"n.txt" (content ID: {id}): only lines 4000 to 4002 are shown here, the whole has 5000 lines:\n\n'
         "> line 4000\n> line 4001\n> line 4002\n\n"
-        f"998 more line(s) after these: 'read_content' with contentId {id}, lineRange fromLine 4003." in reply.text
+        f"Not the whole text. 998 more line(s) after these: 'read_content' with contentId {id}, "
+        "lineRange fromLine 4003." in reply.text
     )
 
 

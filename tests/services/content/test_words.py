@@ -59,7 +59,7 @@ async def test_a_part_is_not_taken_for_the_whole(asker: Asker) -> None:
         "\n"
         "> two\n"
         "\n"
-        f"2 more line(s) after these: 'read_content' with contentId {id}, lineRange fromLine 3."
+        f"Not the whole text. 2 more line(s) after these: 'read_content' with contentId {id}, lineRange fromLine 3."
     )
     assert korean_whole.text.splitlines()[0] == f'[read_content] "n.txt" (콘텐츠 ID: {id}), 글 전체 4줄:'
     assert korean_part.text == (
@@ -67,7 +67,7 @@ async def test_a_part_is_not_taken_for_the_whole(asker: Asker) -> None:
         "\n"
         "> two\n"
         "\n"
-        f"이 뒤로 2줄이 더 있습니다: 'read_content'에 contentId {id}, lineRange fromLine 3."
+        f"글 전체가 아닙니다. 이 뒤로 2줄이 더 있습니다: 'read_content'에 contentId {id}, lineRange fromLine 3."
     )
 
 
@@ -78,7 +78,7 @@ async def test_a_range_that_does_not_fit_goes_on_to_its_end(asker: Asker) -> Non
 
     last = reply.data["lineRange"][1]
     assert reply.data["next"] == (
-        f"{3_000 - last} more line(s) of these: "
+        f"Not all of these. {3_000 - last} more line(s): "
         f"'read_content' with contentId {id}, lineRange fromLine {last + 1}, toLine 3000."
     )
 

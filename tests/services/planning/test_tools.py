@@ -70,7 +70,7 @@ Previous Goal: Find a flat
 
 Active Todos (1/2):
   ID:2 [ ] Call a van
-  ID:1 [✓] Find boxes — twelve
+  ID:1 [✓] Find boxes (completed) — twelve
 
 Recent Activity Log (1/10):
   1. The lift is broken
@@ -175,7 +175,7 @@ async def test_an_unknown_todo_lists_the_ids_there_are_and_changes_nothing(
     reply = await asker.ask(tool, **arguments)
 
     assert reply.text == (
-        f"[{tool}] Error: There is no todo with ID {missing}.\n"
+        f"[{tool}] Error: There is no todo with ID {missing}. Nothing was changed.\n"
         "Hint: The IDs there are: ID:2 Call a van, ID:1 Find boxes."
     )
     assert reply.data["error"]["code"] == "not_found"
@@ -248,7 +248,7 @@ async def test_a_full_plan_says_how_to_make_room(asker: Asker) -> None:
     shown = await asker.done("get_current_state")
 
     assert reply.text == (
-        "[add_todo] Error: A plan holds at most 500 todos.\n"
+        "[add_todo] Error: A plan holds at most 500 todos. Nothing was changed.\n"
         "Hint: Use 'clear_todos' with the ids of completed ones first."
     )
     assert shown.text.count("  ID:") == 50
@@ -292,7 +292,8 @@ async def test_a_wrong_argument_is_refused_by_name(
     reply = await asker.ask(tool, **arguments)
 
     assert reply.error_code == "invalid_arguments"
-    assert reply.text.split("\n")[0] == f"[{tool}] Error: {message}"
+    unchanged = "" if tool == "get_current_state" else " Nothing was changed."
+    assert reply.text.split("\n")[0] == f"[{tool}] Error: {message}{unchanged}"
 
 
 async def test_ids_may_be_strings_of_digits_and_what_is_optional_null(asker: Asker) -> None:

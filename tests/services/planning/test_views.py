@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import takewhile
 
 from inline_snapshot import snapshot
 
-from madang.core.phrases import Rows, layout, say
+from madang.core.calls import Locale
+from madang.core.phrases import Rows, chosen, layout, say
 from madang.core.results import ToolResult
 from madang.rendering.catalogue import translator
-from madang.rendering.replies import render_text
+from madang.rendering.replies import render_text, reply
 from madang.services.planning import views
 from madang.services.planning.domain import Plan, PlanState, Todo
+from tests.asking import CALL
 
 PLAN = Plan(
     state=PlanState(
@@ -35,10 +38,10 @@ def test_the_state_as_a_result() -> None:
             say("Active Todos ({pending}/{total}):", pending=1, total=2),
             Rows(
                 [
-                    layout("  ID:{id} [{mark}] {name}", id=2, mark=" ", name="Van"),
+                    layout("  ID:{id} [ ] {name}", id=2, name="Van"),
                     layout(
                         "{line} — {summary}",
-                        line=layout("  ID:{id} [{mark}] {name}", id=1, mark="✓", name="Boxes"),
+                        line=say("  ID:{id} [✓] {name} (completed)", id=1, name="Boxes"),
                         summary="twelve",
                     ),
                 ],
@@ -88,8 +91,21 @@ def test_every_text_ends_with_the_state_and_what_to_do_next() -> None:
         views.observation_added(PLAN, ""),
         views.session_cleared(PLAN),
     ):
-        assert list(result.text)[2:] == state
-        assert list(result.next) == [views.next_actions(PLAN)]
+        assert chosen(result.text, shows_page=False)[2:] == state
+        assert chosen(result.next, shows_page=False) == [views.next_actions(PLAN)]
+
+
+def test_a_run_is_told_what_changed_and_the_rest_by_the_state() -> None:
+    added = views.todo_added(PLAN, PLAN.todo(2))
+
+    told_in: tuple[tuple[Locale, str], ...] = (
+        ("en", "[add_todo] Todo added: ID:2 Van\n\nGo on with what the person asked."),
+        ("ko", "[add_todo] 할 일을 추가했습니다: ID:2 Van\n\n사용자가 부탁한 일을 이어서 하세요."),
+    )
+    for locale, text in told_in:
+        told = reply("planning", "add_todo", replace(CALL, locale=locale, actor="model"), added)
+        assert told.text == text
+        assert [todo["id"] for todo in told.data["todos"]] == [1, 2]
 
 
 def test_the_state_in_korean_keeps_names_and_ids() -> None:
@@ -113,7 +129,7 @@ def test_the_state_in_korean_keeps_names_and_ids() -> None:
 
 진행 중인 할 일 (1/2):
   ID:2 [ ] Van
-  ID:1 [✓] Boxes — twelve
+  ID:1 [✓] Boxes (완료) — twelve
 
 최근 활동 기록 (1/10):
   1. Rain
@@ -130,7 +146,7 @@ def test_the_state_in_korean_keeps_names_and_ids() -> None:
 
 진행 중인 할 일 (1/2):
   ID:2 [ ] Van
-  ID:1 [✓] Boxes — twelve
+  ID:1 [✓] Boxes (완료) — twelve
 
 최근 활동 기록 (1/10):
   1. Rain
@@ -147,7 +163,7 @@ def test_the_state_in_korean_keeps_names_and_ids() -> None:
 
 진행 중인 할 일 (1/2):
   ID:2 [ ] Van
-  ID:1 [✓] Boxes — twelve
+  ID:1 [✓] Boxes (완료) — twelve
 
 최근 활동 기록 (1/10):
   1. Rain
@@ -191,7 +207,7 @@ Previous Goal: Find a flat
 
 Active Todos (1/2):
   ID:2 [ ] Van
-  ID:1 [✓] Boxes — twelve
+  ID:1 [✓] Boxes (completed) — twelve
 
 Recent Activity Log (1/10):
   1. Rain
@@ -208,7 +224,7 @@ Previous Goal: Find a flat
 
 Active Todos (1/2):
   ID:2 [ ] Van
-  ID:1 [✓] Boxes — twelve
+  ID:1 [✓] Boxes (completed) — twelve
 
 Recent Activity Log (1/10):
   1. Rain
@@ -222,7 +238,7 @@ Next Actions: Continue with pending todos: do ID:2, then 'mark_todo' with id 2\
 
 def test_the_words_of_each_change() -> None:
     headlines = [
-        "\n".join(map(str, takewhile(bool, result.text)))
+        "\n".join(map(str, takewhile(bool, chosen(result.text, shows_page=False))))
         for result in (
             views.goal_created(PLAN, ""),
             views.goal_created(PLAN, "Old"),

@@ -18,7 +18,9 @@ UNKNOWN = {"id": "nothing"}
 async def prepare(asker: Asker) -> Ids:
     playbook = (await asker.done("create_playbook", goal=GOAL, workflow=[STEP])).data["playbook"]["id"]
     await asker.done("select_playbook", id=playbook)
-    return {"playbook": playbook}
+    deleted = (await asker.done("create_playbook", goal="Not needed", workflow=[STEP])).data["playbook"]["id"]
+    await asker.done("delete_playbook", id=deleted)
+    return {"playbook": playbook, "deleted": deleted}
 
 
 async def fill(asker: Asker) -> Ids:
@@ -29,7 +31,9 @@ async def fill(asker: Asker) -> Ids:
     )
     playbook = created.data["playbook"]["id"]
     await asker.done("select_playbook", id=playbook)
-    return {"playbook": playbook}
+    deleted = (await asker.done("create_playbook", goal="삭" * 2000, workflow=[step])).data["playbook"]["id"]
+    await asker.done("delete_playbook", id=deleted)
+    return {"playbook": playbook, "deleted": deleted}
 
 
 async def bring_in(asker: Asker, text: str) -> list[tuple[str, Arguments]]:
@@ -60,6 +64,10 @@ def by_id(ids: Ids) -> Arguments:
     return {"id": ids["playbook"]}
 
 
+def by_deleted(ids: Ids) -> Arguments:
+    return {"id": ids["deleted"]}
+
+
 PROMISES = ServicePromises(
     {
         "create_playbook": Promise(
@@ -76,7 +84,7 @@ PROMISES = ServicePromises(
             refused={**UNKNOWN, "playbook": {}},
         ),
         "delete_playbook": Promise("destroy", by_id, refused=UNKNOWN),
-        "restore_playbook": Promise("write", by_id, refused=UNKNOWN, audience="person"),
+        "restore_playbook": Promise("write", by_deleted, refused=UNKNOWN, audience="person"),
         "list_playbook_runs": Promise("read", {}),
         "export_playbooks": Promise("read", {}),
         "import_playbooks": Promise("write", {"document": DOCUMENT}),

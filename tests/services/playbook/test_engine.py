@@ -261,7 +261,7 @@ async def test_what_a_document_lacks_is_told_as_part_of_it_not_as_an_argument(
     korean = await asker.with_call(locale="ko").ask("import_playbooks", document=document)
 
     assert english.text == (
-        f"[import_playbooks] Error: {message}\n"
+        f"[import_playbooks] Error: {message} Nothing was changed.\n"
         "Hint: The document needs: madangPlaybooks: 1, playbooks. A playbook needs goal and workflow, a step of "
         "workflow needs description."
     )

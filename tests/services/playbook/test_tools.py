@@ -133,7 +133,7 @@ async def test_a_playbook_that_is_none_is_refused_with_the_field(
     reply = await asker.ask("create_playbook", **arguments)
 
     assert reply.error_code == "invalid_arguments"
-    assert reply.text.split("\n")[0] == f"[create_playbook] Error: {message}"
+    assert reply.text.split("\n")[0] == f"[create_playbook] Error: {message} Nothing was changed."
     assert (await asker.done("list_playbooks")).data["page"]["totalItems"] == 0
 
 
@@ -230,7 +230,7 @@ async def test_selecting_gives_instructions_to_proceed(asker: Asker) -> None:
         "---\n"
         f"ID: {playbook['id']}\n"
         "Goal: Ship it\n"
-        "Workflow (1 steps):\n"
+        "Workflow (1 step):\n"
         "  1. Build the wheel | id: build | tool: execute_shell (make it) | needs: version | gives: wheel\n"
         f"Created: {playbook['createdAt']} | Updated: {playbook['createdAt']} | Version: 1\n"
         "---\n"
@@ -374,7 +374,7 @@ async def test_a_patch_that_would_break_a_playbook_changes_nothing(
     reply = await asker.ask("update_playbook", id=playbook["id"], playbook={"initialCommand": "new", **patch})
 
     assert reply.error_code == "invalid_arguments"
-    assert reply.text.split("\n")[0] == f"[update_playbook] Error: {message}"
+    assert reply.text.split("\n")[0] == f"[update_playbook] Error: {message} Nothing was changed."
     assert (await asker.done("get_playbook", id=playbook["id"])).data["playbook"] == playbook
 
 
@@ -436,8 +436,9 @@ async def test_another_assistants_playbook_is_refused(asker: Asker, tool: str, a
 
     reply = await other.ask(tool, id=playbook["id"], **arguments)
 
+    unchanged = "" if tool == "get_playbook" else " Nothing was changed."
     assert reply.text == (
-        f"[{tool}] Error: Playbook {playbook['id']} does not belong to the current assistant (other).\n"
+        f"[{tool}] Error: Playbook {playbook['id']} does not belong to the current assistant (other).{unchanged}\n"
         "Hint: Call 'list_playbooks' to see the playbooks of this assistant."
     )
     assert reply.data["error"]["code"] == "denied"
@@ -455,8 +456,10 @@ async def test_another_users_playbook_is_answered_like_one_that_is_not_there(
     theirs = await stranger.ask(tool, id=playbook["id"], **arguments)
     missing = await stranger.ask(tool, id="nothing", **arguments)
 
+    unchanged = "" if tool == "get_playbook" else " Nothing was changed."
     assert theirs.text == (
-        f"[{tool}] Error: Playbook {playbook['id']} not found.\nHint: Call 'list_playbooks' to see the ids there are."
+        f"[{tool}] Error: Playbook {playbook['id']} not found.{unchanged}\n"
+        "Hint: Call 'list_playbooks' to see the ids there are."
     )
     assert theirs.text == missing.text.replace("nothing", playbook["id"])
     assert theirs.data["error"]["code"] == "not_found"
@@ -505,4 +508,5 @@ async def test_reading_from_a_step_that_is_not_there_says_how_many_there_are(ask
     reply = await asker.ask("get_playbook", id=playbook["id"], fromStep=7)
 
     assert reply.error_code == "out_of_range"
-    assert f"there are {len(playbook['workflow'])} steps, no step 7" in reply.text
+    assert len(playbook["workflow"]) == 1
+    assert "there is 1 step, no step 7" in reply.text

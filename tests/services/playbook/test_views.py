@@ -210,7 +210,7 @@ def test_the_words_of_changes() -> None:
     assert updated == (
         'Successfully updated playbook ID: pb-1 ("배포하기")\n\n'
         "Updated Details:\nID: pb-1\nGoal: 배포하기\n"
-        f"Workflow (1 steps):\n  1. Look\nCreated: {AT} | Updated: {AT} | Version: 3\n\n"
+        f"Workflow (1 step):\n  1. Look\nCreated: {AT} | Updated: {AT} | Version: 3\n\n"
         "The playbook has been modified. Changes are immediately available. Use 'get_playbook' to read it, or "
         "'update_playbook' with expectedVersion 3 to go on changing this version."
     )
@@ -472,10 +472,11 @@ Playbooks on this page:
 Choice ID: choice-1
 Expires: 2026-02-01T03:04:05.678Z
 
-Status: Agent paused for user interaction (this client
-shows no page: tell the person these playbooks, ask which
-one to use and end your turn; never choose for them. After
-they reply: 'select_playbook' with its id).\
+Status: Agent paused for user interaction (do not go on:
+the person has not chosen yet. This client shows no page,
+so tell the person these playbooks, ask which one to use
+and end your turn; never choose for them. After they
+reply: 'select_playbook' with its id).\
 """,
                     """\
 [get_playbook_page] Navigated to page 2 of 3.
@@ -488,10 +489,11 @@ Page 9 does not exist; this is the last page.
 Choice ID: choice-1
 Expires: 2026-02-01T03:04:05.678Z
 
-Status: Agent paused for user interaction (this client
-shows no page: tell the person these playbooks, ask which
-one to use and end your turn; never choose for them. After
-they reply: 'select_playbook' with its id).\
+Status: Agent paused for user interaction (do not go on:
+the person has not chosen yet. This client shows no page,
+so tell the person these playbooks, ask which one to use
+and end your turn; never choose for them. After they
+reply: 'select_playbook' with its id).\
 """,
                 ],
                 "ko": [
@@ -506,9 +508,10 @@ they reply: 'select_playbook' with its id).\
 선택 요청 ID: choice-1
 만료: 2026-02-01T03:04:05.678Z
 
-상태: 사용자 상호작용을 위해 에이전트가 일시 중지되었습니다 (이 클라이언트는 화면을 보여 주지
-않습니다: 사용자에게 이 플레이북들을 알려 주고 어느 것을 쓸지 물은 뒤 차례를 마치세요. 대신 고르지
-마세요. 답을 받으면 그 ID로 'select_playbook'을 호출하세요).\
+상태: 사용자 상호작용을 위해 에이전트가 일시 중지되었습니다 (계속하지 마세요. 사용자가 아직 고르지
+않았습니다. 이 클라이언트는 화면을 보여 주지 않으니 사용자에게 이 플레이북들을 알려 주고 어느 것을
+쓸지 물은 뒤 차례를 마치세요. 대신 고르지 마세요. 답을 받으면 그 ID로
+'select_playbook'을 호출하세요).\
 """,
                     """\
 [get_playbook_page] 3쪽 중 2쪽으로 이동했습니다.
@@ -521,9 +524,10 @@ they reply: 'select_playbook' with its id).\
 선택 요청 ID: choice-1
 만료: 2026-02-01T03:04:05.678Z
 
-상태: 사용자 상호작용을 위해 에이전트가 일시 중지되었습니다 (이 클라이언트는 화면을 보여 주지
-않습니다: 사용자에게 이 플레이북들을 알려 주고 어느 것을 쓸지 물은 뒤 차례를 마치세요. 대신 고르지
-마세요. 답을 받으면 그 ID로 'select_playbook'을 호출하세요).\
+상태: 사용자 상호작용을 위해 에이전트가 일시 중지되었습니다 (계속하지 마세요. 사용자가 아직 고르지
+않았습니다. 이 클라이언트는 화면을 보여 주지 않으니 사용자에게 이 플레이북들을 알려 주고 어느 것을
+쓸지 물은 뒤 차례를 마치세요. 대신 고르지 마세요. 답을 받으면 그 ID로
+'select_playbook'을 호출하세요).\
 """,
                 ],
             }

@@ -120,8 +120,9 @@ Options (2):
   2. Green
 Expires: <time>
 
-Status: Agent paused for user interaction (this client shows no page: ask this in the chat and end your turn; never \
-answer for the person. After they reply: 'reply_prompt' with messageId <id> and their answer).\
+Status: Agent paused for user interaction (do not go on: the person has not answered yet. This client shows no \
+page, so ask this in the chat and end your turn; never answer for the person. After they reply: 'reply_prompt' with \
+messageId <id> and their answer).\
 """)
     assert waiting.page is None
     assert waiting.pause == "wait"
@@ -130,8 +131,9 @@ answer for the person. After they reply: 'reply_prompt' with messageId <id> and 
 Wait ID: <id>
 Expires: <time>
 
-Status: Agent paused for user interaction (this client shows no page: tell the person what you wait for and end your \
-turn; never go on by yourself. When they say go on: 'resume_from_wait' with waitId <id>).\
+Status: Agent paused for user interaction (do not go on: the person has not said so yet. This client shows no page, \
+so tell the person what you wait for and end your turn; never go on by yourself. When they say go on: \
+'resume_from_wait' with waitId <id>).\
 """)
 
 
@@ -182,18 +184,18 @@ async def test_without_pages_in_korean(asker: Asker) -> None:
 유형: text
 만료: <time>
 
-상태: 사용자 상호작용을 위해 에이전트가 일시 중지되었습니다 (이 클라이언트는 화면을 보여 주지 않습니다: 대화에서 이 \
-질문을 하고 차례를 마치세요. 사용자를 대신해 답하지 마세요. 사용자가 답한 뒤에: messageId <id>와 그 답으로 \
-'reply_prompt'를 호출하세요).\
+상태: 사용자 상호작용을 위해 에이전트가 일시 중지되었습니다 (계속하지 마세요. 사용자가 아직 답하지 않았습니다. 이 \
+클라이언트는 화면을 보여 주지 않으니 대화에서 이 질문을 하고 차례를 마치세요. 사용자를 대신해 답하지 마세요. \
+사용자가 답한 뒤에: messageId <id>와 그 답으로 'reply_prompt'를 호출하세요).\
 """,
             """\
 [wait_for_user] 사용자를 기다립니다: 꽂아 주세요
 대기 ID: <id>
 만료: <time>
 
-상태: 사용자 상호작용을 위해 에이전트가 일시 중지되었습니다 (이 클라이언트는 화면을 보여 주지 않습니다: 무엇을 \
-기다리는지 사용자에게 알리고 차례를 마치세요. 스스로 계속하지 마세요. 사용자가 계속하라고 하면: waitId <id>로 \
-'resume_from_wait'를 호출하세요).\
+상태: 사용자 상호작용을 위해 에이전트가 일시 중지되었습니다 (계속하지 마세요. 사용자가 아직 계속하라고 하지 \
+않았습니다. 이 클라이언트는 화면을 보여 주지 않으니 무엇을 기다리는지 사용자에게 알리고 차례를 마치세요. 스스로 \
+계속하지 마세요. 사용자가 계속하라고 하면: waitId <id>로 'resume_from_wait'를 호출하세요).\
 """,
             """\
 [get_prompt] 질문 <id>: 대기 중.
@@ -319,7 +321,7 @@ async def test_a_wrong_argument_is_told_in_korean_words(asker: Asker) -> None:
 힌트: type을(를) 고쳐 다시 호출하세요.\
 """,
             """\
-[reply_prompt] 오류: answer: 필수입니다.
+[reply_prompt] 오류: answer: 필수입니다. 아무것도 바뀌지 않았습니다.
 힌트: 답은 적힌 그대로의 선택지 하나입니다. 질문은 아직 대기 중입니다.\
 """,
         ]
@@ -529,11 +531,12 @@ There is no answer. Do not ask the same again: tell the person, or go on without
     assert "This wait has expired." in read.refill
     assert late.error_code == "expired"
     assert plain(late.text, id) == snapshot("""\
-[resume_from_wait] Error: Wait <id> expired at <time>: the person did not say to continue.
+[resume_from_wait] Error: Wait <id> expired at <time>: the person did not say to continue. Nothing was changed.
 Hint: Tell the person that it came too late. If it still matters, call 'wait_for_user' again.\
 """)
     assert plain(korean.text, id) == snapshot("""\
-[resume_from_wait] 오류: 대기 <id>은(는) <time>에 만료되었습니다: 사용자가 계속하라고 하지 않았습니다.
+[resume_from_wait] 오류: 대기 <id>은(는) <time>에 만료되었습니다: 사용자가 계속하라고 하지 않았습니다. 아무것도 \
+바뀌지 않았습니다.
 힌트: 너무 늦었다고 사용자에게 알리세요. 아직 필요하면 'wait_for_user'를 다시 호출하세요.\
 """)
 

@@ -72,8 +72,9 @@ def test_a_question_as_a_result() -> None:
             kind="prompt",
             on_page=say("the person sees a form; call no tool now, end your turn and wait for the person"),
             without_page=say(
-                "this client shows no page: ask this in the chat and end your turn; never answer for the person. After "
-                "they reply: 'reply_prompt' with messageId {id} and their answer",
+                "do not go on: the person has not answered yet. This client shows no page, so ask this in the chat and "
+                "end your turn; never answer for the person. After they reply: 'reply_prompt' with messageId {id} and "
+                "their answer",
                 id="one",
             ),
             id="one",
@@ -214,6 +215,6 @@ def test_another_answer_and_a_late_one_are_told_what_happened() -> None:
     conflict = questions.answer_refused(ANSWERED, Refusal("conflict"))
     late = questions.answer_refused(QUESTION.model_copy(update={"status": "expired"}), Refusal("expired"))
 
-    assert (type(conflict), str(conflict)) == (Conflict, "Prompt one was answered already. Nothing was changed.")
+    assert (type(conflict), str(conflict)) == (Conflict, "Prompt one was answered already.")
     assert str(conflict.hint) == "Call 'get_prompt' with messageId one to read what was answered."
     assert (type(late), str(late)) == (Expired, "Prompt one expired at 2026-01-08T00:00:00.000Z without an answer.")

@@ -15,10 +15,10 @@ from madang.core.errors import InvalidArguments
 from madang.core.phrases import ByPage, Phrase, Rows, Text, Translate, layout, say
 from madang.core.results import ToolResult, UiPage
 from madang.core.texts import one_line
-from madang.services.chart.domain.charts import MAX_POINTS, Chart, ChartProblem, ChartType
+from madang.services.chart.domain.charts import MAX_POINTS, Chart, ChartProblem, ChartType, Series
 from madang.services.chart.domain.drawings import ChartPhrases, DrawChart
 from madang.services.chart.domain.numbers import grouped_number, parse_number, plain_number
-from madang.services.chart.domain.summaries import SeriesSummary
+from madang.services.chart.domain.summaries import SeriesSummary, shares
 from madang.services.chart.domain.tables import Column, ColumnKind, Table, tabulate
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ MAX_TABLE_BYTES = 50_000
 MAX_TABLE_ROWS = 200
 MAX_TEXT_ROWS = 20
 MAX_LABEL_IN_TEXT_CHARS = 60
+MAX_PARTS_IN_TEXT = 12
 _TEMPLATE_BYTES = 6_000
 
 CHART_NAMES: dict[ChartType, Phrase] = {
@@ -183,7 +184,18 @@ def describe(chart: Chart, summaries: Sequence[SeriesSummary]) -> list[Phrase]:
         series=len(chart.series),
         points=chart.count,
     )
-    return [overview, *map(_describe_series, summaries)]
+    parts = [_describe_parts(chart.series[0])] if chart.type == "pie" else []
+    return [overview, *parts, *map(_describe_series, summaries)]
+
+
+def _describe_parts(series: Series) -> Phrase:
+    """Return the parts of a pie, largest first: it is read for its shares."""
+    ranked = sorted(zip(shares(series), series.data, strict=True), key=lambda part: -part[0])
+    named = ", ".join(f"{_truncate(point.label)} {100 * share:.3g} %" for share, point in ranked[:MAX_PARTS_IN_TEXT])
+    more = len(ranked) - MAX_PARTS_IN_TEXT
+    if more > 0:
+        return say("Shares of the whole: {parts} and {more} more.", parts=named, more=more)
+    return say("Shares of the whole: {parts}.", parts=named)
 
 
 def _describe_series(series: SeriesSummary) -> Phrase:

@@ -75,6 +75,7 @@ async def content_context(contents: ContentStore, jobs: Jobs, call: Call) -> Ser
     if not stores:
         return ServiceContext("", ContentState(stores=[], contents=[], total=0, jobs=shown))
     listed, total = await contents.newest(call, MAX_STATE_CONTENTS)
+    is_empty = not total and all(store.is_own for store in stores)
     newest = listed[:MAX_NAMED_CONTENTS]
     text: list[Line | Rows] = [
         say(
@@ -107,7 +108,7 @@ async def content_context(contents: ContentStore, jobs: Jobs, call: Call) -> Ser
     )
     summary = say("Contents: {total} ('list_content').", total=total) if total else None
     names = [store.name for store in others] + [content.filename for content in newest]
-    return ServiceContext(text, state, tuple(Origin("name", name) for name in names), summary)
+    return ServiceContext("" if is_empty else text, state, tuple(Origin("name", name) for name in names), summary)
 
 
 async def content_rows(contents: ContentStore, call: Call, query: RowQuery) -> StateRows | None:

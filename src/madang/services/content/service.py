@@ -128,6 +128,12 @@ class ContentService(Service):
     def changes(self, call: Call) -> AsyncIterator[object]:
         return self._database.changes(content_topic(call))
 
+    async def needless_arguments(self, call: Call) -> frozenset[str]:
+        return frozenset({"storeId"}) if len(await self._contents.list_stores(call)) <= 1 else frozenset()
+
+    async def id_kind(self, call: Call, id: str) -> str:
+        return await self._contents.id_kind(call, id)
+
     async def undo(self, call: Call, operation: Operation) -> Operation:
         return await self._writer.undo(call, operation)
 

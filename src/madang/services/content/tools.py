@@ -64,6 +64,7 @@ class ContentTools:
         once_per_operation=True,
         either=("content", "file_url"),
         time_limit_s=ADD_LIMIT_S,
+        paths={"file_url": "source"},
     )
     async def add_content(
         self,

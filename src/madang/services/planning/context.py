@@ -27,9 +27,7 @@ async def planning_context(store: PlanStore, call: Call) -> ServiceContext:
     state = plan.state
     if call.actor == "model" and not (state.goal or state.todos or state.observations):
         return ServiceContext("", PlanInState.model_construct(**dict(state), observed_at=plan.observation_times))
-    text: list[Line | Rows] = [
-        say("# Plan: {goal}", goal=state.goal) if state.goal else say("# Plan: no active goal ('create_goal' sets one)")
-    ]
+    text: list[Line | Rows] = [_heading(state.goal, call)]
     if state.todos:
         text.append(_todos_line(plan))
         rows = [layout("  ID:{id} {name}", id=todo.id, name=todo.name) for todo in plan.pending]
@@ -39,6 +37,13 @@ async def planning_context(store: PlanStore, call: Call) -> ServiceContext:
         for observation in state.observations[-MAX_OBSERVATIONS_IN_CONTEXT:]
     ]
     return ServiceContext(text, PlanInState.model_construct(**dict(state), observed_at=plan.observation_times))
+
+
+def _heading(goal: str, call: Call) -> Phrase:
+    if goal:
+        return say("# Plan: {goal}", goal=goal)
+    # A run's model that reads of a missing goal sets one, whatever it was asked for.
+    return say("# Plan") if call.actor == "model" else say("# Plan: no active goal ('create_goal' sets one)")
 
 
 def _todos_line(plan: Plan) -> Phrase:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import reduce
 from typing import TypeVar
 
-from madang.core.phrases import Line, Phrase, Rows, layout, say
+from madang.core.phrases import Line, OutsideRuns, Phrase, Rows, layout, say
 from madang.core.results import ToolResult
 from madang.core.texts import one_line
 from madang.services.planning.domain import MAX_OBSERVATIONS, Plan, PlanChange, PlanState, Todo, TodoChange
@@ -134,7 +134,10 @@ def next_actions(plan: Plan) -> Phrase:
 
 
 def _changed(plan: Plan, headline: Phrase, data: OutcomeT) -> ToolResult[OutcomeT]:
-    return ToolResult([headline, "", *state_lines(plan)], data, next=[next_actions(plan)])
+    whole = OutsideRuns(["", *state_lines(plan)])
+    # A run's model takes what it is told to do next for the person's own words.
+    following = OutsideRuns([next_actions(plan)], in_run=say("Go on with what the person asked."))
+    return ToolResult([headline, whole], data, next=[following])
 
 
 def _goal_line(state: PlanState) -> Phrase:
@@ -142,8 +145,10 @@ def _goal_line(state: PlanState) -> Phrase:
 
 
 def _todo_row(todo: Todo) -> Phrase:
-    mark = "✓" if todo.status == "completed" else " "
-    line = layout("  ID:{id} [{mark}] {name}", id=todo.id, mark=mark, name=todo.name)
+    line = layout("  ID:{id} [ ] {name}", id=todo.id, name=todo.name)
+    if todo.status == "completed":
+        # In words, too: the sign alone was taken for that of the others.
+        line = say("  ID:{id} [✓] {name} (completed)", id=todo.id, name=todo.name)
     return layout("{line} — {summary}", line=line, summary=todo.summary) if todo.summary else line
 
 

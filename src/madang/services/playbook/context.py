@@ -67,7 +67,7 @@ async def playbook_context(store: PlaybookStore, call: Call) -> ServiceContext:
                 at=last.selected_at,
             )
         )
-    elif last is not None:
+    elif last is not None and call.actor != "model":  # what others did is nothing to go on with
         text.append(say("Last selected in another session: ID {id}, {at}", id=last.playbook_id, at=last.selected_at))
     selected = await _selected(store, call, last)
     state = PlaybookState(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from madang.core.archives import ArchiveReader, ArchiveWriter
 from madang.core.arguments import parse_document
 from madang.core.calls import Call
-from madang.core.errors import NotFound
+from madang.core.errors import Denied, NotFound
 from madang.core.executor import Executor
 from madang.core.ids import SessionId
 from madang.core.operations import Operation
@@ -109,6 +109,13 @@ class PlaybookService(Service):
 
     def changes(self, call: Call) -> AsyncIterator[object]:
         return self._store.changes(call)
+
+    async def id_kind(self, call: Call, id: str) -> str:
+        try:
+            await self._store.get(call, id)
+        except (NotFound, Denied):
+            return ""
+        return "playbook"
 
     async def was_done(self, call: Call, tool: str) -> bool | None:
         # A choice that was shown is withdrawn when its run is stopped; the others write operations.

@@ -32,11 +32,18 @@ class UiState(Document):
 
 
 async def ui_context(store: UiStore, call: Call) -> ServiceContext:
-    """Return what came in lately, then what is open: waits first, because they stop the work."""
+    """Return what came in lately, then what is open: waits first, because they stop the work.
+
+    A run's model has the answers in its history, and gets those to come by itself.
+    """
     settled, pending, total = await store.read_lately(call, RECENT, MAX_RECENT_ANSWERS)
     waits = [item for item in pending if isinstance(item, Wait)]
     questions = [item for item in pending if isinstance(item, Question)]
     text: list[Line | Rows] = []
+    if call.actor == "model":
+        text += _open_in_run(pending, total)
+        state = UiState(pending_prompts=questions, open_waits=waits, recent_answers=list(settled))
+        return ServiceContext(text or "", state)
     if settled:
         text += [
             say("# The person answered lately (go on with this, do not ask again; 'get_prompt' reads a long answer):"),
@@ -57,6 +64,16 @@ async def ui_context(store: UiStore, call: Call) -> ServiceContext:
     state = UiState(pending_prompts=questions, open_waits=waits, recent_answers=list(settled))
     summary = say("Open questions: {count} ('list_prompts').", count=total) if total else None
     return ServiceContext(text or "", state, summary=summary)
+
+
+def _open_in_run(items: Sequence[InboxItem], total: int) -> list[Line | Rows]:
+    """Return what a run has asked that stays open; none of it is for its model to look after."""
+    if not items:
+        return []
+    rows = [layout('  "{prompt}"', prompt=_head(item)[1]) for item in items[:MAX_OPEN_ITEMS]]
+    left_out = total - len(rows)
+    more = [say("  … {left_out} more.", left_out=left_out)] if left_out else []
+    return [say("# Open questions to the person (their answer will reach you by itself):"), *rows, *more]
 
 
 def _settled_row(item: InboxItem) -> Phrase:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from madang.core.archives import ArchiveReader, ArchiveWriter
 from madang.core.arguments import parse_document
 from madang.core.calls import Call
+from madang.core.errors import NotFound
 from madang.core.executor import Executor
 from madang.core.ids import SessionId
 from madang.core.pauses import Answer, Decline, PauseAnswer, PauseForm, PauseRecord, plain_form, wrong_answer
@@ -72,6 +73,13 @@ class UiService(Service):
     async def read_pause(self, call: Call, pause: PauseRecord) -> PauseForm:
         (form,) = await self.read_pauses(call, [pause])
         return form
+
+    async def id_kind(self, call: Call, id: str) -> str:
+        try:
+            await self._store.get(call, id)
+        except NotFound:
+            return ""
+        return "messageId"
 
     async def was_done(self, call: Call, tool: str) -> bool | None:
         return False  # what a run has asked is withdrawn when it is stopped

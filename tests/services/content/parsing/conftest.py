@@ -8,7 +8,7 @@ import pytest
 from playwright.async_api import Browser
 
 from madang.services.content.engine.parsing import Parser
-from tests.browser.embedding import chromium
+from tests.browser.embedding import chromium, page_browser
 
 
 @pytest.fixture
@@ -20,5 +20,5 @@ async def parser() -> AsyncIterator[Parser]:
 
 @pytest.fixture(scope="session")
 async def browser() -> AsyncIterator[Browser]:
-    async with chromium() as browser:
+    async with chromium(program=page_browser()) as browser:
         yield browser

@@ -46,6 +46,14 @@ def _summarize_series(series: Series) -> SeriesSummary:
     )
 
 
+def shares(series: Series) -> list[float]:
+    """Return what part of the whole each point is, between 0 and 1, in their order. None of them is negative."""
+    largest = max(point.value for point in series.data)
+    # Their plain sum may be larger than any float.
+    whole = math.fsum(point.value / largest for point in series.data)
+    return [point.value / largest / whole for point in series.data]
+
+
 def _mean(values: Sequence[float]) -> float:
     try:
         return math.fsum(values) / len(values)

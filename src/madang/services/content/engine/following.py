@@ -9,21 +9,20 @@ from __future__ import annotations
 import asyncio
 import logging
 import shutil
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import ParamSpec, TypeVar
+from typing import ParamSpec, Self, TypeVar
 
 from madang.core.background import Background
 from madang.core.errors import ToolError, Unavailable
 from madang.core.executor import Executor, Lane, WorkOwner, WorkStopped
-from madang.core.phrases import say
 from madang.services.content.domain.contents import StoreKey
 from madang.services.content.domain.jobs import Job, JobPlace
 from madang.services.content.domain.search import IndexChange, IndexedRows
-from madang.services.content.engine.index import IndexBusy, IndexUnusable, StoreIndex
+from madang.services.content.engine.index import IndexBusy, IndexUnusable, StoreIndex, index_unavailable
 from madang.services.content.engine.jobs import Jobs
-from madang.services.content.engine.writer_lock import WriterLock
+from madang.services.content.engine.writer_lock import WriterLock, WriterSlots
 from madang.storage.database import LOCK_WAIT_S
 from madang.storage.memory import release_memory
 from madang.storage.search.analysis import Analysis
@@ -65,6 +64,9 @@ class IndexFollower:
         executor: Executor,
         background: Background,
         jobs: Jobs,
+        slots: WriterSlots,
+        room: Callable[[], Awaitable[None]],
+        on_idle: Callable[[], None],
     ) -> None:
         self.index = StoreIndex(folder, analysis.name)
         self.older = self.index.older()
@@ -75,27 +77,43 @@ class IndexFollower:
         self._executor = executor
         self._background = background
         self._jobs = jobs
-        self._lock = WriterLock(folder, self._close_writer, background)
+        self._room = room
+        self._on_idle = on_idle
+        self._lock = WriterLock(folder, self._close_writer, background, slots, on_idle)
         # Not the owner of the store's searches: they would wait behind what is done here.
         self._owner = WorkOwner(store.user_id, f"index of {store.id}")
         self._is_closing = asyncio.Event()
-        self._closing_at = 0.0
+        self._closing_at = self._older_answers_at = 0.0
         self._is_dropped = False
         self._task: asyncio.Task[None] | None = None
         self._tokenizing: asyncio.Future[list[Tokens]] | None = None
 
         self._requested = self._completed = self._failed = 0  # numbers of requests to follow
         self._failure: Unavailable | None = None
-        self._waiting = 0
+        self._waiting = self._users = 0
         self._is_hurried = asyncio.Event()
-        self._is_unusable = False
-        self._has_backlog = False
-        self._older_answers_at = 0.0
+        self._is_unusable = self._has_backlog = False
         self._advanced = asyncio.Event()
 
     @property
     def is_idle(self) -> bool:
-        return self._task is None and not self._lock.is_held
+        return self._task is None and not self._users and not self._lock.is_held
+
+    @contextmanager
+    def used(self) -> Iterator[Self]:
+        """Keep the index open while it is searched."""
+        self._users += 1
+        try:
+            yield self
+        finally:
+            self._users -= 1
+            self._on_idle()
+
+    def close_files(self) -> None:
+        """Close the index until it is used again."""
+        self.index.close()
+        if self.older is not None:
+            self.older.close()
 
     def follow(self) -> None:
         """Have the index brought up to the rows soon."""
@@ -157,7 +175,7 @@ class IndexFollower:
         """
         self._is_dropped = True
         async with self._lock.hold(LOCK_WAIT_S):
-            await self._close_indexes()
+            await self._run_native(self.close_files)
             if self._folder is not None:
                 await self._run_native(shutil.rmtree, self._folder, ignore_errors=True)
         await self.close()
@@ -176,7 +194,7 @@ class IndexFollower:
                 if (await asyncio.wait({task}, timeout=CLOSE_S))[1]:
                     return
         if await self._lock.close(CLOSE_S):
-            await self._close_indexes()
+            await self._run_native(self.close_files)
 
     async def _run(self) -> None:
         """Follow until nothing is left to do; a failure is told to those who wait, and the next request tries again."""
@@ -186,6 +204,7 @@ class IndexFollower:
         finally:
             self._task = None
             self._advance()
+            self._on_idle()
 
     async def _follow_rows(self, job: Job) -> None:
         while not self._is_dropped:
@@ -276,6 +295,8 @@ class IndexFollower:
             # Another process may have recreated it already; then it only has to be opened again.
             await self._run_native(self.index.close)
             self._is_unusable = False
+        if not self.index.is_open:
+            await self._room()
         try:
             await self._run_native(self.index.open_for_writing)
         except IndexUnusable:
@@ -354,11 +375,6 @@ class IndexFollower:
         # A while after the last of many changes: parsing, tokenizing and the writer's heap took it, in several threads.
         await self._run_native(release_memory)
 
-    async def _close_indexes(self) -> None:
-        await self._run_native(self.index.close)
-        if self.older is not None:
-            await self._run_native(self.older.close)
-
     async def _run_native(self, work: Callable[Rest, ResultT], *args: Rest.args, **kwargs: Rest.kwargs) -> ResultT:
         return await self._run_in(self._executor.native, work, *args, **kwargs)
 
@@ -382,10 +398,3 @@ def _groups(changes: Sequence[IndexChange]) -> Iterator[list[IndexChange]]:
         chunk_count += change.chunk_count if is_another else 0
     if group:
         yield group
-
-
-def index_unavailable() -> Unavailable:
-    return Unavailable(
-        say("The search index cannot be written or read. What was added is kept."),
-        hint=say("Look for free space in the data folder, then call again."),
-    )

@@ -16,6 +16,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from madang.core.errors import Unavailable
+from madang.core.phrases import say
 from madang.services.content.domain.search import RankedChunk
 from madang.services.content.engine.matching import INDEX_OPTIONS, WEAK, WORDS, Snapshot
 from madang.storage.locks import lock_within, try_lock
@@ -172,7 +174,7 @@ class StoreIndex:
         self.open()
         index, snapshot = self._index, self._snapshot
         if index is None or snapshot is None:
-            raise IndexUnusable  # another task has just closed it to repair it
+            raise IndexUnusable  # another task has just closed it, to repair it or for want of use
         with _index_io():
             if is_reloaded and self._generation() != snapshot.generation:
                 if not self._is_current():
@@ -305,3 +307,10 @@ def _opened(files: Path) -> tantivy.Index:
     index = tantivy.Index.open(str(files))
     index.config_reader("manual")
     return index
+
+
+def index_unavailable() -> Unavailable:
+    return Unavailable(
+        say("The search index cannot be written or read. What was added is kept."),
+        hint=say("Look for free space in the data folder, then call again."),
+    )

@@ -19,6 +19,7 @@ from madang.services.content.domain.contents import (
     StoreKey,
     no_content,
     no_store,
+    split_chunk_id,
 )
 from madang.services.content.domain.search import Passage, RankedChunk
 from madang.services.content.store.deletions import (
@@ -247,6 +248,14 @@ class ContentStore:
                 await self.find_store(call, store_id)  # raises NotFound for the store, if that is what is missing
             raise no_content(id)
         return parse_content(rows[0][:-2])
+
+    async def id_kind(self, call: Call, id: str) -> str:
+        """Return what an id of the call's session is the id of; a chunk is read in the place of its content."""
+        if await self._database.find(STORE_BY_ID, *owner_of(call), id, user_id=call.user_id):
+            return "storeId"
+        content_id, _ = split_chunk_id(id)
+        rows = await self._database.find(CONTENT_BY_ID, *owner_of(call), "", content_id, user_id=call.user_id)
+        return "contentId" if rows else ""
 
     async def chunks_of_lines(
         self, call: Call, content: Content, from_line: int, to_line: int, limit: int

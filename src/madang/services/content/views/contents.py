@@ -224,10 +224,12 @@ def _reading_on(read: ContentExcerpt) -> Phrase:
     """Return the call that reads what comes after an excerpt."""
     content, (_, _, to_line, next_chunk), last_line, _ = read
     if next_chunk:
-        return say("The text goes on: 'read_content' with contentId {id}.", id=chunk_id(content.id, next_chunk))
+        return say(
+            "Not the whole text. It goes on: 'read_content' with contentId {id}.", id=chunk_id(content.id, next_chunk)
+        )
     if to_line < last_line < content.line_count:
         return say(
-            "{count} more line(s) of these: 'read_content' with contentId {id}, lineRange fromLine {next}, "
+            "Not all of these. {count} more line(s): 'read_content' with contentId {id}, lineRange fromLine {next}, "
             "toLine {last}.",
             count=last_line - to_line,
             id=content.id,
@@ -236,7 +238,8 @@ def _reading_on(read: ContentExcerpt) -> Phrase:
         )
     if to_line < content.line_count:
         return say(
-            "{count} more line(s) after these: 'read_content' with contentId {id}, lineRange fromLine {next}.",
+            "Not the whole text. {count} more line(s) after these: 'read_content' with contentId {id}, lineRange "
+            "fromLine {next}.",
             count=content.line_count - to_line,
             id=content.id,
             next=to_line + 1,
@@ -346,7 +349,7 @@ def _summary_fields(content: Content) -> dict[str, Any]:
 
 def _content_row(number: int, content: Content) -> Phrase:
     return say(
-        "{number}. {name} ({size}, {lines} lines)\n   Type: {type} | ID: {id}\n   Uploaded: {at}\n"
+        "{number}. {name} ({size}, {lines} {lines|line|lines})\n   Type: {type} | ID: {id}\n   Uploaded: {at}\n"
         "   Preview: {preview}",
         number=number,
         name=content.filename,

@@ -83,6 +83,6 @@ async def settle_choice(
         return choice, False
     error = Conflict if choice.status in ("answered", "superseded") else Expired
     raise error(
-        say("Choice {id} was settled already. Nothing was changed.", id=choice.id),
+        say("Choice {id} was settled already.", id=choice.id),
         hint=say("Leave pauseId out to select a playbook without answering a choice."),
     )

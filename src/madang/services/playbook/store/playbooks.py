@@ -169,7 +169,7 @@ class PlaybookStore:
             if expected_version is not None and expected_version != playbook.version:
                 raise Conflict(
                     say(
-                        "Playbook {id} is at version {version}, not {expected}. Nothing was changed.",
+                        "Playbook {id} is at version {version}, not {expected}.",
                         id=id,
                         version=playbook.version,
                         expected=expected_version,

@@ -190,8 +190,9 @@ def _pause(choice: PauseRecord | None) -> Pause:
             "Select/Delete/Navigate buttons available; call no tool now, end your turn and wait for the person"
         ),
         without_page=say(
-            "this client shows no page: tell the person these playbooks, ask which one to use and end your turn; never "
-            "choose for them. After they reply: 'select_playbook' with its id"
+            "do not go on: the person has not chosen yet. This client shows no page, so tell the person these "
+            "playbooks, ask which one to use and end your turn; never choose for them. After they reply: "
+            "'select_playbook' with its id"
         ),
         id=choice.id if choice else "",
         expires_at=choice.expires_at if choice else "",

@@ -93,7 +93,11 @@ def playbook_read(playbook: Playbook, from_step: int) -> ToolResult[PlaybookDeta
 
 def no_such_step(playbook: Playbook, number: int) -> OutOfRange:
     return OutOfRange(
-        say("fromStep: there are {count} steps, no step {step}.", count=len(playbook.workflow), step=number),
+        say(
+            "fromStep: there {count|is|are} {count} {count|step|steps}, no step {step}.",
+            count=len(playbook.workflow),
+            step=number,
+        ),
         hint=say("Leave fromStep out to read from the first step."),
     )
 
@@ -285,7 +289,7 @@ def details(playbook: Playbook, from_step: int = 1) -> list[Line | Rows]:
     if playbook.initial_command:
         lines.append(say("Initial command: {command}", command=playbook.initial_command))
     if playbook.workflow:
-        lines.append(say("Workflow ({count} steps):", count=len(playbook.workflow)))
+        lines.append(say("Workflow ({count} {count|step|steps}):", count=len(playbook.workflow)))
         if from_step > 1:
             lines.append(say("  (from step {first})", first=from_step))
         rest = say(

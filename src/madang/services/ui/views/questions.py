@@ -167,7 +167,7 @@ def answer_refused(question: Question, refusal: Refusal) -> ToolError:
     if refusal.reason == "conflict":
         return Conflict(
             say(
-                "Prompt {id} was {status} already. Nothing was changed.",
+                "Prompt {id} was {status} already.",
                 id=question.message_id,
                 status=STATUS_NAMES[question.status],
             ),
@@ -188,8 +188,9 @@ def _question_pause(question: Question) -> Pause:
         kind="prompt",
         on_page=say("the person sees a form; call no tool now, end your turn and wait for the person"),
         without_page=say(
-            "this client shows no page: ask this in the chat and end your turn; never answer for the person. After "
-            "they reply: 'reply_prompt' with messageId {id} and their answer",
+            "do not go on: the person has not answered yet. This client shows no page, so ask this in the chat and end "
+            "your turn; never answer for the person. After they reply: 'reply_prompt' with messageId {id} and their "
+            "answer",
             id=question.message_id,
         ),
         id=question.message_id,

@@ -51,8 +51,8 @@ def wait_started(wait: Wait) -> ToolResult[WaitState]:
         kind="wait",
         on_page=say("Continue button available; call no tool now, end your turn and wait for the person"),
         without_page=say(
-            "this client shows no page: tell the person what you wait for and end your turn; never go on by yourself. "
-            "When they say go on: 'resume_from_wait' with waitId {id}",
+            "do not go on: the person has not said so yet. This client shows no page, so tell the person what you wait "
+            "for and end your turn; never go on by yourself. When they say go on: 'resume_from_wait' with waitId {id}",
             id=wait.wait_id,
         ),
         id=wait.wait_id,

@@ -83,7 +83,7 @@ def _kind(head: str, filename: str, mime_type: str) -> str:
 def _decoded(data: bytes, filename: str) -> tuple[str, str]:
     """Return the text and its encoding: as it is detected, or as the file itself declares where that is not Unicode."""
     encoding = detect_encoding(data, is_whole=True)
-    if encoding in ("cp949", "utf-8-invalid", "binary") and (declared := _declared(data)):
+    if encoding in ("cp949", "cp1252", "utf-8-invalid", "binary") and (declared := _declared(data)):
         return declared
     if encoding == "binary" and (b"\0" in data or has_controls(data)):
         raise not_text(filename)
