@@ -34,7 +34,7 @@ async def test_our_own_model_may_not_answer_for_the_person(asker: Asker) -> None
 
     assert refused.error_code == "denied"
     assert refused.text == (
-        "[reply_prompt] Error: 'reply_prompt' is for the person, not for the model.\n"
+        "[reply_prompt] Error: 'reply_prompt' is for the person, not for the model. Nothing was changed.\n"
         "Hint: Go on without it, or ask the person what they want instead."
     )
     assert prompt.data["status"] == "pending"
@@ -69,6 +69,9 @@ class Careful:
         if tool.name == "echo":
             return Decision("ask")
         return Decision("deny", say("Not today."))
+
+    async def find_hidden(self, call: Call, tool: Tool, arguments: Mapping[str, Any]) -> None:
+        return None
 
 
 async def test_a_policy_stands_between_the_grant_and_the_call(database: Database) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
-from madang.core.calls import Call
+from madang.core.calls import Call, PathFilter
 from madang.core.errors import Denied, ToolError
 from madang.core.phrases import Phrase, say
 from madang.core.tools import Tool
@@ -41,6 +41,10 @@ class Policy(Protocol):
         """Decide over one call. `shown` is where untrusted words came from that no row of the session tells yet."""
         ...
 
+    async def find_hidden(self, call: Call, tool: Tool, arguments: Mapping[str, Any]) -> PathFilter | None:
+        """Return which paths a call leaves out that is made now; None if none."""
+        ...
+
 
 class AllowAll:
     """Allows every call: the policy of doors behind which another program asks its person."""
@@ -50,12 +54,17 @@ class AllowAll:
     ) -> Decision:
         return ALLOWED
 
+    async def find_hidden(self, call: Call, tool: Tool, arguments: Mapping[str, Any]) -> PathFilter | None:
+        return None
+
 
 def check_audience(call: Call, tool: Tool) -> Decision:
     """Keep our own model from the person's tools: it would answer its own questions.
 
     Behind MCP we cannot know who calls, so there the audience only decides which tools are listed.
     """
+    if tool.only_in_runs and call.actor != "model":
+        return Decision("deny", say("'{tool}' is for the models of Madang's own runs.", tool=tool.name))
     if tool.audience == "panel" and call.actor == "foreign":
         return Decision("deny", say("'{tool}' is for the panels of Madang's own chat.", tool=tool.name))
     if tool.audience != "model" and call.actor == "model":
@@ -68,6 +77,8 @@ def is_offered(call: Call, tool: Tool) -> bool:
 
     Behind pages the person's tools are for buttons. Where there are none, the model is the one who answers a pause.
     """
+    if tool.only_in_runs and call.actor != "model":
+        return False
     match call.actor:
         case "model":
             return tool.audience == "model" and tool.in_runs

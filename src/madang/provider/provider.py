@@ -16,7 +16,16 @@ from functools import reduce
 from typing import Any
 
 from madang.core.calls import Call, assistant_missing
-from madang.core.errors import Denied, MadangError, NotFound, NotGranted, ToolError, Unavailable, UnknownTool
+from madang.core.errors import (
+    Denied,
+    MadangError,
+    NotFound,
+    NotGranted,
+    StoreUnavailable,
+    ToolError,
+    Unavailable,
+    UnknownTool,
+)
 from madang.core.executor import Executor
 from madang.core.operations import Operation
 from madang.core.pauses import PauseAnswer, PauseForm, PauseRecord
@@ -32,16 +41,17 @@ from madang.core.service import (
     ServiceStatus,
     StateRows,
 )
-from madang.core.suggestions import did_you_mean
+from madang.core.suggestions import did_you_mean_tool
 from madang.core.texts import one_line
 from madang.core.tools import DEFAULT_TIME_LIMIT_S, Tool, ToolSchemas
 from madang.core.trust import Origin
 from madang.core.uploads import AcceptedUpload, UploadedFile
 from madang.provider.actions import NO_LISTENERS, CallListeners
 from madang.provider.contexts import Contexts
-from madang.provider.failures import internal_error, not_granted, timed_out
+from madang.provider.failures import internal_error, left_unchanged, not_granted, timed_out
 from madang.provider.grants import FixedGrants, Grants, is_granted
 from madang.provider.hooks import HOOK_LIMIT_S, bounded
+from madang.provider.id_kinds import name_wrong_id
 from madang.provider.lifecycle import Lifecycle
 from madang.provider.pauses import NO_OWNERS, PauseOwners, Pauses
 from madang.provider.policy import AllowAll, Decision, Policy, check_audience, is_offered, refusal
@@ -238,7 +248,11 @@ class Provider:
         return decision if decision.verdict == "deny" else await self._policy.decide(call, tool, arguments, shown)
 
     async def was_done(self, call: Call, name: str) -> bool | None:
-        """Tell whether a call that was interrupted has had its effect; None if that cannot be known. It is no call."""
+        """Tell whether a call that was interrupted has had its effect; None if that cannot be known. It is no call.
+
+        Raises:
+            StoreUnavailable: the database is away, and knows it.
+        """
         entry = self._registry.find(name)
         if entry is None:
             return None
@@ -247,6 +261,8 @@ class Provider:
             async with asyncio.timeout(self._time_limit_s):
                 await self._lifecycle.open(service)
                 return await service.was_done(call, tool.name)
+        except StoreUnavailable:
+            raise
         except (ToolError, TimeoutError) as error:
             logger.error("What became of a call of %s cannot be found out: %s", name, one_line(repr(error)))
             return None
@@ -331,7 +347,7 @@ class Provider:
         """Return the error for a tool that does not exist, with the names that this call's assistant may have meant."""
         names = self._offered_names(call)
         message = say("There is no tool '{name}'.", name=name[:MAX_TOOL_NAME_CHARS])
-        return UnknownTool(message, hint=did_you_mean(name.rpartition("__")[2], sorted(names)))
+        return UnknownTool(message, hint=did_you_mean_tool(name.rpartition("__")[2], sorted(names)))
 
     async def switch_context(self, active: ActiveSession | None) -> None:
         """Tell every ready service which session the person is in, and one that is opened later when it is.
@@ -362,6 +378,22 @@ class Provider:
         if rows is None:
             raise NotFound(say("There is no list '{list}' of '{service}'.", list=query.name, service=name))
         return rows
+
+    async def needless_arguments(self, call: Call) -> frozenset[str]:
+        """Return the optional arguments that say nothing in the call's session; a service that fails has none."""
+        services = await self.watched_services(call) if call.session_id is not None else []
+        found = await asyncio.gather(*(self._needless_arguments(service, call) for service in services))
+        return frozenset[str]().union(*found)
+
+    async def _needless_arguments(self, service: Service, call: Call) -> frozenset[str]:
+        if type(service).needless_arguments is Service.needless_arguments:
+            return frozenset()
+        try:
+            await self._lifecycle.open(service)
+            return await bounded(service.needless_arguments(call), self._hook_limit_s)
+        except (MadangError, TimeoutError) as error:
+            logger.warning("Arguments of %s cannot be told: %s", service.metadata.name, one_line(str(error)))
+            return frozenset()
 
     async def watched_services(self, call: Call) -> list[Service]:
         """Return the services whose states `watch_contexts` tells to this call, in their order."""
@@ -473,7 +505,8 @@ class Provider:
         try:
             if decision.verdict != "allow":
                 raise refusal(tool, decision)
-            result = await self._run(call, service, tool, arguments)
+            hides = await self._policy.find_hidden(call, tool, arguments)
+            result = await self._run(replace(call, hides=hides) if hides else call, service, tool, arguments)
             if tool.joins_contexts and call.door in ("mcp-stdio", "mcp-http"):
                 result = replace(result, next=[*result.next, *await self._summaries(call, besides=service)])
             words = self._words(call)  # not before: the call may have opened its service
@@ -485,9 +518,18 @@ class Provider:
                 )
             return reply(service.metadata.name, tool.name, call, result, words=words)
         except ToolError as error:
-            return error_reply(service.metadata.name, tool.name, call, error, words=self._words(call))
+            if isinstance(error, NotFound):
+                error = await self._name_wrong_id(call, tool, arguments, error)
+            unchanged = left_unchanged(tool, error)
+            return error_reply(
+                service.metadata.name, tool.name, call, error, words=self._words(call), is_unchanged=unchanged
+            )
         except Exception:
             return error_reply(service.metadata.name, tool.name, call, internal_error(tool.name))
+
+    async def _name_wrong_id(self, call: Call, tool: Tool, arguments: Mapping[str, Any], error: NotFound) -> NotFound:
+        services = [service for service in await self._usable(call) if service.metadata.is_supported]
+        return await name_wrong_id(call, tool, arguments, error, services, self._lifecycle.open, self._hook_limit_s)
 
     async def _summaries(self, call: Call, besides: Service) -> list[Phrase]:
         """Return one line of what the other services have, if they have anything."""

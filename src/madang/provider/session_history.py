@@ -14,6 +14,7 @@ from madang.provider.saved_sessions import EVENTS, EVENTS_PER_BATCH, SavedEvent
 from madang.storage.database import Database
 from madang.storage.events import Event, EventLog, restore_events
 from madang.storage.runs.journal import MAX_MESSAGE_BYTES
+from madang.storage.runs.offers import OfferStore, ToolOffer
 from madang.storage.runs.saved import (
     RunRestorer,
     SavedCall,
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from madang.storage.archives import ZipArchiveReader, ZipArchiveWriter
 
 RUNS, CALLS, VIEWS, MESSAGES = "runs.jsonl", "calls.jsonl", "views.jsonl", "messages.jsonl"
+TOOLS = "tools.json"
 ROWS_PER_BATCH = 20
 """A message may have megabytes."""
 MAX_LINE_BYTES = 2 * MAX_MESSAGE_BYTES
@@ -52,6 +54,7 @@ class SessionHistory:
         restorer = RunRestorer(self._database, copy)
         await _add(read_runs(self._database, call), restorer.add_runs)
         await _add(read_calls(self._database, call), restorer.add_calls)
+        await self.copy_offer(call, copy)
         views = ViewRestorer(self._database, copy, restorer, inert=False)
         await _add(read_views(self._database, call), views.add)
         await _add(read_messages(self._database, call), restorer.add_messages)
@@ -60,6 +63,10 @@ class SessionHistory:
             page = await self._events.read(call, after)
             await self._append(copy, page.events, restorer)
             after, has_more = page.next_after, page.has_more
+
+    async def copy_offer(self, call: Call, copy: Call) -> None:
+        """Let the model of a fork or a copy be listed the same tools: its history begins alike."""
+        await OfferStore(self._database).copy(call, copy)
 
     async def write(self, call: Call, archive: ZipArchiveWriter) -> None:
         """Write the history of the call's session into an archive."""
@@ -70,6 +77,9 @@ class SessionHistory:
                     lines = [SavedEvent(**asdict(event)).model_dump_json() + "\n" for event in page.events]
                     await self._in_thread(call, file.write, "".join(lines).encode())
                     page = await self._events.read(call, page.next_after)
+        offer = await OfferStore(self._database).find(call)
+        if offer is not None:
+            await self._in_thread(call, archive.add, TOOLS, offer)
         await self._write_all(call, archive, RUNS, read_runs(self._database, call))
         await self._write_all(call, archive, CALLS, read_calls(self._database, call))
         await self._write_all(call, archive, VIEWS, read_views(self._database, call))
@@ -81,6 +91,9 @@ class SessionHistory:
         Raises:
             InvalidArguments, LimitExceeded: it is not what `write` writes.
         """
+        offer = await self._in_thread(call, archive.read, TOOLS, ToolOffer)
+        if offer is not None:
+            await OfferStore(self._database).settle(call, offer)
         restorer = RunRestorer(self._database, call)
         await self._read_all(call, archive.read_all(RUNS, SavedRun, MAX_LINE_BYTES), restorer.add_runs)
         await self._read_all(call, archive.read_all(CALLS, SavedCall, MAX_LINE_BYTES), restorer.add_calls)

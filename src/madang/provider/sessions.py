@@ -133,6 +133,7 @@ class SessionOperations:
             title = source.title if title is None else title
             like = replace(source, title=title, last_at=timestamp(), last_seq=seq)
             async with self._filling(fork, like, parent_id=source.id, parent_seq=seq):
+                await self._history.copy_offer(call, fork)
                 for service in await self._provider.open_services():
                     await self._hook(service.metadata.name, service.copy_session(call, target))
                 return await self._filling_sessions.finish(fork, like)
