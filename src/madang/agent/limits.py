@@ -52,11 +52,17 @@ class RunLimits(Document):
             raise _reached(
                 say("The run has cost {cost}; it may cost {limit}.", cost=f"{run.cost:.4g}", limit=self.cost)
             )
-        if unattended_s >= self.unattended_minutes * 60:
-            minutes = f"{self.unattended_minutes:g}"
-            raise _reached(
-                say("The run has worked for {minutes} minutes by itself, as long as it may.", minutes=minutes)
-            )
+        if unattended_s >= self.unattended_s:
+            raise self.out_of_time()
+
+    @property
+    def unattended_s(self) -> float:
+        return self.unattended_minutes * 60
+
+    def out_of_time(self) -> RunStopped:
+        """Return the end of a run that has worked too long without the person."""
+        minutes = f"{self.unattended_minutes:g}"
+        return _reached(say("The run has worked for {minutes} minutes by itself, as long as it may.", minutes=minutes))
 
 
 def parse_limits(values: Mapping[str, Any], *, has_prices: bool) -> RunLimits:

@@ -2,7 +2,8 @@
 
 Reading and changing what belongs to the session is allowed, also taking away what can be brought back. Asked for is
 what takes something away for good, and what reaches beyond Madang. Once the model was shown something untrusted, what
-other sessions would notice is asked for too, and nothing that was allowed before counts any more.
+other sessions would notice is asked for too, and nothing that was allowed before counts any more. What a call does
+with the paths that it names comes before all of this (`path_policy`).
 """
 
 from __future__ import annotations
@@ -10,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
+from madang.agent.path_policy import GuardedPath, NamedPath, PathPolicy, Places, why_asked
 from madang.agent.rules import NO_RULES, ApprovalRules
-from madang.core.calls import Call
+from madang.core.calls import Call, PathFilter
 from madang.core.ids import AssistantId, UserId
 from madang.core.phrases import Phrase, say
 from madang.core.tools import Tool
@@ -55,15 +57,23 @@ class AgentPolicy:
 
     def __init__(self, rules: ApprovalRules = NO_RULES) -> None:
         self._rules = rules
+        self._paths = PathPolicy(rules)
         self._decisions: Decisions | None = None
         self._sessions: Sessions | None = None
         self._assistants: Assistants | None = None
         self._find_service: ServiceFinder = _no_service
 
     def connect(
-        self, decisions: Decisions, sessions: Sessions, assistants: Assistants, find_service: ServiceFinder
+        self,
+        decisions: Decisions,
+        sessions: Sessions,
+        assistants: Assistants,
+        find_service: ServiceFinder,
+        places: Places | None = None,
     ) -> None:
         """Give it what it looks things up in, which is opened after it is made."""
+        if places is not None:
+            self._paths.connect(places)
         self._decisions, self._sessions, self._assistants = decisions, sessions, assistants
         self._find_service = find_service
 
@@ -74,6 +84,13 @@ class AgentPolicy:
             return ALLOWED
         if tool.name in self._rules.deny:
             return Decision("deny", say("'{tool}' is denied by a rule of the person's.", tool=tool.name))
+        named = self._paths.named(call, tool, arguments)
+        if (denied := self._paths.find_denied(tool, named)) is not None:
+            what = say("'{tool}' is denied for '{path}' by a rule of the person's.", tool=tool.name, path=denied.path)
+            return Decision("deny", what)
+        if guarded := await self._find_guarded(call, tool, named, shown):
+            # Of one call alone: whoever lets a tool read one such file has not let it read the next.
+            return Decision("ask", why_asked(tool, guarded))
         if tool.effect == "read" and not tool.open_world:
             return ALLOWED
         taint = await self._taint(call, shown)
@@ -82,10 +99,27 @@ class AgentPolicy:
             decision = Decision("ask", say("The assistant is set up to ask before it uses '{tool}'.", tool=tool.name))
         if decision.verdict == "ask" and tool.name in self._rules.allow_untrusted:
             return ALLOWED
+        if decision.verdict == "ask" and self._paths.are_allowed(tool, named, is_tainted=taint is not None):
+            return ALLOWED
         # What was allowed before something untrusted was read was not meant for what that may have asked for.
         if decision.verdict == "ask" and taint is None and await self._is_allowed(call, tool):
             return ALLOWED
         return decision
+
+    async def find_hidden(self, call: Call, tool: Tool, arguments: Mapping[str, Any]) -> PathFilter | None:
+        if call.actor != "model" or not {"read", "walk"} & set(tool.paths.values()):
+            return None
+        named = self._paths.named(call, tool, arguments)
+        is_tainted = not self._paths.has_allowed(tool) or await self._taint(call, ()) is not None
+        return self._paths.find_hidden(tool, named, is_tainted=is_tainted)
+
+    async def _find_guarded(
+        self, call: Call, tool: Tool, named: Sequence[NamedPath], shown: Sequence[Origin]
+    ) -> list[GuardedPath]:
+        guarded = self._paths.find_guarded(call, tool, named, is_tainted=True)
+        if not guarded or not self._paths.has_allowed(tool) or await self._taint(call, shown) is not None:
+            return guarded
+        return self._paths.find_guarded(call, tool, named, is_tainted=False)
 
     async def _taint(self, call: Call, shown: Sequence[Origin]) -> Taint | None:
         session = await self._sessions.get(call) if self._sessions else None
