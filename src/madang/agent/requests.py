@@ -14,6 +14,7 @@ from madang.agent.compaction import (
     summary_parts,
     summary_request,
 )
+from madang.agent.found_tools import as_asked
 from madang.agent.history import (
     COMPACTED_REACH,
     SEEN_REACH,
@@ -28,8 +29,11 @@ from madang.agent.history import (
     visible,
 )
 from madang.agent.limits import DEFAULT_WINDOW_TOKENS
+from madang.agent.offers import ToolOffers
 from madang.agent.open_calls import OpenCalls
 from madang.agent.prompt import brought_in, build_request
+from madang.agent.state_note import end_state
+from madang.agent.usage import HeardAnswer, answer_usage, attempt_usage, estimate_request
 from madang.core.calls import Call
 from madang.core.ids import new_id
 from madang.core.trust import Origin
@@ -67,6 +71,11 @@ class PreparedRequest:
     origins: tuple[Origin, ...] = ()
     """Where untrusted words in the state that it tells came from."""
 
+    @property
+    def expected_tokens(self) -> int:
+        """What the model's own count will be, as far as is known."""
+        return round(self.estimated_tokens * self.calibration.factor)
+
     def learn(self, answer: ModelAnswer) -> Calibration | None:
         """Return what the answer taught of how the model counts; None if nothing new."""
         return calibrate(self.calibration, self.estimated_tokens, answer.usage.input_tokens)
@@ -85,6 +94,7 @@ class RequestBuilder:
         usage: UsageStore,
         open_calls: OpenCalls,
         provider: Provider,
+        offers: ToolOffers,
     ) -> None:
         self._opened = opened
         self._instructions = instructions
@@ -94,6 +104,7 @@ class RequestBuilder:
         self._usage = usage
         self._open_calls = open_calls
         self._provider = provider
+        self._offers = offers
 
     async def prepare(self, run: Run, call: Call) -> tuple[Run, PreparedRequest]:
         """Return the next request, and the run after what had to be compacted for it.
@@ -107,10 +118,11 @@ class RequestBuilder:
         if total_tokens(messages) > budget_tokens:
             run = await self._compact(run, call, budget_tokens)
             messages = await self._read(call, budget_tokens)
-        sent, tokens = await self._open_calls.close(call, messages), total_tokens(messages)
+        sent, tokens = as_asked(await self._open_calls.close(call, messages)), total_tokens(messages)
         if tokens > budget_tokens:
             sent = shorten_results(sent, budget_tokens, translator(call.locale))
             tokens = sum(count_tokens(message.parts) for message in sent)
+        frame = replace(frame, state=end_state(frame.state, messages, call))
         request = replace(frame, messages=sent)
         origins = brought_in(origins, messages)
         return run, PreparedRequest(request, count_frame(frame) + tokens, calibration, origins)
@@ -128,9 +140,10 @@ class RequestBuilder:
 
     async def _frame(self, run: Run, call: Call) -> tuple[ModelRequest, tuple[Origin, ...], int, Calibration]:
         opened = self._opened
-        frame, origins = await build_request(self._provider, call, (), self._instructions, opened.options)
         calibration = await self._usage.get_calibration(run.user_id, opened.model.label)
         budget = Budget(opened.window_tokens or DEFAULT_WINDOW_TOKENS, calibration, opened.options)
+        offer = await self._offers.settle(call, budget.known_tokens, calibration.factor)
+        frame, origins = await build_request(self._provider, call, (), self._instructions, opened.options, offer)
         return frame, origins, budget.history_tokens(count_frame(frame)), calibration
 
     async def _read(self, call: Call, budget_tokens: int, reach: int = SEEN_REACH) -> list[Message]:
@@ -143,41 +156,35 @@ class RequestBuilder:
             return run
         translate = translator(call.locale)
         request, left_out = summary_request(plan, self._opened.options, budget_tokens, translate)
-        run, answer = await self._summarise(run, request)
+        run, answer, usage = await self._summarise(run, request)
         outcomes = await self._messages.list_outcomes(call, plan.after_seq, plan.covers_seq)
         record = keep_record(plan, outcomes, self._is_effect, budget_tokens, translate)
         words = answer.text if answer is not None and answer.finish != "refused" else ""
         parts = summary_parts(plan, words, left_out, record, budget_tokens, translate)
         id = new_id()
         message = NewMessage(id, "summary", parts, 0, count_summary(parts), covers_seq=plan.covers_seq)
-        usage = answer_usage(self._opened, answer) if answer is not None else None
         told = [events.compacted(id, plan.covers_seq, str(parts[0]["text"]))]
         return await self._runs.commit(run, Step(events=told, messages=[message], usage=usage))
 
-    async def _summarise(self, run: Run, request: ModelRequest) -> tuple[Run, ModelAnswer | None]:
+    async def _summarise(self, run: Run, request: ModelRequest) -> tuple[Run, ModelAnswer | None, AnswerUsage | None]:
+        """Return the answer, if there is one, and what the last attempt took, which is not written yet."""
+        tokens, heard = estimate_request(request), HeardAnswer()
         try:
             async with aclosing(retrying(self._opened.model, request, self._retries)) as items:
                 async for item in items:
                     if isinstance(item, Retry):
-                        run = await self._runs.commit(run, Step(events=[events.retried(item)]))
+                        usage = attempt_usage(self._opened, tokens, heard.pieces, item.error)
+                        heard = HeardAnswer()
+                        run = await self._runs.commit(run, Step(events=[events.retried(item)], usage=usage))
                     elif isinstance(item, ModelAnswer):
-                        return run, item
+                        return run, item, answer_usage(self._opened, item, tokens)
+                    else:
+                        heard.hear(item)
         except ModelError as error:
             if not isinstance(error, ABOUT_THE_REQUEST):
                 raise
-        return run, None
+            return run, None, attempt_usage(self._opened, tokens, heard.pieces, error)
+        return run, None, None
 
     def _is_effect(self, tool: str) -> bool:
         return is_effect(self._provider.find_tool(tool))
-
-
-def answer_usage(opened: OpenedModel | None, answer: ModelAnswer) -> AnswerUsage | None:
-    """Return what an answer took, with its cost where that is known: by the server, or by the person's prices."""
-    if opened is None:
-        return None
-    usage, cost = answer.usage, answer.usage.cost
-    if cost is None and opened.prices is not None:
-        cost = opened.prices.cost(usage)
-    return AnswerUsage(
-        opened.model.label, usage.input_tokens or 0, usage.cached_tokens or 0, usage.output_tokens or 0, cost
-    )

@@ -1,0 +1,77 @@
+"""Words by which our own tools are found, beside those of their descriptions, which are English and brief.
+
+They are searched and never shown, so they are in no catalogue. A test wants Korean ones for every tool of runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+ENGLISH_WORDS: Mapping[str, str] = {
+    "add_content": "store remember document upload knowledge",
+    "add_observation": "note fact finding memo",
+    "add_todo": "task plan step to do",
+    "clear_todos": "delete remove tasks to do",
+    "create_playbook": "procedure routine recipe steps template",
+    "edit_file": "change replace modify word text",
+    "export_file": "download save send hand over",
+    "export_zip": "download compress pack archive",
+    "get_playbook": "show workflow procedure",
+    "grep": "search text in files, mention, occurrence",
+    "keyword_similarity_search": "search documents, answer from texts, look up",
+    "list_directory": "files folder contents tree",
+    "list_playbooks": "workflows procedures routines there are",
+    "mark_todo": "tick off check done finish complete task",
+    "prompt_user": "ask confirm choose answer",
+    "read_content": "document attachment attached open",
+    "search_messages": "what was said before, remember conversation, talked about, last week",
+    "select_playbook": "run start follow workflow procedure",
+    "update_playbook": "add remove change step edit workflow procedure",
+    "visualize_data": "draw plot graph diagram bar line pie",
+    "wait_for_user": "pause until ready",
+    "write_file": "create new save text",
+}
+
+KOREAN_WORDS: Mapping[str, str] = {
+    "add_content": "내용 추가 저장 보관 문서 텍스트 자료 등록 넣기 기억해 두기 검색용",
+    "add_observation": "관찰 기록 메모 남기기 알게 된 사실 적어 두기 배운 것",
+    "add_todo": "할 일 할일 추가 만들기 등록 계획에 넣기 목록에 넣기 작업 추가",
+    "clear_goal": "목표 지우기 비우기 없애기 목표 달성 끝내기 포기",
+    "clear_session": "세션 초기화 계획 전부 지우기 새로 시작 처음부터 다시",
+    "clear_todos": "할 일 할일 삭제 지우기 제거 비우기 목록에서 빼기",
+    "create_goal": "목표 정하기 세우기 설정 만들기 새 목표",
+    "create_playbook": "플레이북 만들기 작성 절차 저장 작업 방식 순서 재사용 워크플로",
+    "create_store": "저장소 만들기 보관함 새로 만들기 자료 모음",
+    "delete_content": "내용 삭제 지우기 문서 자료 제거",
+    "delete_file": "파일 삭제 지우기 제거 폴더 지우기",
+    "delete_playbook": "플레이북 삭제 지우기 제거",
+    "delete_store": "저장소 삭제 지우기 보관함 제거",
+    "edit_file": "파일 수정 고치기 편집 바꾸기 문장 교체 단어 바꿔 쓰기 변경",
+    "export_file": "파일 내보내기 내려받기 다운로드 건네주기 전달",
+    "export_playbooks": "플레이북 내보내기 문서로 저장 백업",
+    "export_zip": "여러 파일 압축 묶기 집 ZIP 내보내기 내려받기 다운로드",
+    "get_playbook": "플레이북 읽기 자세히 보기 단계 확인 상세",
+    "grep": "파일 안에서 글자 찾기 내용 검색 줄 정규식 문자열이 나오는 곳",
+    "import_file": "파일 가져오기 불러오기 복사해 오기 작업 폴더로",
+    "import_playbooks": "플레이북 가져오기 불러오기 문서에서",
+    "keyword_similarity_search": "검색 찾기 자료에서 질문에 맞는 구절 관련 부분 문서 검색 내용 검색 어디에 나오는지",
+    "list_content": "내용 목록 문서 목록 자료 목록 무엇이 있는지 첨부한 것 보기",
+    "list_directory": "폴더 목록 파일 목록 보기 디렉터리 디렉토리 어떤 파일이 있는지",
+    "list_playbook_runs": "플레이북 실행 기록 언제 선택했는지 이력",
+    "list_playbooks": "플레이북 목록 보기 어떤 플레이북이 있는지 찾기",
+    "list_stores": "저장소 목록 보관함 목록 보기",
+    "mark_todo": "할 일 할일 완료 표시 끝냄 체크 다 했다고 표시 되돌리기 끝난 일",
+    "move_file": "파일 이름 바꾸기 이름 변경 옮기기 이동 폴더로 옮기기",
+    "prompt_user": "사용자에게 묻기 질문하기 물어보기 선택하게 하기 고르게 하기 확인받기 답 받기",
+    "read_content": "내용 읽기 문서 읽기 첨부 파일 읽기 자료 열기 보기",
+    "read_file": "파일 읽기 열기 내용 보기 보여 주기",
+    "save_as_playbook": "한 일을 플레이북으로 저장 방금 한 작업 반복할 수 있게 남기기",
+    "search_files": "파일 찾기 이름으로 찾기 파일 검색 확장자 경로",
+    "search_messages": "이전 대화 검색 예전에 말한 것 찾기 지난 메시지 전에 이야기한 것 대화 기록",
+    "select_playbook": "플레이북 선택 실행 고르기 시작하기 따라 하기",
+    "show_playbooks": "플레이북을 사용자에게 보여 주고 고르게 하기 선택 화면",
+    "update_playbook": "플레이북 수정 고치기 변경 단계 추가 바꾸기",
+    "visualize_data": "차트 그래프 그리기 시각화 막대 선 원 그림 도표 데이터",
+    "wait_for_user": "사용자 기다리기 대기 멈추기 준비될 때까지 계속하라고 할 때까지 일시 정지",
+    "write_file": "파일 쓰기 만들기 작성 저장 새 파일 생성 텍스트로 남기기",
+}
