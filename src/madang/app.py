@@ -38,6 +38,7 @@ from madang.storage.sqlite import SqliteDatabase
 if TYPE_CHECKING:
     from madang.provider.sessions import SessionOperations
     from madang.services.workspace.engine.undo import FileUndo
+    from madang.storage.folders.agents_file import FolderTrust
     from madang.storage.runs.actions import ActionStore
     from madang.storage.views import ViewStore
 
@@ -93,6 +94,13 @@ class Madang:
         from madang.services.workspace.engine.undo import FileUndo  # on use, as above
 
         return FileUndo(self.folders, self.database, self.executor)
+
+    @cached_property
+    def folder_trust(self) -> FolderTrust:
+        """Which folders' AGENTS.md the person has agreed to."""
+        from madang.storage.folders.agents_file import FolderTrust  # on use, as above
+
+        return FolderTrust(self.settings.trust_dir)
 
     async def use_workspace(self, call: Call) -> None:
         """Let the call's session work in the folder that the settings name, if they do. Every process sees it.

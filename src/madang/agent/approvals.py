@@ -10,6 +10,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Literal
 
+from madang.agent.path_policy import is_asked_each_time
 from madang.core.calls import Call
 from madang.core.errors import Denied
 from madang.core.ids import new_id
@@ -23,13 +24,13 @@ from madang.core.pauses import (
     no_longer_open,
     wrong_answer,
 )
-from madang.core.phrases import say
+from madang.core.phrases import Phrase, say
 from madang.storage.clock import format_timestamp, parse_timestamp, timestamp
 from madang.storage.database import Database, Transaction
 from madang.storage.decisions import remember_decision
-from madang.storage.pauses import find_pause, open_pause, settle_pause
+from madang.storage.pauses import PauseStore, find_pause, open_pause, settle_pause
 from madang.storage.runs.calls import find_asked_calls
-from madang.storage.runs.journal import RunCall
+from madang.storage.runs.journal import RunCall, write_reason
 from madang.storage.runs.records import Run
 
 SERVICE = "agent"
@@ -45,8 +46,8 @@ class Approvals:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def ask(self, run: Run, call: RunCall, operation_id: str) -> PauseRecord:
-        """Open the pause of a call, once however often this is done."""
+    async def ask(self, run: Run, call: RunCall, operation_id: str, reason: Phrase | None) -> PauseRecord:
+        """Open the pause of a call, once however often this is done, and keep why it is asked."""
         asking = replace(run.call(call.call_id), operation_id=f"{operation_id}:approval")
         now = timestamp()
 
@@ -62,6 +63,8 @@ class Approvals:
                 opened_at=now,
                 expires_at=format_timestamp(parse_timestamp(now) + APPROVAL_TIMEOUT),
             )
+            if reason is not None:
+                await write_reason(tx, run, call, reason)
             return pause
 
         return await self._database.write(work, user_id=run.user_id)
@@ -72,7 +75,8 @@ class Approvals:
         forms: list[PauseForm] = []
         for pause in pauses:
             arguments, reason = asked.get(pause.id, ("", None))
-            forms.append(PauseForm(pause, "approval", arguments, pause.heading, reason=reason))
+            scopes = possible_scopes(reason)
+            forms.append(PauseForm(pause, "approval", arguments, pause.heading, reason=reason, scopes=scopes))
         return forms
 
     async def settle_pause(self, call: Call, pause: PauseRecord, answer: PauseAnswer) -> PauseRecord:
@@ -86,13 +90,15 @@ class Approvals:
                 raise wrong_answer(pause, answer)
 
     async def decide(self, call: Call, pause_id: str, *, allow: bool, scope: ApprovalScope = "once") -> PauseRecord:
-        """Settle an approval. The first decision counts.
+        """Settle an approval. The first decision counts. What is asked each time is allowed once, whatever the scope.
 
         Raises:
             Denied: it is not for the call's actor to decide.
             Conflict, Expired: it is not open.
         """
         _check_decider(call, allow=allow)
+        if scope != "once" and scope not in await self._possible_scopes(call, pause_id):
+            scope = "once"
 
         async def work(tx: Transaction) -> PauseRecord:
             arguments = {"allow": allow, "scope": scope}
@@ -106,6 +112,17 @@ class Approvals:
             return pause
 
         return await self._database.write(work, user_id=call.user_id)
+
+    async def _possible_scopes(self, call: Call, pause_id: str) -> Sequence[ApprovalScope]:
+        pause = await PauseStore(self._database).get(call, pause_id)
+        asked = await find_asked_calls(self._database, call.user_id, [pause] if pause is not None else [])
+        _, reason = asked.get(pause_id, ("", None))
+        return possible_scopes(reason)
+
+
+def possible_scopes(reason: Phrase | None) -> tuple[ApprovalScope, ...]:
+    """Return for how long a call may be allowed that is asked for a reason."""
+    return ("once",) if is_asked_each_time(reason) else ("once", "session", "assistant")
 
 
 def _check_decider(call: Call, *, allow: bool) -> None:

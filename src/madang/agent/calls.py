@@ -9,14 +9,12 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from madang.core.tools import Tool
 from madang.llm.messages import CallPart
 from madang.storage.runs.journal import RunCall
-
-MAX_CALLS_PER_ANSWER = 64
 
 
 def number_calls(parts: Sequence[CallPart], prefix: str) -> list[CallPart]:
@@ -26,7 +24,7 @@ def number_calls(parts: Sequence[CallPart], prefix: str) -> list[CallPart]:
     for number, part in enumerate(parts):
         id = part.id if part.id and part.id not in seen else f"{prefix}-{number}"
         seen.add(id)
-        calls.append(CallPart(id, part.tool, part.arguments, part.extra))
+        calls.append(replace(part, id=id))
     return calls
 
 
@@ -49,11 +47,24 @@ def is_effect(tool: Tool | None) -> bool:
     return tool is not None and tool.effect != "read"
 
 
-def fingerprint(tool: str, arguments: str, text: str) -> str:
-    """Return a value that is equal for the same call with the same outcome."""
+def cut_fingerprint(tool: str) -> str:
+    """Return the same for each call of a tool that was cut off: no two are cut at the same place."""
+    return _hash(tool, "cut")
+
+
+def fingerprint(tool: str, arguments: str, text: str | None, plan: str = "") -> str:
+    """Return a value that is equal for the same call; with a `text`, only if that was its result, too.
+
+    Behind it is what `plan_digest` tells of the plan, if anything.
+    """
     parsed = parse_arguments(arguments)
     canonical = arguments if parsed is None else json.dumps(parsed, sort_keys=True)
-    return hashlib.sha256(json.dumps([tool, canonical, text]).encode()).hexdigest()[:32]
+    key = _hash(tool, canonical, text)
+    return f"{key}:{plan}" if plan else key
+
+
+def _hash(*values: str | None) -> str:
+    return hashlib.sha256(json.dumps(values).encode()).hexdigest()[:32]
 
 
 @dataclass(frozen=True, slots=True)

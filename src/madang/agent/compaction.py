@@ -238,7 +238,9 @@ def _effect(call: CallPart, outcome: str, text: str, translate: Translate) -> st
 
 
 def _last_request(compaction: Compaction, translate: Translate) -> str:
-    for message in reversed(to_model(compaction.covered)):
+    # What Madang asked of the model again is no request of theirs.
+    asked = [message for message in compaction.covered if message.kind not in ("mend", "check")]
+    for message in reversed(to_model(asked)):
         if message.role == "user" and message.text:
             return _middle_out(message.text, MAX_REQUEST_CHARS, translate)
     return ""

@@ -25,12 +25,17 @@ from madang.core.run_events import (
     Compacted,
     CompactedValue,
     Interrupt,
+    Mended,
+    MendedValue,
+    MendReason,
     MessageContinued,
     MessageEnded,
     MessageEndMetadata,
     MessageFile,
     MessageStarted,
     MessageValue,
+    ModelSwitched,
+    ModelSwitchedValue,
     Noted,
     NotedValue,
     Paused,
@@ -153,8 +158,13 @@ def user_wrote(message_id: str, parts: Sequence[Part]) -> list[NewEvent]:
     ]
 
 
-def answered(message_id: str, answer: ModelAnswer, calls: Sequence[CallPart]) -> list[NewEvent]:
-    """Return the events of a model's answer, which is stored whole; the last one is the one that tells of it."""
+def answered(
+    message_id: str, answer: ModelAnswer, calls: Sequence[CallPart], *, is_cut: bool = False
+) -> list[NewEvent]:
+    """Return the events of a model's answer, which is stored whole; the last one is the one that tells of it.
+
+    `is_cut`: it is all that there is of it.
+    """
     events: list[NewEvent] = []
     for number, part in enumerate(answer.parts):
         if isinstance(part, ThinkingPart) and part.text:
@@ -167,6 +177,8 @@ def answered(message_id: str, answer: ModelAnswer, calls: Sequence[CallPart]) ->
         model=answer.model,
         input_tokens=answer.usage.input_tokens,
         output_tokens=answer.usage.output_tokens,
+        is_cut=is_cut or None,
+        images=sum(isinstance(part, ImagePart) for part in answer.parts) or None,
     )
     return [*events, _new(Answered(value=value))]
 
@@ -227,6 +239,11 @@ def noted(id: str, by: str, text: str) -> NewEvent:
     return _new(Noted(value=NotedValue(id=id, by=by, text=text[:MAX_NOTED_CHARS])))
 
 
+def mended(message_id: str, reason: MendReason, text: str) -> NewEvent:
+    """Tell that the model is asked again."""
+    return _new(Mended(value=MendedValue(message_id=message_id, reason=reason, text=text)))
+
+
 def message_queued(message_id: str, text: str) -> NewEvent:
     return _new(Queued(value=TextValue(message_id=message_id, text=text[:MAX_DELTA_CHARS])))
 
@@ -238,6 +255,11 @@ def message_withdrawn(message_id: str) -> NewEvent:
 def retried(retry: Retry) -> NewEvent:
     value = RetriedValue(attempt=retry.attempt, after_s=round(retry.wait_s, 3), code=retry.error.code)
     return _new(Retried(value=value))
+
+
+def model_switched(before: str, model: str, code: str, text: str) -> NewEvent:
+    value = ModelSwitchedValue(before=before, model=model, code=code, text=text[:MAX_NOTED_CHARS])
+    return _new(ModelSwitched(value=value))
 
 
 def compacted(message_id: str, up_to_seq: int, text: str) -> NewEvent:

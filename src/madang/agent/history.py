@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from madang.core.phrases import Translate, say
-from madang.llm.base import ModelOptions, ModelRequest
+from madang.llm.base import ModelOptions, ModelRequest, OfferedTool
 from madang.llm.messages import Message as ModelMessage
 from madang.llm.messages import Part, ResultPart, dump_parts, parse_parts
 from madang.llm.messages import Role as ModelRole
@@ -63,11 +63,13 @@ def count_tokens(parts: Sequence[Part]) -> int:
 
 def count_frame(request: ModelRequest) -> int:
     """Return about how many tokens a request has beside its messages: instructions, tools and state."""
-    tools = sum(
-        estimate_tokens(tool.name + tool.description + json.dumps(tool.schema, ensure_ascii=False))
-        for tool in request.tools
-    )
+    tools = sum(map(count_tool, request.tools))
     return estimate_tokens(request.instructions) + tools + estimate_tokens(request.state)
+
+
+def count_tool(tool: OfferedTool) -> int:
+    """Return about how many tokens a tool has."""
+    return estimate_tokens(tool.name + tool.description + json.dumps(tool.schema, ensure_ascii=False))
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +81,14 @@ class Budget:
     calibration: Calibration
     options: ModelOptions
 
+    @property
+    def known_tokens(self) -> int:
+        """The window, or less if the model has refused that much."""
+        return min(self.window_tokens, self.calibration.window_tokens or self.window_tokens)
+
     def history_tokens(self, frame_tokens: int) -> int:
         """Return how many estimated tokens the messages may have beside a frame of `frame_tokens`."""
-        window = min(self.window_tokens, self.calibration.window_tokens or self.window_tokens)
+        window = self.known_tokens
         answer = min(self.options.max_output_tokens or DEFAULT_ANSWER_TOKENS, window // 4)
         return max(int((window - answer) * SPARE / self.calibration.factor) - frame_tokens, 0)
 

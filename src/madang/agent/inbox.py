@@ -17,6 +17,7 @@ from madang.core.ids import UserId
 from madang.core.pauses import PauseAnswer, PauseForm, PauseRecord
 from madang.provider.pauses import PauseOwners
 from madang.provider.provider import Provider
+from madang.storage.clock import timestamp
 from madang.storage.database import Database
 from madang.storage.decisions import DecisionStore
 from madang.storage.pauses import PauseStore
@@ -53,7 +54,8 @@ class Inbox:
 
     async def list_awaited(self, run: Run) -> list[PauseRecord]:
         """Return what a run waits for now, oldest first. It may have more open, which it goes on without."""
-        return await self._database.read(lambda tx: find_awaited(tx, run), user_id=run.user_id, brief=True)
+        now = timestamp()
+        return await self._database.read(lambda tx: find_awaited(tx, run, now), user_id=run.user_id, brief=True)
 
     async def get(self, call: Call, id: str) -> PauseRecord | None:
         """Return a pause of the call's user as it is now."""

@@ -7,12 +7,13 @@ from typing import Any
 
 from madang.agent import events
 from madang.agent.history import count_tokens
+from madang.agent.outcomes import check_stored
 from madang.core.calls import Call, Locale
 from madang.core.ids import new_id
 from madang.core.pauses import PauseRecord
-from madang.core.phrases import Phrase, say
+from madang.core.phrases import Phrase, Translate, say
 from madang.core.trust import Origin, parse_origins
-from madang.llm.messages import ImagePart, Part, TextPart, dump_parts, parse_parts
+from madang.llm.messages import AttachedFile, ImagePart, Part, TextPart, dump_parts, parse_parts
 from madang.provider.provider import Provider
 from madang.rendering.catalogue import translator
 from madang.storage.events import NewEvent
@@ -35,7 +36,7 @@ class NewsRows:
     async def add(self, news: RunNews, provider: Provider, make_call: Callable[[str], Call]) -> None:
         """Add what there is: answers first, for they are older than what was written after them."""
         for pause in news.answered:
-            reply = await provider.outcome(make_call(pause.call_id), pause)
+            reply = check_stored(await provider.outcome(make_call(pause.call_id), pause))
             tool = provider.find_tool(pause.tool)
             self._add_answer(pause, reply.text, tool.origins(reply) if tool else ())
         self._add_actions([one for one in news.queued if one.kind == "action"])
@@ -88,6 +89,14 @@ class NewsRows:
 
     def _words(self, phrase: Phrase) -> str:
         return phrase.render(translator(self._locale))
+
+
+def attached_file(name: str, content_id: str, translate: Translate) -> TextPart:
+    """Return what tells the model of a file that the person attached to a message; an image has no content."""
+    if not content_id:
+        return TextPart(say("[Image: {name}]", name=name).render(translate), file=AttachedFile(name))
+    note = say("[File: {name}, contentId {id}: 'read_content' reads it]", name=name, id=content_id)
+    return TextPart(note.render(translate), file=AttachedFile(name, content_id))
 
 
 def attached_origins(parts: Sequence[Part]) -> tuple[Origin, ...]:

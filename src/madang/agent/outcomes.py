@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from madang.core.calls import Call
-from madang.core.errors import MadangError
+from madang.core.errors import MadangError, StoreUnavailable
+from madang.core.phrases import say
+from madang.core.results import Reply
 from madang.core.texts import one_line
 from madang.llm.messages import ImagePart, ResultPart
 from madang.rendering.replies import error_reply
@@ -29,3 +31,14 @@ def error_text(call: Call, tool: str, error: MadangError) -> str:
 
 def shown_name(tool: str) -> str:
     return one_line(tool, MAX_NAME_CHARS)
+
+
+def check_stored(reply: Reply) -> Reply:
+    """Return a reply, unless it says nothing but that the database is away: a run waits for it, and asks again.
+
+    Raises:
+        StoreUnavailable: it does.
+    """
+    if reply.is_store_away:
+        raise StoreUnavailable(say("The database does not answer to '{tool}'.", tool=reply.tool))
+    return reply

@@ -5,12 +5,15 @@ It is registered where an agent runs, not for clients of `madang mcp`.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Annotated, Any
 
 from pydantic import Field
 
 from madang.agent.distil import distil
+from madang.agent.offers import FoundOffers, ToolOffers
+from madang.agent.rules import AGENT_TOOLS
 from madang.core.calls import Call
 from madang.core.documents import NOT_BLANK, Document
 from madang.core.errors import InvalidArguments, NotFound
@@ -23,12 +26,12 @@ from madang.storage.runs.calls import CallStore
 from madang.storage.runs.message_search import MessageHit, MessageSearch
 
 MAX_FOUND = 20
-AGENT_TOOLS = frozenset({"save_as_playbook", "search_messages"})
 
 PlaybookCreator = Callable[[Call, Mapping[str, Any]], Awaitable[str]]
 """Makes a playbook of the arguments of `create_playbook`, and returns its id."""
 
 Words = Annotated[str, Field(min_length=1, max_length=1_000), NOT_BLANK]
+ToolName = Annotated[str, Field(min_length=1, max_length=200)]
 Goal = Annotated[str, Field(min_length=1, max_length=2_000), NOT_BLANK]
 
 
@@ -51,6 +54,18 @@ class SavedPlaybook(Document):
     steps: int
 
 
+class FoundTool(Document):
+    name: str
+    description: str
+    parameters: dict[str, Any]
+
+
+class FoundTools(Document):
+    success: bool = True
+    tools: list[FoundTool]
+    others: list[str]
+
+
 class AgentTools:
     """What a model can do with the history of its sessions."""
 
@@ -60,11 +75,13 @@ class AgentTools:
         calls: CallStore,
         create_playbook: PlaybookCreator,
         is_effect: Callable[[str], bool],
+        offers: ToolOffers,
     ) -> None:
         self._search = search
         self._calls = calls
         self._create_playbook = create_playbook
         self._is_effect = is_effect
+        self._offers = offers
 
     # What it finds may be a document or a page that somebody else wrote, read in another session.
     @tool(effect="read")
@@ -105,6 +122,21 @@ class AgentTools:
             Rows([layout("- {step}", step=step["description"]) for step in steps], say("… and {left_out} more.")),
         ]
         return ToolResult(text, SavedPlaybook(id=id, steps=len(steps)))
+
+    @tool(effect="read", only_in_runs=True)
+    async def find_tools(self, call: Call, query: Words) -> ToolResult[FoundTools]:
+        """Find tools that are not in your list, by what you want to do. Returns the schemas of the best and the names
+        of others."""
+        return _tools_found(query, await self._offers.find(call, query))
+
+    @tool(effect="read", trusted=True, only_in_runs=True)
+    async def use_tool(self, call: Call, name: ToolName, arguments: dict[str, Any]) -> ToolResult[Document]:
+        """Call a tool that is not in your list, by its name, with its arguments as one object."""
+        # A run calls the tool that is named in the place of this one: only what names none comes here.
+        raise InvalidArguments(
+            say("'{name}' cannot be called with 'use_tool'.", name=name),
+            hint=say("Name a tool that 'find_tools' found, with its arguments as an object."),
+        )
 
 
 class AgentService(Service):
@@ -147,3 +179,22 @@ def _found(query: str, hits: Sequence[MessageHit]) -> ToolResult[FoundMessages]:
     head = say('{count} message(s) with all words of "{query}", newest first:', count=len(hits), query=query)
     rest = say("… and {left_out} more: search with more words.")
     return ToolResult([head, Rows(lines, rest)], FoundMessages(messages=messages))
+
+
+def _tools_found(query: str, offers: FoundOffers) -> ToolResult[FoundTools]:
+    found = [FoundTool(name=one.name, description=one.description, parameters=dict(one.schema)) for one in offers.best]
+    data = FoundTools(tools=found, others=list(offers.others))
+    if not found:
+        text: list[Phrase | Rows] = [say('No tool fits "{query}".', query=query)]
+        return ToolResult(
+            text, data, origins=(), next=[say("Say in other words what you want to do: names are English.")]
+        )
+    lines = [layout("{tool}", tool=json.dumps(one.model_dump(), ensure_ascii=False)) for one in found]
+    text = [
+        say('{count} tool(s) for "{query}", the best first:', count=len(found), query=query),
+        Rows(lines, say("… and {left_out} more.")),
+    ]
+    if data.others:
+        text.append(say("Others that may fit: {names}.", names=", ".join(data.others)))
+    following = say("Call one with 'use_tool': its name, and its arguments as an object.")
+    return ToolResult(text, data, origins=offers.origins, next=[following])

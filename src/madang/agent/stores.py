@@ -6,7 +6,10 @@ from dataclasses import dataclass
 
 from madang.agent.approvals import Approvals
 from madang.agent.manual import ManualTurns
+from madang.agent.offers import ToolOffers
+from madang.storage.database import Database
 from madang.storage.operations import OperationStore
+from madang.storage.patience import Patience
 from madang.storage.pauses import PauseStore
 from madang.storage.runs.calls import CallStore
 from madang.storage.runs.messages import MessageStore
@@ -26,3 +29,22 @@ class RunStores:
     manual: ManualTurns
     usage: UsageStore
     operations: OperationStore
+    offers: ToolOffers
+    patience: Patience
+    """With a database that does not answer: stores for runs are made on a `PatientDatabase` with it."""
+
+
+def make_run_stores(database: Database, runs: RunStore, offers: ToolOffers, patience: Patience) -> RunStores:
+    """Return the stores of runs in a database, beside `runs` in the same."""
+    return RunStores(
+        runs,
+        CallStore(database),
+        MessageStore(database),
+        PauseStore(database),
+        Approvals(database),
+        ManualTurns(database),
+        UsageStore(database),
+        OperationStore(database),
+        offers,
+        patience,
+    )

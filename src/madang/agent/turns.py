@@ -5,14 +5,17 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
 
 from madang.agent import events
 from madang.agent.call_details import NO_DETAILS, CallDetails, reply_details
 from madang.agent.calls import can_repeat, fingerprint, is_effect, parse_arguments, plan_turn
+from madang.agent.circles import ENDS, HINTS, MAX_RECENT_CALLS, PastCall, Verdict, judge, plan_digest
 from madang.agent.history import count_tokens
 from madang.agent.limits import RunStopped
-from madang.agent.outcomes import error_text, outcome_part
+from madang.agent.outcomes import check_stored, error_text, outcome_part
 from madang.agent.stores import RunStores
 from madang.core.calls import Call
 from madang.core.errors import NotGranted, UnknownTool
@@ -26,13 +29,12 @@ from madang.provider.policy import ALLOWED, Decision
 from madang.provider.provider import Provider
 from madang.rendering.catalogue import translator
 from madang.storage.events import NewEvent
+from madang.storage.runs.calls import RecentCall
 from madang.storage.runs.journal import CallChange, CallOutcome, NewMessage, RunCall, Step, StepState
 from madang.storage.runs.message_calls import operation_id
 from madang.storage.runs.records import Run
 
 MAX_PARALLEL_READS = 8
-MAX_SAME_CALLS = 3
-"""After so many calls with the same outcome the model is told, after one more the run fails."""
 
 
 @dataclass(slots=True)
@@ -67,11 +69,13 @@ class Turn:
         self._call = call
         self._is_manual = is_manual
         self._pending = _Pending()
-        self._results: dict[int, tuple[CallOutcome, ResultPart]] = {}
+        self._results: dict[int, ResultPart] = {}
+        self._ended: dict[int, CallChange] = {}
         self._open: dict[int, str] = {}
         self._gates: set[int] = set()
         self._allowed: dict[int, PauseRecord] = {}
         self._shown: list[Origin] = []
+        self._insist = stores.patience.insist
 
     async def settle(self, calls: Sequence[RunCall]) -> bool:
         """Bring every call to its end, as far as that goes without the person; False if the run waits now.
@@ -98,7 +102,7 @@ class Turn:
 
     async def _is_to_repeat(self, call: RunCall) -> bool:
         """Find out what became of a call over which an owner died, and tell whether it has to be made (again)."""
-        was_done = await self._provider.was_done(self._made(call), call.tool)
+        was_done = await self._was_done(call)
         if was_done is None:
             self._end(call, "interrupted", self._words(_INTERRUPTED), is_error=True)
         elif was_done:
@@ -129,7 +133,7 @@ class Turn:
         elif pause.is_open:
             self._end(call, "unanswered", self._words(_UNANSWERED), details=asked)
         elif call.state == "waiting":
-            reply = await self._provider.outcome(self._made(call), pause)
+            reply = await self._insist(partial(self._outcome, call, pause))
             self._end_with(call, reply, reply_details(self._made(call), {}, reply, pause=pause))
         elif pause.settled_with.get("arguments", {}).get("allow") is True:
             self._allowed[call.number] = pause
@@ -171,14 +175,12 @@ class Turn:
             return None
         if tool is None:
             return ALLOWED  # making it tells the model so
-        decision = await self._provider.decide(self._made(call), tool, arguments, self._shown)
+        decision = await self._insist(lambda: self._provider.decide(self._made(call), tool, arguments, self._shown))
         if decision.verdict != "ask":
             return decision
-        pause = await self._stores.approvals.ask(self.run, call, self._operation(call))
+        pause = await self._stores.approvals.ask(self.run, call, self._operation(call), decision.reason)
         self._await(call, pause.id, is_gate=True)
-        self._pending.changes.append(
-            CallChange(number=call.number, state="asking", pause_id=pause.id, reason=decision.reason)
-        )
+        self._pending.changes.append(CallChange(number=call.number, state="asking", pause_id=pause.id))
         asked = CallDetails(pause=pause)
         self._pending.events.append(events.call_paused(call.call_id, pause.id, "approval", asked.metadata()))
         return None
@@ -190,7 +192,7 @@ class Turn:
             return
         started_s = time.perf_counter()
         try:
-            reply = await self._provider.execute_tool(self._made(call), call.tool, arguments, decision)
+            reply = await self._insist(lambda: self._execute(call, arguments, decision))
         except (UnknownTool, NotGranted) as error:
             self._end(call, "error", error_text(self._made(call), call.tool, error), is_error=True)
             return
@@ -200,6 +202,26 @@ class Turn:
             self._pause(call, reply, details)
         else:
             self._end_with(call, reply, details)
+
+    async def _execute(self, call: RunCall, arguments: dict[str, Any], decision: Decision) -> Reply:
+        """Make a call.
+
+        Raises:
+            StoreUnavailable: the database did not answer, and the call can be made again: its effect is had once, or
+                has not been had.
+        """
+        reply = await self._provider.execute_tool(self._made(call), call.tool, arguments, decision)
+        if reply.is_store_away:
+            tool = self._provider.find_tool(call.tool)
+            if can_repeat(tool) or not is_effect(tool) or await self._was_done(call) is False:
+                return check_stored(reply)
+        return reply
+
+    async def _outcome(self, call: RunCall, pause: PauseRecord) -> Reply:
+        return check_stored(await self._provider.outcome(self._made(call), pause))
+
+    async def _was_done(self, call: RunCall) -> bool | None:
+        return await self._insist(lambda: self._provider.was_done(self._made(call), call.tool))
 
     def _await(self, call: RunCall, pause_id: str, *, is_gate: bool) -> None:
         self._open[call.number] = pause_id
@@ -236,21 +258,22 @@ class Turn:
         origins: tuple[Origin, ...] = (),
     ) -> None:
         part = outcome_part(call.call_id, call.tool, text, is_error=is_error, images=images)
-        self._results[call.number] = outcome, part
-        self._pending.changes.append(
-            CallChange(
-                number=call.number,
-                state="done",
-                outcome=outcome,
-                result=dump_parts([part]),
-                fingerprint=fingerprint(call.tool, call.arguments, part.text),
-                took_ms=details.took_ms,
-                data=details.data,
-                data_left_out=details.data_left_out,
-                view_id=details.view_id or None,
-                origins=origins,
-            )
+        # A read that brings something new is no repetition; an effect is one, whatever it says of itself.
+        text_of_read = None if is_effect(self._provider.find_tool(call.tool)) else part.text
+        change = CallChange(
+            number=call.number,
+            state="done",
+            outcome=outcome,
+            result=dump_parts([part]),
+            fingerprint=fingerprint(call.tool, call.arguments, text_of_read, plan_digest(details.data)),
+            took_ms=details.took_ms,
+            data=details.data,
+            data_left_out=details.data_left_out,
+            view_id=details.view_id or None,
+            origins=origins,
         )
+        self._results[call.number], self._ended[call.number] = part, change
+        self._pending.changes.append(change)
         self._pending.events.append(events.call_ended(call.call_id, part.text, outcome, details.metadata()))
 
     async def _finish(self, calls: Sequence[RunCall]) -> bool:
@@ -262,39 +285,41 @@ class Turn:
             self._pending.events.append(events.run_waiting(self.run, pauses))
             await self._commit(state="waiting", awaited=[pause.id for pause in pauses])
             return False
-        if not self._is_manual:  # a person may look at the same thing as often as they like
-            await self._break_circle()
+        # A person may look at the same thing as often as they like.
+        circle = None if self._is_manual else await self._find_circle(calls)
         parts = [part for call in calls for part in self._result_parts(call)]
+        if circle is not None:
+            closing = next(call.call_id for call in calls if call.number == circle.number)
+            hint = self._words(HINTS[circle.circle.shape])
+            parts = [replace(one, text=f"{one.text}\n{hint}") if one.call_id == closing else one for one in parts]
         id = new_id()
         self._pending.events.append(events.results_given(id))
         message = NewMessage(id, "tool", dump_parts(parts), len(self._pending.events) - 1, count_tokens(parts))
         await self._commit(messages=[message])
+        if circle is not None and circle.is_over:
+            raise RunStopped("loop", ENDS[circle.circle.shape], hint=say("Write a message to go on with it."))
         return True
 
     def _result_parts(self, call: RunCall) -> list[ResultPart]:
         if call.number in self._results:
-            return [self._results[call.number][1]]
+            return [self._results[call.number]]
         return [part for part in parse_parts(list(call.result)) if isinstance(part, ResultPart)]
 
-    async def _break_circle(self) -> None:
-        """Notice a run that makes the same call with the same outcome again and again.
+    async def _find_circle(self, calls: Sequence[RunCall]) -> Verdict | None:
+        """Return what is to be done about this turn, by the recent calls of the run; not all of its own are written."""
+        recent = {
+            (one.turn, one.number): one for one in await self._stores.calls.list_recent(self.run, MAX_RECENT_CALLS)
+        }
+        tools = {call.number: call.tool for call in calls}
+        for number, change in self._ended.items():
+            one = RecentCall(self.run.turn, number, tools[number], change.fingerprint, change.outcome)
+            recent[self.run.turn, number] = one
+        return judge([self._past(one) for _, one in sorted(recent.items())])
 
-        Raises:
-            RunStopped: the model was told, and went on all the same.
-        """
-        for change in self._pending.changes:
-            if change.state != "done" or not change.fingerprint:
-                continue
-            count = 1 + await self._stores.calls.count_same(self.run, change.fingerprint)
-            if count > MAX_SAME_CALLS:
-                raise RunStopped("loop", say("The same call had the same outcome again and again."))
-            if count == MAX_SAME_CALLS:
-                outcome, part = self._results[change.number]
-                hint = self._words(_SAME_AGAIN)
-                self._results[change.number] = (
-                    outcome,
-                    ResultPart(part.call_id, part.tool, f"{part.text}\n{hint}", part.is_error, part.images),
-                )
+    def _past(self, call: RecentCall) -> PastCall:
+        key, _, plan = call.fingerprint.partition(":")
+        effect = is_effect(self._provider.find_tool(call.tool))
+        return PastCall(call.turn, call.number, call.tool, key, effect, call.outcome == "ok", plan)
 
     async def _commit(
         self, *, state: StepState = "running", messages: Sequence[NewMessage] = (), awaited: Sequence[str] = ()
@@ -339,4 +364,3 @@ _UNDECIDED = say(
 )
 _DENIED = say("Error: The person did not allow this call.\nHint: Ask them what they want instead.")
 _NO_OBJECT = say("Error: The arguments are no JSON object.\nHint: Send one whole JSON object.")
-_SAME_AGAIN = say("Hint: This call had the same outcome {count} times. Do something else.", count=MAX_SAME_CALLS)
