@@ -15,7 +15,7 @@ from madang.core.ids import SessionId
 from madang.core.pauses import PauseRecord
 from madang.core.results import Reply
 from madang.llm.messages import TextPart
-from madang.llm.opening import OpenedModel
+from madang.llm.opening import OpenedModel, Prices
 from madang.settings import Settings
 from madang.storage.runs.records import Run
 from tests.agent.bench import ME, eventually
@@ -145,14 +145,16 @@ def _strings(value: Any) -> Iterator[str]:
 
 
 @asynccontextmanager
-async def open_stage(folder: Path, wire: str, *turns: Sequence[Piece]) -> AsyncIterator[Stage]:
+async def open_stage(
+    folder: Path, wire: str, *turns: Sequence[Piece], prices: Prices | None = None
+) -> AsyncIterator[Stage]:
     """Open an agent with a story for a model; `wire` names the adapter."""
     settings = Settings(data_dir=folder, model="stub")
     async with ModelServer() as server:
         server.plays(story(*turns))
 
         def open_model(name: str) -> OpenedModel:
-            return OpenedModel(ADAPTERS[wire].make(server.url, name, QUICK))
+            return OpenedModel(ADAPTERS[wire].make(server.url, name, QUICK), prices=prices)
 
         async with open_agent(settings, open_model) as agent:
             outside = Outside()

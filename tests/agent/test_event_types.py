@@ -23,7 +23,7 @@ from madang.storage.events import NewEvent
 from madang.storage.runs.records import Run
 
 RECORDED = Path(__file__).parent / "recorded" / "events.jsonl"
-"""Every kind of event, as written before events had types: what is in the data folders of that time."""
+"""Every kind of event, as it was written since there is one of it: what is in the data folders of that time."""
 
 AT = "2026-01-02T03:04:05.678Z"
 
@@ -86,6 +86,9 @@ def every_event() -> Iterator[NewEvent]:
     yield events.retried(Retry(3, 2.0, Overloaded(say("Busy."))))
     yield events.compacted("message-11", 12, "What was said before.")
     yield from events.run_cancelled(run, ["pause-1"])
+    yield from events.answered("message-12", ModelAnswer((TextPart("Half"),), "length"), [], is_cut=True)
+    yield events.mended("message-13", "cut", "The model is asked to go on.")
+    yield events.run_failed("incomplete", "Cut off.")
 
 
 def line_of(event: NewEvent) -> str:

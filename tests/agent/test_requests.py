@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
+import pytest
+
+from madang.agent import state_note
 from madang.agent.prompt import build_request
 from madang.llm.base import ModelOptions
 from madang.llm.messages import ImagePart, Part, TextPart
@@ -26,13 +31,14 @@ async def test_10_each_request_carries_the_services_state_of_that_moment_and_it_
         assert heading not in str(second.messages)
 
 
-async def test_11_a_request_without_a_session_carries_no_state_and_no_error(tmp_path: Path) -> None:
+async def test_11_a_request_without_a_session_tells_the_time_alone_and_no_error(tmp_path: Path) -> None:
     async with bench(tmp_path, [TextPart("Done.")]) as b:
         call = replace(ME, session_id=None, actor="model")
 
         request, _ = await build_request(b.madang.provider, call, (), "", ModelOptions())
 
-        assert request.state == ""
+        assert request.state.count("\n") == 1, request.state
+        assert "\nNow: " in request.state
         assert "rror" not in request.instructions
 
 
@@ -72,3 +78,59 @@ async def test_an_image_without_words_has_a_place_of_its_own_in_the_history(tmp_
         for message in messages:
             told = by_seq[message.seq].payload
             assert message.id in (told.get("messageId"), told.get("value", {}).get("messageId"))
+
+
+async def test_the_state_stands_before_the_person_s_words_and_after_results(tmp_path: Path) -> None:
+    script: list[Sequence[Part]] = [
+        [tool_call("add_todo", "c1", name="Buy tea")],
+        [TextPart("Done.")],
+        [TextPart("Gladly.")],
+    ]
+    async with bench(tmp_path, *script) as b:
+        await b.say("Plan the tea party")
+        await b.say("Thank you")
+
+    first, second, third = (request.parted()[1][0] for request in b.model.requests)
+    words = [part.text for part in first.parts if isinstance(part, TextPart)]
+    assert words[0].startswith("[Madang's note on the state of this session.")
+    assert words[1:] == ["Plan the tea party"], "the person's words are the last"
+    assert second.text.splitlines()[0].startswith("[Madang's note")
+    assert "ID:1 Buy tea" in second.text
+    assert second.text.endswith(
+        "\n[End of the note. The results above are for this request of the person: Plan the tea party If all of it is "
+        "done, tell them; if not, take the next step.]"
+    )
+    assert third.text.endswith("Thank you")
+    assert "request:" not in third.text
+
+
+async def test_the_note_tells_the_time_of_the_person_and_its_zone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TZ", "Asia/Seoul")
+    time.tzset()
+    monkeypatch.setattr(state_note, "now", lambda: datetime(2026, 11, 18, 20, 5, tzinfo=UTC))
+    try:
+        async with bench(tmp_path, [TextPart("Hello.")]) as b:
+            await b.say("Hello")
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+    assert "\nNow: Thursday, 2026-11-19 05:05 (KST, UTC+09:00)" in b.model.requests[0].state
+
+
+async def test_a_run_is_not_told_again_what_was_answered(tmp_path: Path) -> None:
+    script: list[Sequence[Part]] = [
+        [tool_call("prompt_user", "c1", prompt="Which tea?", type="text")],
+        [TextPart("Oolong it is.")],
+    ]
+    async with bench(tmp_path, *script) as b:
+        run = await b.say("Ask me")
+        assert run is not None
+        [pause] = await b.open_pauses(run)
+        await b.madang.provider.execute_tool(ME, "reply_prompt", {"messageId": pause.id, "answer": "oolong"})
+        await b.ended(run)
+
+    assert "oolong" not in b.model.requests[-1].state
+    assert "Which tea?" not in b.model.requests[-1].state

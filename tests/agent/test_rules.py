@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from madang.agent.found_tools import USE_TOOL
 from madang.agent.policy import AgentPolicy
 from madang.agent.rules import AGENT_TOOLS, ApprovalRules, parse_rules
 from madang.agent.service import AgentService, AgentTools
@@ -95,7 +96,9 @@ def test_tools_of_other_servers_are_taken_as_they_are_named() -> None:
     assert rules == ApprovalRules(allow=frozenset({"github__delete_issue", "prompt_user"}))
 
 
-def test_the_tools_of_the_agent_itself_can_be_named() -> None:
+def test_the_tools_of_the_agent_itself_can_be_named_but_not_the_one_that_stands_for_others() -> None:
     nothing: Any = None
 
-    assert {tool.name for tool in AgentService(AgentTools(nothing, nothing, nothing, nothing)).tools} == AGENT_TOOLS
+    tools = AgentService(AgentTools(nothing, nothing, nothing, nothing, nothing)).tools
+    assert {tool.name for tool in tools} - AGENT_TOOLS == {USE_TOOL}
+    assert {tool.name for tool in tools} > AGENT_TOOLS
