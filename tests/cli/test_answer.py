@@ -98,6 +98,8 @@ def test_an_answer_is_what_the_run_goes_on_with(
         (call_step("wait_for_user", message="Plug it in"), ["--decline"], "This cannot be declined"),
         (call_step("delete_playbook", id="x"), ["yes"], "Use --allow, --allow-session or --deny."),
         (call_step("delete_playbook", id="x"), ["--allow"], "there is no terminal here"),
+        (call_step("read_file", path=".env"), ["yes"], "Use --allow or --deny."),
+        (call_step("read_file", path=".env"), ["--allow-session"], "This call is asked for each time. Answer with: "),
     ],
     ids=str,
 )

@@ -10,9 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from madang.cli import main
+from madang.cli import chat, main
 from madang.cli.conversation import Conversation
+from madang.cli.line_input import PipedLines
 from madang.storage.runs.records import Run
+from tests.agent.bench import eventually
 from tests.cli.talking import (
     TAINT,
     Hold,
@@ -84,6 +86,23 @@ def test_a_chat_in_a_pipe_sleeps_while_the_model_is_silent(
 
     assert looks < 200, "it looks again and again at a run that nothing has happened in"
     assert rows(folder, "SELECT state FROM run ORDER BY no") == [("finished",), ("finished",)]
+
+
+def test_a_run_that_ends_between_two_looks_of_who_leaves_is_finished(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stopped = Conversation.stopped
+
+    async def late(talk: Conversation, run: Run) -> Run | None:
+        return await eventually(lambda: stopped(talk, run), lambda now: now is not None)
+
+    monkeypatch.setattr(Conversation, "stopped", late)
+    model = write_script(tmp_path, [{"wait": 0.2}, "Done."])
+    monkeypatch.setattr(chat, "open_input", lambda _: PipedLines(is_typed=True))  # its end does not wait for the model
+    monkeypatch.setattr(sys, "stdin", io.StringIO("Hi\n"))
+
+    assert main(["chat", "--data-dir", str(folder), "--locale", "en", "--model", model]) == 0
+    assert state(folder) == "finished"
 
 
 def test_what_is_not_answered_stays_open_and_is_3(folder: Path, tmp_path: Path) -> None:
@@ -214,6 +233,22 @@ def test_at_a_terminal_approvals_are_asked_one_after_another_and_enter_allows_no
         terminal.type("\x04")
         assert terminal.end() == 0
     assert [one["allow"] for one in answers(folder) if isinstance(one, dict)] == [True, False]
+
+
+def test_what_is_asked_each_time_is_not_offered_for_the_session(folder: Path, tmp_path: Path) -> None:
+    model = write_script(tmp_path, [call_step("read_file", path=".env")], ["Done."])
+    with Terminal(folder, "chat", "--model", model) as terminal:
+        terminal.expect("> ")
+        terminal.type("Read it\n")
+        assert "s in this session" not in terminal.expect("asked each time.*Enter does nothing")
+        terminal.expect("y/n> ")
+        terminal.type("s\n")
+        terminal.expect("y allows it once, n does not")
+        assert len(open_ids(folder)) == 1
+        terminal.type("n\n")
+        terminal.expect(r"\[scripted model\] Done\.")
+        terminal.type("\x04")
+        assert terminal.end() == 0
 
 
 def test_at_a_terminal_it_shows_that_it_works_and_calls_the_person(folder: Path) -> None:

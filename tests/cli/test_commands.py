@@ -29,7 +29,7 @@ def test_a_tool_can_be_called_and_what_it_wrote_is_kept(tmp_path: Path, capsys: 
 
 def test_a_tool_that_says_no_is_exit_code_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["call", "mark_todo", '{"id": 5}', "--data-dir", str(tmp_path)]) == 1
-    assert capsys.readouterr().out.startswith("[mark_todo] Error: There is no todo with ID 5.\n")
+    assert capsys.readouterr().out.startswith("[mark_todo] Error: There is no todo with ID 5. Nothing was changed.\n")
 
 
 @pytest.mark.parametrize(

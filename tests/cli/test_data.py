@@ -345,6 +345,10 @@ def test_deleting_everything_leaves_an_empty_folder(tmp_path: Path, capsys: pyte
         main([*words, *options])
     (folder / "config.toml").write_text("")
     (folder / "madang.db.before-20260101T000000000000").write_text("an older copy")
+    (folder / ".keys.json.0199d1c2.part").write_text("of an earlier version")
+    killed = ".restore.0123abcd-0199d1c2-3b4a-7c5d-8e6f-012345678901.part"
+    (folder / killed).write_text("")
+    (folder / f"{killed}-files" / "workspaces").mkdir(parents=True)
     assert any((folder / "workspaces").iterdir())
     capsys.readouterr()
 

@@ -85,8 +85,8 @@ def test_what_is_found_is_listed(
     rows = {row["model"]: (row["from"], row["key"]) for row in json.loads(out)}
     assert code == 0
     assert rows["quick"] == ("config.toml: http://127.0.0.1:1/v1 x", "missing: env:NONE")
-    assert rows["anthropic:…"] == ("madang[anthropic]", "environment")
-    assert rows["google:…"] == ("madang[google]", "missing: GOOGLE_API_KEY")
+    assert rows["anthropic:…"] == ("Anthropic", "environment")
+    assert rows["google:…"] == ("Google", "missing: GOOGLE_API_KEY")
     assert rows[f"{server.url}/v1#qwen3"] == ("Ollama", "-")
     assert SECRET not in out
 

@@ -21,7 +21,7 @@ from madang.storage.assistants import AssistantRecord, AssistantStore
 from madang.storage.sqlite import SqliteDatabase
 from tests.cli.talking import TAINT, call_step, live_runs, madang, open_ids, rows, started, wait_for, write_script
 from tests.cli.test_models import Served
-from tests.model_server import Exchange, answers, story
+from tests.model_server import Exchange, answers, refuses, story
 from tests.model_wires import Ask, Say
 
 AG_UI: TypeAdapter[Any] = TypeAdapter(AgUiEvent)
@@ -108,6 +108,50 @@ def test_a_limit_is_4(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixtur
     assert main(["run", "Go", "--model", model]) == 4
 
     assert "as many as it may" in capsys.readouterr().err.splitlines()[-1]
+
+
+def test_a_run_that_called_nothing_is_asked_once_whether_all_is_done_and_prints_its_answer_alone(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Served(story([Say("I made a list.")], [Say("DONE")])) as server:
+        assert main(["run", "Make a list", "--model", f"{server.url}/v1#qwen3"]) == 0
+
+    assert rows(folder, "SELECT requests FROM usage") == [(2,)]
+    assert capsys.readouterr() == ("I made a list.\n", "")
+
+
+def test_a_run_that_forgot_to_call_a_tool_calls_it_when_it_is_asked(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Served(story([Say("I noted it.")], [Ask("add_todo", '{"name": "tea"}')], [Say("Now it is noted.")])) as server:
+        assert main(["run", "Remember tea", "--model", f"{server.url}/v1#qwen3"]) == 0
+
+    assert rows(folder, "SELECT requests FROM usage") == [(3,)]
+    assert capsys.readouterr().out == "I noted it.\nNow it is noted.\n"
+
+
+def test_a_run_without_a_whole_answer_is_5_and_what_there_is_is_printed(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Served(answers(Say("Green tea is"), finish="length")) as server:
+        assert main(["run", "Tell me", "--model", f"{server.url}/v1#qwen3"]) == 5
+
+    streams = capsys.readouterr()
+    assert streams.out == "Green tea is\nGreen tea is\n"
+    again, error = streams.err.splitlines()
+    assert again == "The answer was cut off by the limit on its length. The model is asked to go on."
+    assert "also when the model went on with it. Write a message to go on with it." in error
+
+
+def test_an_incomplete_run_is_told_in_agui_events(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with Served(answers()) as server:
+        assert main(["run", "Tell me", "--json", "--model", f"{server.url}/v1#qwen3"]) == 5
+
+    events = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    for event in events:
+        AG_UI.validate_python(event)
+    assert [event["name"] for event in events if event.get("name") == "madang/mend"] == ["madang/mend"]
+    assert (events[-1]["type"], events[-1]["code"]) == ("RUN_ERROR", "incomplete")
 
 
 def test_a_limit_that_cannot_be_kept_is_2(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -232,7 +276,7 @@ def test_files_are_contents_and_images_are_seen(
 
     out = capsys.readouterr().out
     [(content_id,)] = rows(folder, "SELECT id FROM content")
-    assert f"[File: 보고서.md, content ID {content_id}: 'read_content' reads it]" in out
+    assert f"[File: 보고서.md, contentId {content_id}: 'read_content' reads it]" in out
     assert "[Image: dot.png]" in out
     [(parts,)] = rows(folder, "SELECT parts FROM message WHERE role = 'user'")
     assert [part["type"] for part in json.loads(parts)] == ["text", "text", "text", "image"]
@@ -317,6 +361,52 @@ def test_what_was_killed_is_gone_on_with_by_the_next_process(folder: Path, follo
     assert the_state(folder) == "finished"
     [(plan,)] = rows(folder, "SELECT document FROM plan")
     assert plan.count('"tea"') == 1
+
+
+@pytest.mark.parametrize("follower", [["run"], ["chat"]])
+def test_another_model_takes_over_what_was_killed(folder: Path, tmp_path: Path, follower: list[str]) -> None:
+    asked = 0
+
+    async def hang(exchange: Exchange) -> None:
+        nonlocal asked
+        asked += 1
+        await asyncio.sleep(3600)
+
+    other = write_script(tmp_path, ["I took over."], name="other.json")
+    with Served(hang) as server:
+        with started(folder, "run", "Tea", "--session", "s", "--model", f"{server.url}/v1#m"):
+            wait_for(lambda: asked)  # and then it is killed
+
+        result = madang(folder, *follower, "--session", "s", "--model", other)
+
+    assert result.returncode == 0, result.stderr
+    assert asked == 1
+    assert result.stdout.decode().endswith("I took over.\n")
+    told = f"From here on {other} answers." if follower == ["run"] else f"Model: {other}"
+    assert told in result.stderr.decode()
+    assert rows(folder, "SELECT model FROM run") == [(other,)]
+
+
+def test_another_model_answers_in_a_run_that_waits(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = write_script(tmp_path, [call_step("prompt_user", prompt="Which?", type="text")], ["Never."])
+    other = write_script(tmp_path, [], ["As you like: {last}"], name="other.json")
+    assert main(["run", "Tea", "--session", "s", "--model", model]) == 3
+
+    assert main(["run", "Coffee, rather", "--session", "s", "--model", other]) == 0
+
+    assert "As you like: Coffee, rather" in capsys.readouterr().out
+    assert rows(folder, "SELECT model FROM run") == [(other,)]
+
+
+def test_the_next_of_several_models_answers_where_the_first_is_away(folder: Path, tmp_path: Path) -> None:
+    other = write_script(tmp_path, ["I am here."])
+    with Served(refuses(429, headers={"retry-after": "600"})) as server:
+        result = madang(folder, "run", "Tea", "--model", f"{server.url}/v1#m, {other}")
+
+    assert (result.returncode, result.stdout.decode()) == (0, "[scripted model] I am here.\n")
+    assert f"Switched to {other}, because {server.url}/v1#m gave no answer." in result.stderr.decode()
 
 
 def test_ctrl_c_cancels_the_run_and_is_130(folder: Path, tmp_path: Path) -> None:

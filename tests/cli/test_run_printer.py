@@ -56,6 +56,28 @@ def test_a_text_is_shown_once_whatever_its_pieces(text: str, step: int, out: Fak
     assert out.getvalue().rstrip("\n") == text.rstrip("\n")
 
 
+def test_an_image_in_an_answer_leaves_a_line(out: FakeTerminal) -> None:
+    notes = FakeTerminal()
+    printer = RunPrinter(Screen(out, notes), lambda template: template)
+    printer.begin("r")
+
+    printer.print(Event(1, "r", "", "CUSTOM", {"name": "madang/answered", "value": {"images": 2}}))
+
+    assert "The answer has 2 image(s)" in notes.getvalue()
+
+
+def test_another_model_is_told(out: FakeTerminal) -> None:
+    notes = FakeTerminal()
+    printer = RunPrinter(Screen(out, notes), lambda template: template)
+    printer.begin("r")
+
+    printer.print(
+        Event(1, "r", "", "CUSTOM", {"name": "madang/model", "value": {"text": "Switched to b.\nIt is away."}})
+    )
+
+    assert "Switched to b. It is away." in " ".join(notes.getvalue().split())
+
+
 def test_an_answer_that_is_begun_anew_is_shown_whole(out: FakeTerminal) -> None:
     notes = FakeTerminal()
     printer = RunPrinter(Screen(out, notes), lambda template: template)

@@ -155,6 +155,7 @@ def test_nothing_of_the_other_commands_is_imported_to_serve() -> None:
         "madang.cli.logs",
         "madang.cli.parser",
         "madang.cli.session_options",
+        "madang.cli.streams",
         "madang.cli.terminal",
     ]
 

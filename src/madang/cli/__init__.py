@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import io
 import os
 import stat
 import sys
@@ -14,9 +13,11 @@ from typing import Any
 from madang.cli.language import argparse_language, command_locale
 from madang.cli.logs import configure_logging, log_uncaught_errors
 from madang.cli.parser import DEFAULT_ADDRESS, Command, Parser, make_parser
+from madang.cli.streams import OutputFailed, discard_output, prepare_streams
 from madang.cli.terminal import show_error
 from madang.core.calls import Locale
 from madang.core.errors import MadangError
+from madang.core.phrases import say
 from madang.rendering.catalogue import translator
 from madang.settings import Settings, default_data_dir, read_settings
 
@@ -32,6 +33,7 @@ COMMANDS = {
     "sessions": "sessions:run",
     "undo": "undo:run",
     "assistants": "assistants:run",
+    "workspace": "workspace:run",
     "models": "models:run",
     "install": "install:install",
     "uninstall": "install:uninstall",
@@ -49,46 +51,45 @@ TELLING = ("call", "doctor")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command and return its exit code: 0 done, 1 a tool or check failed, 2 wrong use or set-up."""
-    _configure_streams()
-    if arguments is None:  # the process is ours
+    """Run the command and return its exit code: 0 done, 1 a tool or check failed, 2 wrong use or set-up.
+
+    It is 1 also where the output cannot be written, whatever was done by then; a reader that went away has enough.
+    """
+    prepare_streams(is_own_process=arguments is None)
+    if arguments is None:
         log_uncaught_errors()
     words = sys.argv[1:] if arguments is None else list(arguments)
     locale: Locale = command_locale(words, os.environ)
+    try:
+        try:
+            return _run(words, locale)
+        finally:
+            sys.stdout.flush()  # here, where a failure can still be told; also after --help, which ends by itself
+    except OutputFailed as error:
+        discard_output()
+        if error.is_reader_gone:
+            return 0
+        message = say("The output cannot be written: {reason}.", reason=str(error))
+        show_error(message.render(translator(locale)))
+        return 1
+    except KeyboardInterrupt:
+        return 130
+
+
+def _run(words: list[str], locale: Locale) -> int:
     options = _parse(words, locale)
-    configure_logging(is_verbose=options.verbose, tells_reasons=options.command_name in TELLING)
+    name = options.command_name
+    configure_logging(is_verbose=options.verbose, tells_reasons=name in TELLING, tells_outages=name in ("run", "chat"))
     try:
         settings = _settings(options)
         locale = settings.locale
         code: int = options.command(options, settings)
-        sys.stdout.flush()  # here, where a closed pipe can still be handled
         return code
     except MadangError as error:
         translate = translator(locale)
         hint = f" {error.hint.render(translate)}" if error.hint else ""
         show_error(f"{error.message.render(translate)}{hint}")
         return 2
-    except KeyboardInterrupt:
-        return 130
-    except BrokenPipeError:
-        # The reader of our output closed it; without this, Python's flush at exit would fail once more.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-
-
-def _configure_streams() -> None:
-    for stream in (sys.stdin, sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            if _is_ascii(stream.encoding) or (sys.platform == "win32" and not stream.isatty()):
-                # Pipes and files have the ANSI code page on Windows, and everything may be ASCII under LC_ALL=C:
-                # neither holds our texts, and those who read them expect UTF-8.
-                stream.reconfigure(encoding="utf-8")
-            # A terminal that cannot show Korean gets escapes: the command has done its work by then.
-            stream.reconfigure(errors="backslashreplace")
-
-
-def _is_ascii(encoding: str) -> bool:
-    return encoding.lower().replace("_", "-") in ("ascii", "us-ascii", "ansi-x3.4-1968", "646")
 
 
 def _parse(words: list[str], locale: Locale) -> argparse.Namespace:

@@ -55,6 +55,15 @@ def add_web_options(parser: argparse.ArgumentParser, words: Words, default: str 
     _add_model(parser, words, default)
 
 
+def add_workspace_actions(add: Callable[[str, Phrase], argparse.ArgumentParser], words: Words) -> None:
+    """Add the actions of `madang workspace`."""
+    add("list", say("list the folders whose AGENTS.md you have decided on"))
+    trust = add("trust", say("have runs in a folder follow its AGENTS.md, as it is now"))
+    distrust = add("distrust", say("have them follow it no longer"))
+    for action in (trust, distrust):
+        action.add_argument("folder", metavar="DIR", help=words(say("the folder")))
+
+
 def _add_web(parser: argparse.ArgumentParser, words: Words) -> None:
     add_web_options(parser, words, argparse.SUPPRESS)
 

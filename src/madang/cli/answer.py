@@ -99,6 +99,8 @@ class _Desk:
         if options.allow or options.allow_session or options.deny:
             if item.type != "approval":
                 raise RequestError(say("This is a question, not a call to allow."), hint=self._usage(item))
+            if options.allow_session and "session" not in item.scopes:
+                raise RequestError(say("This call is asked for each time."), hint=self._usage(item))
             return Permission(not options.deny, "session" if options.allow_session else "once")
         if options.decline:
             return Decline()

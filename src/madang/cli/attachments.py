@@ -9,13 +9,14 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from madang.agent.news import attached_file
 from madang.cli.conversation import Conversation
 from madang.core.errors import RequestError, ToolError
 from madang.core.phrases import Phrase, layout, say
 from madang.core.results import Reply
 from madang.core.trust import Origin
 from madang.core.uploads import UploadedFile
-from madang.llm.messages import AttachedFile, ImagePart, Part, TextPart
+from madang.llm.messages import ImagePart, Part, TextPart
 from madang.storage.files.encodings import decode, detect_encoding, has_controls, replace_surrogates
 from madang.storage.files.kinds import MAX_IMAGE_BYTES, file_kind, image_type
 
@@ -106,7 +107,7 @@ async def _add(talk: Conversation, attachment: Attachment) -> TextPart:
     """Keep a file that is no image, and return what tells the model of it."""
     name = attachment.name
     if attachment.image_type:
-        return TextPart(say("[Image: {name}]", name=name).render(talk.translate), file=AttachedFile(name))
+        return attached_file(name, "", talk.translate)
     mime_type = mimetypes.guess_type(attachment.name)[0] or "application/octet-stream"
     url = f"data:{mime_type};base64,{base64.b64encode(attachment.data).decode('ascii')}"
     try:
@@ -114,8 +115,7 @@ async def _add(talk: Conversation, attachment: Attachment) -> TextPart:
         id = (await talk.agent.madang.provider.accept_upload(talk.call, CONTENT, upload)).id
     except ToolError as error:
         raise RequestError(error.message, hint=error.hint) from None
-    text = say("[File: {name}, content ID {id}: 'read_content' reads it]", name=name, id=id)
-    return TextPart(text.render(talk.translate), file=AttachedFile(name, id))
+    return attached_file(name, id, talk.translate)
 
 
 def _checked(reply: Reply) -> Reply:

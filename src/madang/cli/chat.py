@@ -13,7 +13,7 @@ from madang.cli.chat_commands import ChatCommands
 from madang.cli.conversation import Conversation, interrupts, open_conversation
 from madang.cli.line_input import LineInput, open_input
 from madang.cli.questions import CALL_COMMAND, command, describe, parse_answer, parse_turn, title
-from madang.cli.run_printer import RunPrinter
+from madang.cli.run_printer import RunPrinter, outage_words
 from madang.cli.screen import Screen
 from madang.core.errors import MadangError
 from madang.core.ids import new_id
@@ -75,7 +75,9 @@ class Chat:
         self._input = open_input(self._on_edit)
         tasks: list[asyncio.Task[Any]] = []
         self._greet()
-        stop_listening = self._talk.agent.runner.listen(self._printer.hear)
+        runner, insist = self._talk.agent.runner, self._talk.agent.stores.patience.insist
+        stop_listening = runner.listen(self._printer.hear)
+        stop_hearing = runner.listen_outages(lambda reason: self.tell(outage_words(reason)))
         try:
             with interrupts(self._interrupt):
                 self._seen = await self._talk.last_seq()
@@ -83,8 +85,8 @@ class Chat:
                 if self._live is not None:
                     self._printer.follow(self._live, await self._talk.open_calls(self._live))
                 watches: list[Coroutine[Any, Any, None]] = [
-                    self._follow(),
-                    self._watch_pauses(),
+                    insist(self._follow),
+                    insist(self._watch_pauses),
                     self.screen.animate(),
                 ]
                 tasks += [asyncio.create_task(watch) for watch in watches]
@@ -92,6 +94,7 @@ class Chat:
                 return await self._converse(tasks)
         finally:
             stop_listening()
+            stop_hearing()
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
@@ -139,7 +142,7 @@ class Chat:
         live = await self._talk.live()
         if live is not None and await self._talk.stopped(live) is None:
             await self._talk.agent.runner.cancel(live.user_id, live.id)
-            live = await self._talk.live()
+        live = await self._talk.live()  # it may also have ended by itself between the two looks
         if live is not None or await self._talk.open_questions():
             self.tell(say("What is open stays open: {command}", command=command("answer", self._talk.options)))
         if not is_end:
@@ -212,7 +215,7 @@ class Chat:
 
     def _ask(self, item: PauseForm) -> None:
         self.screen.show(describe(item, self._talk.translate))
-        self.screen.note(self.words(_HOW[item.type]))
+        self.screen.note(self.words(_how(item)))
         self.screen.notify(self.words(say("Madang waits for you: {title}", title=title(item, self._talk.translate))))
 
     # What is typed
@@ -252,10 +255,12 @@ class Chat:
             # Only a word of these allows anything: an Enter that was meant for something else never does.
             if word in DENY:
                 await self._settle(item, Permission(False))
-            elif word in (*ALLOW, *ALLOW_SESSION):
-                await self._settle(item, Permission(True, "session" if word in ALLOW_SESSION else "once"))
+            elif word in ALLOW:
+                await self._settle(item, Permission(True))
+            elif word in ALLOW_SESSION and "session" in item.scopes:
+                await self._settle(item, Permission(True, "session"))
             else:
-                self.tell(_HOW["approval"])
+                self.tell(_how(item))
         elif text == "/cancel":
             await self._settle(item, Decline())
         elif text.startswith("/"):
@@ -362,3 +367,9 @@ _HOW = {
         "Type /call TOOL JSON, or a text that ends the run. /tools lists the tools, /state what a model sees."
     ),
 }
+_HOW_ONCE = say("y allows it once, n does not; 'later' leaves it open. Enter does nothing.")
+
+
+def _how(item: PauseForm) -> Phrase:
+    """Return what to type to settle something."""
+    return _HOW_ONCE if item.type == "approval" and "session" not in item.scopes else _HOW[item.type]

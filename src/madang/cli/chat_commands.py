@@ -7,13 +7,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from madang.agent.events import message_withdrawn
-from madang.agent.prompt import offered_tools
-from madang.cli.conversation import Conversation, absolute_model
+from madang.agent.offers import offered_tools
+from madang.cli.conversation import Conversation, absolute_models
 from madang.cli.tools import explain_tool, first_sentence
 from madang.core.errors import RequestError
 from madang.core.phrases import Phrase, say
 from madang.core.suggestions import did_you_mean
 from madang.core.texts import one_line
+from madang.llm.fallback import split_models
 
 if TYPE_CHECKING:
     from madang.cli.chat import Chat
@@ -100,8 +101,11 @@ class ChatCommands:
 
     async def _model(self, name: str) -> None:
         if name:
-            name = absolute_model(name)
-            await self._talk.agent.models.get(name)
+            name = absolute_models(name)
+            for model in split_models(name):
+                await self._talk.agent.models.get(model)
+            if (live := await self._talk.live()) is not None:
+                await self._talk.switch_model(live, name)
             self._chat.model = name
         self._chat.tell(say("Model: {model}", model=self._chat.model or "-"))
 

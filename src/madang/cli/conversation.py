@@ -6,20 +6,25 @@ import argparse
 import asyncio
 import os
 import signal
+import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import aclosing, asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import FrameType
 
+from madang.agent.limits import RunLimits, RunStopped, parse_limits
+from madang.agent.model_switch import choose_model
 from madang.agent.rules import AGENT_TOOLS, MAX_RULES_BYTES, NO_RULES, ApprovalRules, parse_rules
 from madang.agent_app import Agent, open_agent
 from madang.app import open_madang
+from madang.cli.workspace import offer_agents_file
 from madang.core.calls import Call
-from madang.core.errors import Conflict, RequestError, SetupError
+from madang.core.errors import Conflict, MadangError, RequestError, SetupError, Unavailable
 from madang.core.ids import SessionId, new_id
 from madang.core.pauses import PauseRecord
 from madang.core.phrases import Translate, say
+from madang.llm.fallback import join_models, split_models
 from madang.llm.keys import KeyStore
 from madang.llm.messages import Part
 from madang.llm.opening import open_model
@@ -29,9 +34,15 @@ from madang.settings import DEFAULT_SESSION, Settings
 from madang.storage.events import Event
 from madang.storage.pauses import PauseStore
 from madang.storage.runs.latest import find_latest_session
-from madang.storage.runs.records import LIVE_STATES, Run
+from madang.storage.runs.records import LIVE_STATES, LostRun, Run
 
 SCRIPTED = "scripted:"
+CHECK_S = 5.0
+UNTOLD_S = 10.0
+"""How long a run may be over before its last event has come."""
+UNWORKED_S = 60
+GRACE_S = 120.0
+"""Beyond the time that a run may work by itself: it ends itself before."""
 
 
 @dataclass(frozen=True)
@@ -58,25 +69,40 @@ class Conversation:
         """
         run = await self.live()
         if run is not None and await self.agent.stores.runs.is_held(run):
-            raise RequestError(
-                say("A run of the session '{id}' is running in another process.", id=run.session_id),
-                hint=say("Wait until it ends, or name another session with --session."),
-            )
+            raise held_elsewhere(run)
         return run
 
     async def choose_model(self, run: Run | None = None) -> str:
-        """Return the name of the model: that of the run which goes on, the option's, the settings', the assistant's.
+        """Return the name of the model: the option's, that of the run which goes on, the settings', the assistant's.
+
+        An option takes a run over that goes on, and tells of it in the session.
 
         Raises:
             SetupError: it cannot be used.
+            RequestError: another process has just taken the run.
         """
         settings = self.agent.madang.settings
         assistant = await self.agent.madang.assistants.get(settings.user, settings.assistant)
-        name = run.model if run is not None else ""
+        chosen = absolute_models(self.options.model or "")
+        name = chosen or (run.model if run is not None else "")
         name = name or settings.model or (assistant.model if assistant else "") or settings.default_model
-        if name:
-            await self.agent.models.get(name)
+        for model in split_models(name):
+            await self.agent.models.get(model)
+        if run is not None and chosen:
+            await self.switch_model(run, chosen)
         return name
+
+    async def switch_model(self, run: Run, model: str) -> None:
+        """Let a model answer in a run that is not over, unless it does so already.
+
+        Raises:
+            RequestError: another process has just taken the run.
+        """
+        if run.model != model:
+            try:
+                await choose_model(self.agent.stores, run, model, self.agent.madang.settings.locale)
+            except LostRun:
+                raise held_elsewhere(run) from None
 
     async def has_answers(self) -> bool:
         """Tell whether the person has answered what a run of the session had asked that is over."""
@@ -93,7 +119,7 @@ class Conversation:
         raise Conflict(say("Another process has just started a run of this session."), hint=say("Wait until it ends."))
 
     async def use_workspace(self) -> None:
-        """Let the session work in the folder of --workspace, if one is named.
+        """Let the session work in the folder of --workspace, if one is named, and settle whether its AGENTS.md counts.
 
         After the model is chosen and before anything is posted: what is refused leaves no session behind, and files of
         a message go into that folder.
@@ -102,6 +128,7 @@ class Conversation:
             SetupError: the session has files already, or works in another folder.
         """
         await self.agent.madang.use_workspace(self.call)
+        await offer_agents_file(self.agent.madang, self.call, may_ask=not getattr(self.options, "json", False))
 
     async def last_seq(self) -> int:
         """Return the number of the last event of the session."""
@@ -122,20 +149,57 @@ class Conversation:
     async def follow(self, run: Run, after: int, take: Callable[[Event], None]) -> Run:
         """Hand out the events after a number until the run waits for the person or is over, and return it then.
 
+        A database that does not answer is waited for.
+
         Raises:
             RequestError: the session was deleted.
+            RunStopped: its time is up and it has not ended, or nobody works on it.
         """
-        async with aclosing(self.agent.events.watch(self.call, after)) as pages:
-            async for page in pages:
-                if page.is_beyond:
-                    break
-                for event in page.events:
-                    take(event)
-                if any(event.run_id == run.id and _may_stop(event) for event in page.events):
-                    now = await self.stopped(run)
-                    if now is not None:
-                        return now
-        raise RequestError(say("The session '{id}' was deleted.", id=run.session_id))
+        clock, unattended_s = _Overdue(self, run), await self._unattended_s()
+        following = asyncio.ensure_future(self._follow(run, after, clock.noting(take)))
+        overdue = asyncio.ensure_future(clock.watch(unattended_s))
+        try:
+            done, _ = await asyncio.wait({following, overdue}, return_when=asyncio.FIRST_COMPLETED)
+            return (following if following in done else overdue).result()
+        finally:
+            for task in (following, overdue):
+                task.cancel()
+            await asyncio.gather(following, overdue, return_exceptions=True)
+
+    async def _follow(self, run: Run, after: int, take: Callable[[Event], None]) -> Run:
+        taken = after
+
+        async def watch() -> Run | None:
+            nonlocal after, taken
+            async with aclosing(self.agent.events.watch(self.call, after)) as pages:
+                async for page in pages:
+                    if page.is_beyond:
+                        break
+                    for event in page.events:
+                        if event.seq > taken:
+                            take(event)
+                            taken = event.seq
+                    if any(event.run_id == run.id and _may_stop(event) for event in page.events):
+                        now = await self.stopped(run)
+                        if now is not None:
+                            return now
+                    after = page.next_after  # not before: what stopped the run is looked at again after an outage
+            return None
+
+        now = await self.agent.stores.patience.insist(watch)
+        if now is None:
+            raise RequestError(say("The session '{id}' was deleted.", id=run.session_id))
+        return now
+
+    async def _unattended_s(self) -> float:
+        """Return how long a run of the session's assistant may work by itself."""
+        settings, assistants = self.agent.madang.settings, self.agent.madang.assistants
+        try:
+            assistant = await assistants.get(settings.user, settings.assistant)
+            limits = parse_limits(assistant.limits if assistant else {}, has_prices=True)
+        except MadangError:  # the run itself says what is wrong
+            limits = RunLimits()
+        return limits.unattended_minutes * 60
 
     async def stopped(self, run: Run) -> Run | None:
         """Return the run if it is over, or waits for the person; None if it works or is about to."""
@@ -169,7 +233,9 @@ class Conversation:
 
 
 @asynccontextmanager
-async def open_conversation(options: argparse.Namespace, settings: Settings) -> AsyncIterator[Conversation]:
+async def open_conversation(
+    options: argparse.Namespace, settings: Settings, *, is_unattended: bool = False
+) -> AsyncIterator[Conversation]:
     """Open the agent for the session that the options choose. It takes nothing over before `agent.watch()`.
 
     Raises:
@@ -178,12 +244,16 @@ async def open_conversation(options: argparse.Namespace, settings: Settings) -> 
     """
     rules = _read_rules(options.rules)
     session = await _choose_session(options, settings)
-    settings = replace(settings, session=session, model=absolute_model(options.model or settings.model))
+    settings = replace(settings, session=session, model=absolute_models(options.model or settings.model))
     keys = KeyStore(settings.data_dir, os.environ)
     call = Call(settings.assistant, session, settings.user)
 
     async with open_agent(
-        settings, lambda name: open_model(name, settings.models, keys), only_session=call, rules=rules
+        settings,
+        lambda name: open_model(name, settings.models, keys),
+        only_session=call,
+        rules=rules,
+        is_unattended=is_unattended,
     ) as agent:
         yield Conversation(agent, agent.madang.call("command"), options)
 
@@ -200,6 +270,18 @@ async def _choose_session(options: argparse.Namespace, settings: Settings) -> Se
         return session
     is_named = options.session is not None or settings.session != DEFAULT_SESSION
     return settings.session if is_named else SessionId(new_id())
+
+
+def held_elsewhere(run: Run) -> RequestError:
+    return RequestError(
+        say("A run of the session '{id}' is running in another process.", id=run.session_id),
+        hint=say("Wait until it ends, or name another session with --session."),
+    )
+
+
+def absolute_models(models: str) -> str:
+    """Return the names of models as a process in another folder finds them too."""
+    return join_models(absolute_model(name) for name in split_models(models))
 
 
 def absolute_model(model: str) -> str:
@@ -222,6 +304,57 @@ def _read_rules(name: str | None) -> ApprovalRules:
         reason = getattr(error, "strerror", None) or str(error)
         raise SetupError(say("The rules {path} cannot be read: {reason}.", path=name, reason=reason)) from None
     return parse_rules(data, name, {*prebuilt_schemas(), *AGENT_TOOLS})
+
+
+class _Overdue:
+    """Ends the wait for a run that cannot end by itself any more, so that no command hangs for ever."""
+
+    def __init__(self, talk: Conversation, run: Run) -> None:
+        self._talk = talk
+        self._run = run
+        self._event_s = self._worked_s = time.monotonic()
+        """When something was last told of the run, and when it last had a worker."""
+
+    def noting(self, take: Callable[[Event], None]) -> Callable[[Event], None]:
+        """Return what takes events, and notes that there are some."""
+
+        def noted(event: Event) -> None:
+            self._event_s = time.monotonic()
+            take(event)
+
+        return noted
+
+    async def watch(self, unattended_s: float) -> Run:
+        """Look again and again, and return the run if it is over and nothing has told so.
+
+        Raises:
+            RunStopped: its time is up, or nobody has worked on it for long.
+        """
+        while True:
+            await asyncio.sleep(CHECK_S)
+            try:
+                stopped = await self._talk.stopped(self._run)
+                if stopped is not None and time.monotonic() - self._event_s > UNTOLD_S:
+                    return stopped
+                is_worked_on = self._talk.agent.runner.is_at_work(self._run.id) or await self._is_elsewhere()
+            except Unavailable:
+                is_worked_on = True  # it waits for the database; the time below is over at some point
+            now = time.monotonic()
+            if is_worked_on:
+                self._worked_s = now
+            elif now - self._worked_s > UNWORKED_S:
+                raise RunStopped(
+                    "unavailable", say("Nobody has worked on this run for {seconds} s.", seconds=UNWORKED_S)
+                )
+            if now - self._event_s > unattended_s + GRACE_S:
+                minutes = f"{(now - self._event_s) / 60:.0f}"
+                raise RunStopped(
+                    "limit", say("Nothing has happened in this run for {minutes} minutes.", minutes=minutes)
+                )
+
+    async def _is_elsewhere(self) -> bool:
+        run = await self._talk.agent.stores.runs.get(self._run.user_id, self._run.id)
+        return run is not None and await self._talk.agent.stores.runs.is_held(run)
 
 
 def _may_stop(event: Event) -> bool:

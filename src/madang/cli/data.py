@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import os
 from dataclasses import replace
 from pathlib import Path
 
 from madang import __version__
 from madang.app import open_madang
+from madang.cli.shutdown import exit_on_signals, run_until_signal
 from madang.cli.terminal import confirm, show
 from madang.core.errors import RequestError
 from madang.core.phrases import Phrase, say
@@ -24,7 +24,8 @@ def backup(options: argparse.Namespace, settings: Settings) -> int:
 
     _check_is_file(settings, say("'pg_dump' backs up a server, and a copy of workspaces/ the files."))
     prepare_data_dir(settings.data_dir)
-    made = back_up_folder(settings.data_dir, _absolute(options.file), __version__)
+    with exit_on_signals():
+        made = back_up_folder(settings.data_dir, _absolute(options.file), __version__)
     _tell(
         settings,
         say(
@@ -48,7 +49,8 @@ def restore(options: argparse.Namespace, settings: Settings) -> int:
 
     _check_is_file(settings, say("'pg_restore' restores a server."))
     prepare_data_dir(settings.data_dir)
-    manifest = restore_folder(_absolute(options.file), settings.data_dir)
+    with exit_on_signals():
+        manifest = restore_folder(_absolute(options.file), settings.data_dir)
     return _tell(
         settings,
         say(
@@ -62,7 +64,7 @@ def restore(options: argparse.Namespace, settings: Settings) -> int:
 
 def export(options: argparse.Namespace, settings: Settings) -> int:
     """Write everything of the user to one ZIP file of plain files."""
-    return asyncio.run(_export(replace(settings, services=()), options.file))
+    return run_until_signal(_export(replace(settings, services=()), options.file))
 
 
 async def _export(settings: Settings, file: str) -> int:
@@ -88,7 +90,7 @@ async def _export(settings: Settings, file: str) -> int:
 
 def import_(options: argparse.Namespace, settings: Settings) -> int:
     """Add everything of such a file."""
-    return asyncio.run(_import(replace(settings, services=()), options.file, is_trusted=options.trust))
+    return run_until_signal(_import(replace(settings, services=()), options.file, is_trusted=options.trust))
 
 
 async def _import(settings: Settings, file: str, *, is_trusted: bool) -> int:

@@ -187,7 +187,9 @@ async def _server(settings: Settings) -> Finding:
             "database", say("Database server"), say("PostgreSQL needs asyncpg, which is not installed."), remedy
         )
     try:
-        described = await PostgresDatabase(address).describe()
+        database = PostgresDatabase(address)
+        described = await database.describe()
+        await database.check_for_agents()
         return Finding("database", say("Database server"), layout("{described}", described=described))
     except MadangError as error:
         return _failure("database", say("Database server"), error)
@@ -230,7 +232,7 @@ async def _services(settings: Settings) -> AsyncIterator[Finding]:
 
 
 def _ripgrep() -> Finding:
-    from madang.services.workspace.engine.searching import find_ripgrep
+    from madang.services.workspace.engine.ripgrep import find_ripgrep
 
     try:
         return Finding("ripgrep", layout("ripgrep"), layout("{path}", path=find_ripgrep()))

@@ -14,6 +14,8 @@ TRACEBACK_MARGIN = "    "
 MAX_RECORD_CHARS = 4_000
 ANSWERED = ("madang.provider.lifecycle", "madang.storage.audit")
 """Where it is logged that the database or a service is away: what a call of it answers as well."""
+OUTAGES = ("madang.storage.patience", "madang.agent.streams", "madang.core.background")
+"""Where it is logged that runs wait for the database: what those who follow a run are told as well."""
 
 logger = logging.getLogger("madang")
 
@@ -36,12 +38,15 @@ class InertFormatter(logging.Formatter):
         return super().format(record)
 
 
-def configure_logging(*, is_verbose: bool, tells_reasons: bool = False) -> None:
+def configure_logging(*, is_verbose: bool, tells_reasons: bool = False, tells_outages: bool = False) -> None:
     """Log to standard error: standard output belongs to the protocol.
 
-    A command that `tells_reasons` itself logs no failure that becomes its answer.
+    A command that `tells_reasons` itself logs no failure that becomes its answer, and one that `tells_outages` does not
+    say of the database twice that it is away.
     """
     handler = logging.StreamHandler(sys.stderr)
+    if tells_outages and not is_verbose:
+        handler.addFilter(lambda record: record.name not in OUTAGES or bool(record.exc_info))
     if tells_reasons and not is_verbose:
         handler.addFilter(lambda record: record.name not in ANSWERED or bool(record.exc_info))
     handler.addFilter(_is_no_interruption)

@@ -12,14 +12,14 @@ from getpass import getpass
 from pydantic import SecretStr
 
 from madang.cli.terminal import show, show_error, show_json, show_table
-from madang.core.errors import SetupError
+from madang.core.errors import RequestError, SetupError
 from madang.core.phrases import Phrase, say
 from madang.llm.base import ModelRequest, complete
 from madang.llm.discovery import FoundServer, find_servers
 from madang.llm.errors import ModelError
 from madang.llm.keys import KeyStore
 from madang.llm.messages import user_message
-from madang.llm.opening import VENDOR_NAMES, open_model
+from madang.llm.opening import open_model
 from madang.llm.vendors import VENDORS, is_installed
 from madang.rendering.catalogue import translator
 from madang.settings import Settings, prepare_data_dir
@@ -40,9 +40,25 @@ def run(options: argparse.Namespace, settings: Settings) -> int:
         text = say("The key '{name}' is gone.", name=name) if was_kept else say("No key '{name}' is kept.", name=name)
         show(_words(settings, text))
         return 0 if was_kept else 1
-    if options.model:
-        return asyncio.run(_try(options.model, keys, settings))
+    if name := _tried(options):
+        if options.stories:
+            from madang.cli.stories import run_stories  # on use: it needs the whole agent
+
+            return asyncio.run(run_stories(name, keys, settings, as_json=options.json))
+        return asyncio.run(_try(name, keys, settings))
     return asyncio.run(_list(keys, settings, as_json=options.json))
+
+
+def _tried(options: argparse.Namespace) -> str:
+    """Return the model to try; empty if none is named.
+
+    Raises:
+        RequestError: more than one is named, or none where one is wanted.
+    """
+    names = options.model[1:] if options.model[:1] == ["try"] else options.model
+    if len(names) > 1 or (not names and (options.model or options.stories)):
+        raise RequestError(say("Name one model to try."), hint=say("For example: madang models try MODEL --stories"))
+    return str(names[0]) if names else ""
 
 
 async def _list(keys: KeyStore, settings: Settings, *, as_json: bool) -> int:
@@ -72,13 +88,12 @@ def _configured(settings: Settings, keys: KeyStore) -> list[tuple[str, str, str]
 
 def _vendors(settings: Settings, keys: KeyStore) -> list[tuple[str, str, str]]:
     rows = []
-    for name in VENDOR_NAMES:
-        vendor = VENDORS[name]
+    for name, vendor in VENDORS.items():
         if not is_installed(name):
             continue
-        _, place = keys.find(vendor.extra, vendor.key_variables)
+        _, place = keys.find(vendor.key_name, vendor.key_variables)
         missing = say("missing: {key}", key=vendor.key_variables[0])
-        rows.append((f"{name}:…", f"madang[{vendor.extra}]", place or _words(settings, missing)))
+        rows.append((f"{name}:…", vendor.title, place or _words(settings, missing)))
     return rows
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NoReturn
 
 from madang import __version__
-from madang.cli.agent_options import AGENT_COMMANDS, add_web_options
+from madang.cli.agent_options import AGENT_COMMANDS, add_web_options, add_workspace_actions
 from madang.cli.session_options import add_session_actions
 from madang.cli.terminal import text_width
 from madang.core.calls import Locale
@@ -224,10 +224,16 @@ class _Builder:
         self._group(
             commands, "assistants", say("list assistants, and choose what each may use"), self._assistant_actions
         )
-
+        folders = say("say whether runs in a folder of yours follow its AGENTS.md")
+        self._group(commands, "workspace", folders, self._workspace_actions)
         models = self._command(commands, "models", say("list the models that can be used, and try one"))
         if models:
-            models.add_argument("model", nargs="?", metavar="MODEL", help=self._say(say("try this model")))
+            models.add_argument("model", nargs="*", metavar="[try] MODEL", help=self._say(say("try this model")))
+            models.add_argument(
+                "--stories",
+                action="store_true",
+                help=self._say(say("try it with twelve tasks, in a folder of their own, and judge what it did")),
+            )
             models.add_argument("--key", metavar="NAME", help=self._say(say("keep a key, from standard input")))
             models.add_argument("--forget", metavar="NAME", help=self._say(say("forget a key that was kept")))
             self._add_json(models, say("print JSON"))
@@ -349,6 +355,9 @@ class _Builder:
     def _add_trust(self, parser: argparse.ArgumentParser) -> None:
         trust = say("take it however large it is: only if you made it")
         parser.add_argument("--trust", action="store_true", help=self._say(trust))
+
+    def _workspace_actions(self, actions: Any) -> None:
+        add_workspace_actions(lambda name, help: self._action(actions, "workspace", name, help), self._say)
 
     def _assistant_actions(self, actions: Any) -> None:
         def add(name: str, help: Phrase) -> Parser:

@@ -74,7 +74,7 @@ def describe(item: PauseForm, translate: Translate) -> str:
 def answer_command(item: PauseForm, options: argparse.Namespace) -> str:
     """Return the command that settles something, as it is typed in a shell."""
     words = {
-        "approval": "--allow | --allow-session | --deny",
+        "approval": "--allow | --allow-session | --deny" if "session" in item.scopes else "--allow | --deny",
         "wait": "continue",
         "model": "'TEXT' | '/call TOOL {…}'",
         "text": "'TEXT' | --decline",
@@ -115,7 +115,9 @@ def parse_answer(item: PauseForm, words: Sequence[str]) -> Answer:
         case "approval":
             raise InvalidArguments(
                 say("This is no question, but a call that you allow or deny."),
-                hint=say("Use --allow, --allow-session or --deny."),
+                hint=say("Use --allow, --allow-session or --deny.")
+                if "session" in item.scopes
+                else say("Use --allow or --deny."),
             )
     raise ValueError(item.type)
 

@@ -8,10 +8,12 @@ import os
 from collections.abc import Callable
 from contextlib import suppress
 
+from madang.agent.finishes import INCOMPLETE
+from madang.agent.limits import RunStopped
 from madang.cli.attachments import Attachment, compose, read_attachments, read_input
 from madang.cli.conversation import Conversation, interrupts, open_conversation
 from madang.cli.questions import answer_command, command, describe, kind_name, title
-from madang.cli.run_printer import RunPrinter
+from madang.cli.run_printer import RunPrinter, outage_words
 from madang.cli.screen import Screen
 from madang.cli.terminal import show_error, show_json_line
 from madang.core.errors import RequestError, SetupError
@@ -21,7 +23,7 @@ from madang.settings import Settings
 from madang.storage.events import Event
 from madang.storage.runs.records import Run
 
-FINISHED, FAILED, SETUP, WAITING, LIMIT, CANCELLED = 0, 1, 2, 3, 4, 130
+FINISHED, FAILED, SETUP, WAITING, LIMIT, UNFINISHED, CANCELLED = 0, 1, 2, 3, 4, 5, 130
 
 
 def run(options: argparse.Namespace, settings: Settings) -> int:
@@ -31,18 +33,18 @@ def run(options: argparse.Namespace, settings: Settings) -> int:
 
 
 async def _run(options: argparse.Namespace, settings: Settings, text: str, attachments: list[Attachment]) -> int:
-    async with open_conversation(options, settings) as talk:
+    async with open_conversation(options, settings, is_unattended=True) as talk:
         live = await talk.check_free()
         if live is None and not (text or attachments or options.playbook or await talk.has_answers()):
             raise RequestError(
                 say("There is no message, and no run of this session to go on with."),
                 hint=say("Write the message behind it: madang run 'MESSAGE'"),
             )
+        after = await talk.last_seq()
         model = await talk.choose_model(live)
         if not model:
             raise no_model()
         await talk.use_workspace()
-        after = await talk.last_seq()
         parts = await compose(talk, text, attachments, options.playbook or "")
         target = await talk.post(parts, model) if parts else live or await talk.start_answered()
         talk.agent.watch()
@@ -64,6 +66,7 @@ class _Session:
         take: Callable[[Event], None] = self._print_json if self._is_json else self._printer.print
         self._printer.follow(self._run, await self._talk.open_calls(self._run))
         stop_listening = self._talk.agent.runner.listen(self._printer.hear)
+        stop_hearing = self._talk.agent.runner.listen_outages(self._tell_outage)
         animation = asyncio.create_task(self._screen.animate())
         self._screen.set_busy(True)
         try:
@@ -71,8 +74,11 @@ class _Session:
                 stopped = await self._talk.stopped(self._run) if self._run.state == "waiting" else None
                 if stopped is None:
                     stopped = await self._talk.follow(self._run, after, take)
+        except RunStopped as error:
+            return self._tell_overdue(error)
         finally:
             stop_listening()
+            stop_hearing()
             animation.cancel()
             with suppress(asyncio.CancelledError):
                 await animation
@@ -91,18 +97,28 @@ class _Session:
             os._exit(CANCELLED)
         self._cancelling = asyncio.create_task(self._talk.agent.runner.cancel(self._run.user_id, self._run.id))
 
+    def _tell_outage(self, reason: Phrase | None) -> None:
+        self._screen.note(self._words(outage_words(reason)))
+
+    def _tell_overdue(self, error: RunStopped) -> int:
+        """Say that the run is left as it is, and how to go on with it."""
+        self._screen.clear()
+        go_on = f"{command('run', self._talk.options)} --session {self._run.session_id}"
+        left = say("It is left as it is. Go on with: {command}", command=go_on)
+        show_error(f"{self._words(error.message)} {self._words(left)}")
+        return LIMIT if error.code == "limit" else FAILED
+
     async def _tell_end(self, run: Run) -> int:
         match run.state:
             case "finished":
-                return FINISHED
+                pass
             case "cancelled":
                 self._screen.note(self._words(say("The run was cancelled.")))
-                return CANCELLED
             case "failed":
                 show_error(one_line(run.error))
-                return {"limit": LIMIT, SetupError.code: SETUP}.get(run.error_code, FAILED)
-        await self._tell_waiting(run)
-        return WAITING
+            case _:
+                await self._tell_waiting(run)
+        return exit_code(run)
 
     async def _tell_waiting(self, run: Run) -> None:
         """Say what the run waits for, and how each of it is answered."""
@@ -123,6 +139,18 @@ class _Session:
 
     def _words(self, phrase: Phrase) -> str:
         return phrase.render(self._talk.translate)
+
+
+def exit_code(run: Run) -> int:
+    """Return the exit code that says how a run stopped."""
+    match run.state:
+        case "finished":
+            return FINISHED
+        case "cancelled":
+            return CANCELLED
+        case "failed":
+            return {"limit": LIMIT, INCOMPLETE: UNFINISHED, SetupError.code: SETUP}.get(run.error_code, FAILED)
+    return WAITING
 
 
 def no_model() -> SetupError:

@@ -92,7 +92,10 @@ class RunPrinter:
     def _print_custom(self, name: str, value: dict[str, Any]) -> None:
         match name:
             case "madang/answered":
-                self._streams.pop((self.run_id, self._answers + 1), None)
+                if images := value.get("images"):
+                    self._note(say("The answer has {count} image(s): 'madang web' shows them.", count=images))
+                if self._streams.pop((self.run_id, self._answers + 1), None) is not None:
+                    self.screen.set_partial("")  # of an answer that is not kept
                 self._answers += 1
                 self._is_between_turns, self._has_calls = not self._has_calls, False
             case "madang/results":
@@ -108,6 +111,12 @@ class RunPrinter:
                         seconds=f"{value.get('afterS', 0):.0f}",
                     )
                 )
+            case "madang/mend" if value.get("reason") != "check":  # it is no fault, and would follow every plain answer
+                self.screen.note(str(value.get("text", "")))
+            case "madang/model":
+                self._streams.pop((self.run_id, self._answers + 1), None)
+                self.screen.set_partial("")
+                self.screen.note(str(value.get("text", "")))
             case "madang/compacted":
                 self._note(say("Older messages are summarised for the model from here on."))
 
@@ -143,3 +152,10 @@ class RunPrinter:
 
     def _words(self, phrase: Phrase) -> str:
         return phrase.render(self.translate)
+
+
+def outage_words(reason: Phrase | None) -> Phrase:
+    """Return what the person is told when the database does not answer; without a reason, that it does again."""
+    if reason is None:
+        return say("The database answers again. The run goes on.")
+    return say("{reason} The run waits for the database, and goes on by itself.", reason=reason)

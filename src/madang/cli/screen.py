@@ -12,7 +12,7 @@ import shutil
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TextIO
 
 from madang.cli.terminal import text_width
@@ -48,8 +48,8 @@ class Screen:
             print(terminal_text(text), file=self._out, flush=True)
 
     def note(self, text: str, max_chars: int | None = None) -> None:
-        """Write one line to standard error."""
-        with self._above_status():
+        """Write one line to standard error. Where that cannot be written, the conversation goes on without."""
+        with self._above_status(), suppress(OSError):
             print(one_line(text, max_chars), file=self._notes, flush=True)
 
     def notify(self, text: str) -> None:
@@ -124,8 +124,9 @@ class Screen:
         return left + before + after, text_width(after)
 
     def _write(self, text: str) -> None:
-        self._notes.write(text)
-        self._notes.flush()
+        with suppress(OSError):
+            self._notes.write(text)
+            self._notes.flush()
 
 
 def format_elapsed(seconds: float) -> str:

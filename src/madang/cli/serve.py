@@ -110,6 +110,7 @@ async def _serve_http(settings: Settings, host: str, port: int, clock: ShutdownC
     with _gc_paused():
         from madang.app import open_madang
         from madang.cli.tokens import kept_token
+        from madang.server.health import Readiness, health_routes
         from madang.server.http import http_app, local_policy, loopback_sockets
         from madang.server.http_server import HttpServer
         from madang.server.mcp import McpServer
@@ -129,9 +130,11 @@ async def _serve_http(settings: Settings, host: str, port: int, clock: ShutdownC
                 always_elicit=settings.ask == "elicit",
                 pauses=madang.pauses,
             )
-            app = http_app(
-                server.server, local_policy(token, host, port), madang.downloads, [WelcomeRoute(settings.locale)]
-            )
+            routes = [
+                WelcomeRoute(settings.locale),
+                *health_routes(Readiness(madang.database, madang.provider)),
+            ]
+            app = http_app(server.server, local_policy(token, host, port), madang.downloads, routes)
             show(how_to_connect(settings, host, port, token, is_kept=bool(kept)))
             serving = HttpServer(app)
             clock.start_with(serving)

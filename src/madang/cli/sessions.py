@@ -11,6 +11,7 @@ from pathlib import Path
 
 from madang.app import Madang, open_madang
 from madang.cli.session_history import HISTORY_ACTIONS, named
+from madang.cli.shutdown import run_until_signal
 from madang.cli.terminal import confirm, show, show_json, show_table
 from madang.core.calls import Call
 from madang.core.errors import RequestError
@@ -19,13 +20,19 @@ from madang.core.texts import one_line
 from madang.rendering.catalogue import translator
 from madang.settings import Settings
 from madang.storage.archives import NO_LIMITS, ArchiveLimits
+from madang.storage.data_folder import WORKSPACES
+from madang.storage.place import read_place
+from madang.storage.runs.latest import find_place
+from madang.storage.runs.store import open_run_tables
 from madang.storage.sessions import MAX_SESSIONS_LISTED, SessionRecord
 
 
 def run(options: argparse.Namespace, settings: Settings) -> int:
     """Do what the options say. Every service has a part, whichever of them are offered to clients."""
     path = _absolute(options.file) if "file" in options else Path()
-    return asyncio.run(_run(options, replace(settings, services=()), path))
+    work = _run(options, replace(settings, services=()), path)
+    # The others write no files of the person's, and may wait for a thread that asks at the terminal.
+    return run_until_signal(work) if "file" in options else asyncio.run(work)
 
 
 async def _run(options: argparse.Namespace, settings: Settings, path: Path) -> int:
@@ -116,9 +123,19 @@ async def _export(madang: Madang, options: argparse.Namespace, path: Path) -> in
     folder = madang.folders.personal(named(madang, options.name))
     if folder is not None:
         _say(madang, say("Its files are in your folder {folder}, which is not in it.", folder=str(folder)))
+    elif await _has_files_elsewhere(madang, named(madang, options.name)):
+        _say(madang, say("Its last run worked on another machine: files that it has there are not in it."))
     if size.exceeds(ArchiveLimits()):
         _say(madang, say("It is large: to import it, use --trust."))
     return 0
+
+
+async def _has_files_elsewhere(madang: Madang, call: Call) -> bool:
+    if not madang.settings.database:  # beside a file all processes have the same folders
+        return False
+    await open_run_tables(madang.database)
+    place = await find_place(madang.database, call)
+    return place not in ("", read_place(madang.settings.data_dir / WORKSPACES))
 
 
 async def _import(madang: Madang, options: argparse.Namespace, path: Path) -> int:

@@ -1,7 +1,7 @@
 """Ends a serving process soon after it was told to, whatever it is doing.
 
 It closes in order; a clock runs meanwhile, and at its end the process exits as it would if it were killed, which leaves
-data whole and no child behind (they end with their parent).
+data whole and no child behind (they end with their parent). Commands that write files end in order without a clock.
 """
 
 from __future__ import annotations
@@ -13,9 +13,12 @@ import os
 import signal
 import sys
 import threading
-from contextlib import suppress
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager, suppress
 from types import FrameType, TracebackType
 from typing import Any, Self
+
+from madang.cli.streams import OutputFailed
 
 SHUTDOWN_S = 4.5
 """From the first signal, or the end of input, to the end of the process. People and clients are told 5 s."""
@@ -53,6 +56,12 @@ class ShutdownClock:
         faulthandler.dump_traceback_later(SHUTDOWN_S, exit=True, file=self._sink)
         return True
 
+    def cancel(self) -> None:
+        """Stop the clock, if it was started: something is to be done before the end. It starts again after that."""
+        with self._lock:
+            faulthandler.cancel_dump_traceback_later()
+            self._is_started = False
+
     def start_with(self, server: Any) -> None:
         """Start the clock when a server that handles signals itself, as uvicorn's does, gets one."""
         handle_exit = server.handle_exit
@@ -66,6 +75,63 @@ class ShutdownClock:
     def cancel_on_signals(self, task: asyncio.Task[Any]) -> _Interruption:
         """Have SIGTERM and Ctrl-C start the clock and cancel a task; a second one ends the process at once."""
         return _Interruption(self, task)
+
+
+@contextmanager
+def exit_on_signals() -> Iterator[None]:
+    """Have SIGTERM and SIGHUP raise SystemExit in this block, so that it removes what it has not finished."""
+
+    def handle(number: int, _: FrameType | None) -> None:
+        sys.exit(128 + number)
+
+    with _handling_once(handle):
+        yield
+
+
+def run_until_signal(work: Coroutine[Any, Any, int]) -> int:
+    """Run a command to its end, or until SIGTERM or SIGHUP cancels it as Ctrl-C does; return its exit code."""
+    return asyncio.run(_run_until_signal(work))
+
+
+async def _run_until_signal(work: Coroutine[Any, Any, int]) -> int:
+    loop, task = asyncio.get_running_loop(), asyncio.create_task(work)
+    signal_number = 0
+
+    def handle(number: int, _: FrameType | None) -> None:
+        nonlocal signal_number
+        signal_number = number
+        loop.call_soon_threadsafe(task.cancel)
+
+    with _handling_once(handle):
+        try:
+            return await task
+        except asyncio.CancelledError:
+            if not signal_number:
+                raise
+            return 128 + signal_number
+
+
+@contextmanager
+def _handling_once(handle: Callable[[int, FrameType | None], None]) -> Iterator[None]:
+    """Handle the signals that end a process, once: a second one of a kind ends it at once."""
+
+    def handle_once(number: int, frame: FrameType | None) -> None:
+        signal.signal(number, signal.SIG_DFL)
+        handle(number, frame)
+
+    if threading.current_thread() is not threading.main_thread():  # a program of another's that calls `main`
+        yield
+        return
+    numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    # One that is ignored stays so: `nohup` means to outlive its terminal.
+    before = {number: signal.getsignal(number) for number in numbers if signal.getsignal(number) != signal.SIG_IGN}
+    for number in before:
+        signal.signal(number, handle_once)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler if handler is not None else signal.SIG_DFL)
 
 
 class _Interruption:
@@ -95,7 +161,7 @@ def _exit_past_busy_threads(code: int) -> None:
     if any(thread not in idle and _is_working(thread) for thread in threading.enumerate()):
         logging.shutdown()
         for stream in (sys.stdout, sys.stderr):
-            with suppress(OSError, ValueError):
+            with suppress(OSError, ValueError, OutputFailed):
                 stream.flush()
         os._exit(code)
 

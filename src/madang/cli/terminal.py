@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import unicodedata
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from madang.core.texts import inert_json, one_line, terminal_text
@@ -42,13 +43,15 @@ def show_json_line(value: Any) -> None:
 
 
 def show_error(message: str) -> None:
-    """Print what is wrong, on one line of standard error."""
-    print(f"madang: {one_line(message)}", file=sys.stderr)
+    """Print what is wrong, on one line of standard error. Where that cannot be written, the exit code has to do."""
+    with suppress(OSError):
+        print(f"madang: {one_line(message)}", file=sys.stderr, flush=True)
 
 
 def show_note(message: str) -> None:
     """Print something that is neither the answer nor an error, on one line of standard error."""
-    print(one_line(message), file=sys.stderr, flush=True)
+    with suppress(OSError):
+        print(one_line(message), file=sys.stderr, flush=True)
 
 
 def text_width(text: str) -> int:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import os
 import secrets
 import time
 from pathlib import Path
 
 from madang.cli.terminal import show
 from madang.core.errors import SetupError
-from madang.core.ids import new_id
 from madang.core.phrases import say
 from madang.settings import Settings, is_token, prepare_data_dir
+from madang.storage.part_files import replace_file
 
 MAX_TOKEN_FILE_BYTES = 4096
 BROWSER_TOKEN_S = 30 * 24 * 3600.0
@@ -92,13 +91,9 @@ def _read(path: Path) -> str:
 
 
 def _keep(path: Path, token: str) -> None:
-    draft = path.with_name(f".token.{new_id()}.part")
     try:
-        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as file:
-            file.write(f"{token}\n")
-        draft.replace(path)
+        replace_file(path, f"{token}\n".encode("ascii"))
     except OSError as error:
-        draft.unlink(missing_ok=True)
         raise _unusable(path, error.strerror or str(error)) from None
 
 

@@ -20,7 +20,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from madang.cli.browser import forward_command, has_screen, open_browser, remove_launch_file
-from madang.cli.conversation import absolute_model
+from madang.cli.conversation import absolute_models
 from madang.cli.launcher import shell_line, typed_command
 from madang.cli.serve import SWITCH_INTERVAL_S
 from madang.cli.shutdown import ShutdownClock
@@ -49,7 +49,7 @@ def run(options: argparse.Namespace, settings: Settings) -> int:
     """Serve the chat until the person stops the process, or open the one that is running."""
     if options.port is not None and not 0 <= options.port <= 65535:
         raise SetupError(say("'{port}' is no port.", port=options.port))
-    settings = replace(settings, model=absolute_model(options.model or settings.model))
+    settings = replace(settings, model=absolute_models(options.model or settings.model))
     prepare_data_dir(settings.data_dir)
     with _instance(settings) as is_first:
         if not is_first:
@@ -59,8 +59,10 @@ def run(options: argparse.Namespace, settings: Settings) -> int:
         # are closed.
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
         with ShutdownClock() as clock:
-            deletes_data = asyncio.run(_serve(options, settings, clock))
-        return _delete_data(settings) if deletes_data else clock.exit_code
+            if asyncio.run(_serve(options, settings, clock)):
+                clock.cancel()  # what the person has asked for is done whatever it takes, also beside a busy thread
+                clock.exit_code = _delete_data(settings)
+        return clock.exit_code
 
 
 @contextmanager
@@ -128,6 +130,7 @@ async def _serve(options: argparse.Namespace, settings: Settings, clock: Shutdow
     """Serve the host, and return whether all data is to be deleted now that it has stopped."""
     # Imported here: the second one of a folder needs none of it.
     from madang.cli.exports import export_everything
+    from madang.cli.workspace import offer_agents_file
     from madang.host_app import open_web_host
     from madang.llm.keys import KeyStore
     from madang.llm.opening import open_model
@@ -149,7 +152,9 @@ async def _serve(options: argparse.Namespace, settings: Settings, clock: Shutdow
             client_token=client_token,
             browser_token=browser_token(settings),
         ) as host:
-            await host.agent.madang.use_workspace(host.agent.madang.call("host"))
+            call = host.agent.madang.call("host")
+            await host.agent.madang.use_workspace(call)
+            await offer_agents_file(host.agent.madang, call, may_ask=False)
             serving = HttpServer(host.app)
             clock.start_with(serving)
             _write_port(settings, port)

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from madang.core.errors import SetupError
-from madang.core.ids import new_id
 from madang.core.phrases import Phrase, say
+from madang.storage.part_files import replace_file
 
 MAX_FILE_BYTES = 64 * 1024**2
 DEFAULT_NAME = "madang"
@@ -165,15 +165,7 @@ def _mode(path: Path) -> int:
 
 
 def _replace(path: Path, data: bytes, mode: int) -> None:
-    draft = path.with_name(f".{path.name[:100]}.{new_id()}.part")
     try:
-        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        draft.chmod(mode)
-        draft.replace(path)
+        replace_file(path, data, mode)
     except OSError as error:
-        with suppress(OSError):
-            draft.unlink()
         raise unusable(path, error.strerror or str(error)) from None
