@@ -112,8 +112,8 @@ async def open_web_host(
         access = address.access(client_token, browser_token)
         app = host_app(parts, address, access, codes, readers, mcp.server, agent.madang.downloads, files)
         working = WorkingRuns(settings.user, agent.stores.runs, DeltaStore(agent.madang.database), readers)
-        agent.madang.background.start(OverviewFeed(parts, readers, working).watch(), "overview")
-        agent.madang.background.start(working.read_words(), "words of runs elsewhere")
+        agent.madang.background.keep(OverviewFeed(parts, readers, working).watch, "overview")
+        agent.madang.background.keep(working.read_words, "words of runs elsewhere")
         parts.recent_log.open()
         try:
             yield WebHost(app, address, agent, readers, codes, files.are_built, ending, parts)

@@ -102,6 +102,11 @@ class Settings:
         return self.data_dir / CONFIG_FILE
 
     @property
+    def trust_dir(self) -> Path:
+        """Where it is kept which folders' AGENTS.md a user has agreed to."""
+        return self.data_dir / "trust"
+
+    @property
     def token_path(self) -> Path:
         """Where `madang token` keeps the token of the HTTP server."""
         return self.data_dir / "token"
@@ -160,10 +165,10 @@ def read_settings(
         database=(database if database is not None else environment.get("MADANG_DATABASE", "")).strip(),
         token=token,
         allow_folders=_allowed(_wanted_folders(allow_folders, environment, config), folder),
-        workspace=_workspace(workspace, folder) if workspace is not None else None,
+        workspace=workspace_folder(workspace, folder) if workspace is not None else None,
         grants={name("assistant", id): tuple(assistant.services) for id, assistant in config.assistants.items()},
         model=environment.get("MADANG_MODEL", "").strip(),
-        default_model=config.model.strip(),
+        default_model=config.model.strip() if isinstance(config.model, str) else ", ".join(config.model),
         models=_models(config.models, folder / CONFIG_FILE),
         events_days=config.retention.events_days,
         audit_days=config.retention.audit_days,
@@ -204,7 +209,7 @@ class _Config(Document):
     ask: str = ""
     services: str = ""
     allow_folders: list[str] = Field(default_factory=list)
-    model: str = ""
+    model: str | list[str] = ""
     models: dict[str, dict[str, Any]] = Field(default_factory=dict)
     assistants: dict[str, _AssistantConfig] = Field(default_factory=dict)
     retention: _RetentionConfig = Field(default_factory=_RetentionConfig)
@@ -270,8 +275,12 @@ def _allowed(names: Sequence[str], data_dir: Path) -> tuple[Path, ...]:
     return tuple(folders)
 
 
-def _workspace(name: str, data_dir: Path) -> Path:
-    """Return the real path of the folder of the person's own that a session is to work in."""
+def workspace_folder(name: str, data_dir: Path) -> Path:
+    """Return the real path of a folder of the person's own that a session may work in.
+
+    Raises:
+        SetupError: it is none.
+    """
     path, reason = _outside(name, data_dir)
     if not reason and not str(path).isprintable():
         reason = "its name cannot be shown"

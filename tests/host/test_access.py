@@ -29,6 +29,32 @@ async def test_the_routes_of_each_name_are_not_served_under_the_other(tmp_path: 
             assert answer.status_code == status, (path, host)
 
 
+async def test_health_and_readiness_need_no_token_and_tell_a_state_only(tmp_path: Path) -> None:
+    async with hosting(tmp_path) as tab:
+        port = tab.host.address.port
+        for path, state in (("/healthz", "ok"), ("/readyz", "ready")):
+            answer = await tab.http.get(path, headers=NO_TOKEN)
+            assert (answer.status_code, answer.json()) == (200, {"state": state})
+            assert "server" not in answer.headers
+            assert answer.headers["cache-control"] == "no-store"
+            head = await tab.http.head(path, headers=NO_TOKEN)
+            assert (head.status_code, head.content) == (200, b"")
+            for attack, status in [
+                ({"host": "evil.test"}, 421),
+                ({"host": f"localhost:{port}"}, 421),
+                ({"origin": "http://evil.test"}, 403),
+                ({"origin": "null"}, 403),
+                ({"sec-fetch-site": "cross-site", "sec-fetch-mode": "no-cors"}, 403),
+                ({"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate", "sec-fetch-dest": "document"}, 403),
+                ({"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate", "sec-fetch-dest": "iframe"}, 403),
+                ({"sec-fetch-site": "same-site"}, 403),
+            ]:
+                assert (await tab.http.get(path, headers=NO_TOKEN | attack)).status_code == status, attack
+            for method, status in (("POST", 401), ("PUT", 401), ("DELETE", 401)):
+                assert (await tab.http.request(method, path, headers=NO_TOKEN)).status_code == status
+            assert (await tab.http.get(f"{path}/x", headers=NO_TOKEN)).status_code == 401
+
+
 @pytest.mark.parametrize(
     "host",
     ["evil.test", "127.0.0.1.evil.test:{port}", "localhost.:{port}", "127.0.0.1", "[::1]:{port}", "127.1:{port}"],
@@ -36,7 +62,7 @@ async def test_the_routes_of_each_name_are_not_served_under_the_other(tmp_path: 
 async def test_t40_other_hosts_are_refused_on_every_route(tmp_path: Path, host: str) -> None:
     async with hosting(tmp_path) as tab:
         name = host.format(port=tab.host.address.port)
-        for path in ("/", "/api/me", "/proxy", "/mcp", "/assets/a.js", "/api/sessions/x/events"):
+        for path in ("/", "/api/me", "/proxy", "/mcp", "/assets/a.js", "/api/sessions/x/events", "/healthz", "/readyz"):
             assert (await tab.http.get(path, headers={"host": name})).status_code == 421
 
 

@@ -40,9 +40,12 @@ async def test_where_the_data_is_and_how_much(tmp_path: Path) -> None:
         written = {"arguments": {"path": "a.txt", "content": "x" * 5000}}
         await tab.post(f"/api/sessions/{session}/tools/write_file", written)
         data = await tab.get("/api/data")
+        size, again = await asyncio.gather(tab.get("/api/data/size"), tab.get("/api/data/size"))
         assert data["folder"] == str(tmp_path)
-        assert data["databaseBytes"] > 0
-        assert data["fileBytes"] >= 5000
+        assert size["databaseBytes"] > 0
+        assert size["fileBytes"] >= 5000
+        assert size["isCut"] is False
+        assert again == size
         assert data["freeBytes"] > 0
         assert (data["sessionCount"], data["isOnServer"]) == (1, False)
 

@@ -18,6 +18,7 @@ import pytest
 from madang.core.ids import LOCAL_USER
 from madang.core.model_config import ModelConfig
 from madang.llm import keys as keys_module
+from madang.llm import vendors as vendors_module
 from madang.settings import Settings, read_settings
 from madang.storage.database import Transaction
 from madang.storage.runs.usage import Calibration, write_calibration
@@ -217,6 +218,23 @@ async def test_a_key_of_the_environment_is_told_as_such_and_cannot_be_forgotten(
         assert vendors["anthropic"] == "environment"
         assert SECRET not in answer.text
         assert (await tab.http.delete("/api/keys/anthropic")).status_code == 404
+
+
+async def test_vendors_need_no_package_and_are_named_as_people_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vendors_module, "find_spec", lambda name: None)
+    async with manual(tmp_path) as tab:
+        vendors = (await tab.get("/api/models"))["vendors"]
+        titles = {one["name"]: one["title"] for one in vendors if one["isInstalled"]}
+        assert titles == {"anthropic": "Anthropic", "google": "Google", "openai": "OpenAI"}
+
+        for provider in titles:
+            await tab.post("/api/models", {"name": f"my-{provider}", "provider": provider, "model": "x"})
+        body = {"name": "other", "provider": "openai-responses", "model": "x"}
+        refused = await tab.http.post("/api/models", json=body)
+        assert refused.status_code == 409
+        assert "madang[openai]" in refused.json()["hint"]
 
 
 async def test_wrong_models_and_keys_are_refused_and_nothing_is_written(tmp_path: Path) -> None:

@@ -8,27 +8,31 @@ from __future__ import annotations
 import asyncio
 import json
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from madang.agent.call_details import MAX_DATA_BYTES
+from madang.agent.model_switch import choose_model
 from madang.core.calls import Call
 from madang.core.documents import Document
+from madang.core.ids import SessionId
 from madang.core.phrases import say
 from madang.core.results import ToolResult
 from madang.core.service import Service, ServiceMetadata
 from madang.core.tools import tool, tools_of
 from madang.llm.base import ModelAnswer, ModelDelta, ModelRequest, Streamed
 from madang.llm.errors import Overloaded, QuotaExceeded
-from madang.llm.messages import Part, TextPart, ThinkingPart
+from madang.llm.messages import CallPart, Part, TextPart, ThinkingPart
 from tests.agent.bench import Script, eventually, tool_call
 from tests.agent.outside import Outside
 from tests.host.hosting import Tab, hosting
 from tests.host.test_inbox import one_item
 from tests.host.test_sessions import over
 from tests.host.test_views import PNG, call_tool, upload
+from tests.postgresql import url_in
 
 WEB = Path(__file__).parents[2] / "web"
 FOLD = Path(__file__).with_name("fold.mjs")
@@ -163,14 +167,12 @@ async def test_actions_and_late_answers_are_told_between_the_messages(tmp_path: 
         question = await one_item(tab)
         await call_tool(tab, session, "add_todo", name="Buy tea")
         await tab.write(session, "Later")
-        items = await eventually(tab.inbox, lambda items: len(items) == 2)
+        await eventually(tab.inbox, lambda items: len(items) == 2)
         await eventually(lambda: tab.get(f"/api/sessions/{session}"), lambda now: now["run"]["state"] == "waiting")
         asked, _ = calls_of(await check(tab, session))
         assert (asked["outcome"], asked["pause"]["status"]) == ("unanswered", "open")
         await tab.post(f"/api/inbox/{question['id']}", {"answer": "green"})
-        [wait] = [item for item in items if item["type"] == "wait"]
-        await tab.post(f"/api/inbox/{wait['id']}", {"answer": ""})
-        await over(tab, session)
+        await over(tab, session)  # an answer to what it asked before wakes it from the wait
         talk = await check(tab, session)
         asked, _ = calls_of(talk)
         assert (asked["outcome"], asked["pause"]["status"]) == ("answered_late", "answered")
@@ -226,6 +228,40 @@ async def test_what_was_written_when_the_person_stopped_it_stays(tmp_path: Path)
         assert [one["kind"] for one in (await tab.messages(fork["id"]))["messages"]] == ["", "stopped"]
 
 
+class Ending(Script):
+    """Gives answers that end with the words that are written."""
+
+    def __init__(self, *answers: tuple[str, list[Part]]) -> None:
+        super().__init__()
+        self._ends = list(answers)
+
+    async def stream(self, request: ModelRequest) -> Streamed:
+        self.requests.append(request)
+        finish, parts = self._ends.pop(0)
+        yield ModelAnswer(tuple(parts), finish)
+
+
+async def test_answers_that_were_cut_and_asked_for_again_stay_so(tmp_path: Path) -> None:
+    cut_call = CallPart("c1", "add_todo", '{"name": "Te')
+    script = Ending(
+        ("length", [TextPart("Half an")]),
+        ("tool_calls", [ThinkingPart("Hm."), tool_call("add_todo", name="Tea")]),
+        ("length", [TextPart("I add one"), cut_call]),
+        ("abort", [TextPart("So")]),
+        ("stop", [ThinkingPart("Nothing to say.")]),
+    )
+    async with hosting(tmp_path, script=script) as tab:
+        session = await tab.new_session()
+        await tab.write(session, "Add a todo")
+        await over(tab, session)
+        talk = await check(tab, session)
+        notes = [item["note"] for item in talk["items"] if item["kind"] == "note"]
+        cut = [item["text"] for item in talk["items"] if item.get("isTruncated")]
+        assert (notes, cut) == (["mend", "mend", "failed"], ["Half an", "I add one", "So"])
+        assert talk["items"][-1]["code"] == "incomplete"
+        assert [call["outcome"] for call in talk["calls"].values()] == ["ok", "error"]
+
+
 async def test_what_a_stopped_run_has_asked_is_withdrawn(tmp_path: Path) -> None:
     answers: list[list[Part]] = [
         [tool_call("prompt_user", prompt="Which tea?", type="text")],
@@ -273,6 +309,33 @@ async def test_a_failure_is_told_with_its_words(tmp_path: Path, error: Exception
         await tab.write(session, "Again")
         await over(tab, session)
         assert (await check(tab, session))["run"]["state"] == "idle"
+
+
+@pytest.mark.parametrize("is_on_server", [False, True])
+async def test_a_model_that_took_over_is_told(tmp_path: Path, is_on_server: bool) -> None:
+    answers: list[list[Part]] = [
+        [tool_call("prompt_user", prompt='Which "madang/model"?', type="text")],
+        [TextPart("Good.")],
+    ]
+    async with hosting(tmp_path, *answers, url=url_in(tmp_path) if is_on_server else "") as tab:
+        session, stores = await tab.new_session(), tab.host.agent.stores
+        await tab.write(session, "Ask me")
+        item = await one_item(tab)
+        await eventually(lambda: tab.get(f"/api/sessions/{session}"), lambda now: now["run"]["state"] == "waiting")
+        run = await stores.runs.get_live(replace(tab.host.agent.madang.call("host"), session_id=SessionId(session)))
+        assert run is not None
+        await choose_model(stores, run, "script", "en")
+        talk = await check(tab, session)
+        assert [one["text"] for one in notes_of(talk)] == ["From here on script answers."]
+        await tab.post(f"/api/inbox/{item['id']}", {"answer": "green"})
+        await over(tab, session)
+        talk = await check(tab, session)
+        assert [(one["note"], one["text"]) for one in notes_of(talk)] == [("model", "From here on script answers.")]
+        assert talk["items"][-1]["text"] == "Good."
+
+
+def notes_of(talk: Any) -> list[Any]:
+    return [item for item in talk["items"] if item["kind"] == "note"]
 
 
 async def test_decisions_of_the_person_are_told(tmp_path: Path) -> None:

@@ -33,6 +33,7 @@ from madang.host.tools import ToolApi
 from madang.host.uploads import Uploads
 from madang.host.views import ViewApi
 from madang.server.gate import EVENT_STREAM, JSON_API, AccessPolicy, PolicyMount, PolicyRoute
+from madang.server.health import Readiness, health_routes
 from madang.server.http import http_app
 from madang.server.sdk import SdkServer
 from madang.storage.downloads import Downloads
@@ -137,6 +138,7 @@ def host_app(
         archives.import_route(host),
         _openapi_route([*operations, *others], host),
         *(operation.route(parts, host) for operation in operations),
+        *health_routes(Readiness(parts.database, parts.provider), frozenset({host})),
         *files.routes(host, address.content_host, find_rights),
     ]
     return http_app(mcp, access, downloads, routes, mcp_hosts=frozenset({host}))

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shutil
-import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -22,6 +20,7 @@ from madang.host.wire import ImportAnswer, NoBody
 from madang.server.downloads import content_disposition, file_chunks
 from madang.server.gate import PolicyRoute
 from madang.storage.clock import format_timestamp, now
+from madang.storage.part_files import PartFile
 
 MAX_ARCHIVE_BYTES = 256 * 1024**2
 MAX_NAME_CHARS = 60
@@ -89,8 +88,10 @@ async def archive_response(parts: HostParts, name: str, write: Callable[[Path], 
 async def new_folder(parts: HostParts) -> AsyncIterator[Path]:
     """Make a folder for an archive, and remove it with what is in it."""
     # In the data folder: it may be larger than a temporary file system, and nobody else can read there.
-    folder = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix=".archive-", dir=parts.data_dir))
+    part = await asyncio.to_thread(PartFile, Path(parts.data_dir) / "archive")
+    folder = part.beside("files")
     try:
+        folder.mkdir(mode=0o700)
         yield folder
     finally:
-        await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+        await asyncio.to_thread(part.discard)

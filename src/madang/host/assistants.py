@@ -36,6 +36,7 @@ from madang.host.wire_assistants import (
     ServiceAnswer,
     ServiceMode,
 )
+from madang.llm.fallback import split_models
 from madang.provider.grants import is_granted
 from madang.rendering.catalogue import translator
 from madang.storage.assistants import MAX_ASSISTANTS, AssistantRecord
@@ -162,8 +163,9 @@ class AssistantApi:
 
     def _checked_model(self, record: AssistantRecord, name: str) -> str:
         # One that it has already may be a name that only another computer knows, or an address: it stays.
-        if name and name != record.model and name not in self._parts.models:
-            raise NotFound(say("There is no model '{name}'.", name=name[:200]))
+        for one in split_models(name) if name != record.model and name not in self._parts.models else ():
+            if one not in self._parts.models:
+                raise NotFound(say("There is no model '{name}'.", name=one[:200]))
         return name
 
     def _own_limits(self, limits: RunLimits, model: str) -> dict[str, Any]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import os
+import math
 import shutil
+import time
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -27,6 +28,7 @@ from madang.host.wire_settings import (
     ClientsAnswer,
     ClientSessionAnswer,
     DataAnswer,
+    DataSizeAnswer,
     DeleteDataBody,
     RequestsAnswer,
     RequestsByHost,
@@ -34,10 +36,13 @@ from madang.host.wire_settings import (
 from madang.rendering.catalogue import translator
 from madang.storage.client_calls import MAX_CALLS, SEEN_DAYS, ClientCalls, ClientSession
 from madang.storage.clock import format_timestamp, now
-from madang.storage.data_folder import DATABASE, WORKSPACES, back_up_folder
+from madang.storage.data_folder import back_up_folder
+from madang.storage.folder_size import FolderSize, measure_folder
 
 STOP_DELAY_S = 0.3
 """So that the answer is sent before the host stops."""
+MEASURED_S = 10.0
+"""How long a size that was counted is told to others."""
 DELETION_WORDS = say("delete everything")
 
 
@@ -48,10 +53,13 @@ class DataApi:
         self._parts = parts
         self._folder = Path(parts.data_dir)
         self._clients = ClientCalls(parts.database, parts.audit)
+        self._measuring = asyncio.Lock()
+        self._measured = FolderSize(), -math.inf
 
     def operations(self) -> list[Operation]:
         return [
             Operation("GET", "/api/data", self.get, DataAnswer),
+            Operation("GET", "/api/data/size", self.measure, DataSizeAnswer),
             Operation("POST", "/api/data/backup", self.back_up, None, NoBody, media_type="application/zip"),
             Operation("POST", "/api/data/export", self.export, None, NoBody, media_type="application/zip"),
             Operation("POST", "/api/data/delete", self.delete, Done, DeleteDataBody, status=202),
@@ -61,19 +69,29 @@ class DataApi:
         ]
 
     async def get(self, request: ApiRequest) -> DataAnswer:
-        """Return where the data is and how much of it there is."""
+        """Return where the data is, and what can be told of it at once."""
         call = self._parts.call_of(request.request)
-        sizes = await asyncio.to_thread(_measure, self._folder)
         counts = await self._parts.sessions.count_by_assistant(call.user_id)
         return DataAnswer(
             folder=str(self._folder),
-            database_bytes=sizes.get(DATABASE, 0),
-            file_bytes=sizes.get(WORKSPACES, 0),
-            other_bytes=sum(size for name, size in sizes.items() if name not in (DATABASE, WORKSPACES)),
             free_bytes=shutil.disk_usage(self._folder).free,
             session_count=sum(counts.values()),
             is_on_server=self._parts.is_on_server,
             deletion_words=DELETION_WORDS.render(translator(call.locale)),
+        )
+
+    async def measure(self, request: ApiRequest) -> DataSizeAnswer:
+        """Return how much data there is, or at least how much: it is counted for some seconds, file by file."""
+        async with self._measuring:  # of several tabs the first one counts
+            size, measured_at = self._measured
+            if time.monotonic() - measured_at > MEASURED_S:
+                size = await asyncio.to_thread(measure_folder, self._folder)
+                self._measured = size, time.monotonic()
+        return DataSizeAnswer(
+            database_bytes=size.database_bytes,
+            file_bytes=size.file_bytes,
+            other_bytes=size.other_bytes,
+            is_cut=size.is_cut,
         )
 
     async def back_up(self, request: ApiRequest) -> Response:
@@ -185,22 +203,3 @@ class DataApi:
 
 def _since() -> str:
     return format_timestamp(now() - timedelta(days=SEEN_DAYS))
-
-
-def _measure(folder: Path) -> dict[str, int]:
-    """Return the bytes of what is in a data folder: the database with its log, and the others by their names."""
-    sizes: dict[str, int] = {}
-    for entry in os.scandir(folder):
-        name = DATABASE if entry.name.startswith(DATABASE) else entry.name
-        sizes[name] = sizes.get(name, 0) + _size(entry)
-    return sizes
-
-
-def _size(entry: os.DirEntry[str]) -> int:
-    try:
-        if entry.is_dir(follow_symlinks=False):
-            with os.scandir(entry.path) as entries:
-                return sum(map(_size, entries))
-        return entry.stat(follow_symlinks=False).st_size
-    except OSError:  # it was deleted meanwhile, or cannot be read
-        return 0

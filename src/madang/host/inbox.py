@@ -127,6 +127,7 @@ def _item(form: PauseForm, session: SessionRecord | None, locale: Locale) -> Inb
         hint=in_words(form.hint, translate),
         reason=form.reason.render(translate) if form.reason is not None else "",
         can_decline=form.can_decline,
+        scopes=list(form.scopes),
         session_id=pause.session_id,
         session_title=session.title if session is not None else "",
         run_id=pause.run_id,

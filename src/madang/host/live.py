@@ -11,12 +11,14 @@ from madang.agent.runner import Runner
 from madang.core.calls import Call, Locale
 from madang.core.errors import LimitExceeded
 from madang.core.ids import AssistantId, SessionId
-from madang.core.phrases import say
+from madang.core.phrases import Phrase, say
 from madang.core.service import ActiveSession
 from madang.host.presence import Presence
-from madang.host.reader import LiveText, ReaderQueue
+from madang.host.reader import LiveText, ReaderQueue, live_frame
+from madang.host.wire_events import OutageChanged, OutageValue
 from madang.llm.base import ModelDelta
 from madang.provider.provider import Provider
+from madang.rendering.catalogue import translator
 from madang.storage.runs.records import Run
 
 MAX_WRITTEN_RUNS = 256
@@ -60,7 +62,8 @@ class LiveReaders:
     def __init__(self, runner: Runner, provider: Provider) -> None:
         self._readers: dict[SessionId, dict[ReaderQueue, Call]] = {}
         self._written: dict[str, _Present] = {}
-        self._stop_listening = runner.listen(self._hear)
+        self._stop_listening = runner.listen(self._hear), runner.listen_outages(self._tell_outage)
+        self._outage: Phrase | None = None
         self._presence = Presence(provider.switch_context)
         self._inbox = b""
         self._runs = b""
@@ -72,7 +75,8 @@ class LiveReaders:
             queue.cut("stopping")
 
     async def close(self) -> None:
-        self._stop_listening()
+        for stop in self._stop_listening:
+            stop()
         self.end()
         await self._presence.close()
 
@@ -84,6 +88,8 @@ class LiveReaders:
         readers[queue] = call
         for told in filter(None, (self._inbox, self._runs)):
             queue.push(told)
+        if self._outage is not None:
+            queue.push(_outage_frame(self._outage, queue.locale))
         try:
             with self._presence.at(ActiveSession(call.assistant_id, call.session)):
                 yield
@@ -123,6 +129,11 @@ class LiveReaders:
         for readers in list(self._readers.values()):
             for queue in list(readers):
                 queue.push(data)
+
+    def _tell_outage(self, reason: Phrase | None) -> None:
+        self._outage = reason
+        for queue in self._all():
+            queue.push(_outage_frame(reason, queue.locale))
 
     def has_readers(self, session_id: SessionId) -> bool:
         """Tell whether somebody has a session open."""
@@ -190,3 +201,8 @@ class LiveReaders:
     def forget(self, run_id: str) -> None:
         """Drop what was written of a message that is stored by now, or of a run that is over."""
         self._written.pop(run_id, None)
+
+
+def _outage_frame(reason: Phrase | None, locale: Locale) -> bytes:
+    text = reason.render(translator(locale)) if reason is not None else ""
+    return live_frame(OutageChanged(value=OutageValue(reason=text)))

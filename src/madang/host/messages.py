@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 
 from madang.agent import events
+from madang.agent.model_switch import choose_model
+from madang.agent.news import attached_file
 from madang.core.calls import Call
 from madang.core.errors import InvalidArguments, NotFound
 from madang.core.phrases import say
 from madang.core.run_events import Answered, Retried, read_event
 from madang.host.api import ApiRequest, Operation
 from madang.host.parts import HostParts
-from madang.host.talk import call_answer, calls_of_parts, message_answer, note_answer, part_text
+from madang.host.talk import call_answer, calls_of_parts, message_answer, note_answer, part_text, switch_note
 from madang.host.wire import (
     Attachment,
     CallAnswer,
@@ -28,12 +31,13 @@ from madang.host.wire import (
     StopAnswer,
     UntoldAnswer,
 )
-from madang.llm.messages import AttachedFile, ImagePart, Part, TextPart, parse_parts, written_text
+from madang.llm.messages import ImagePart, Part, TextPart, parse_parts, written_text
 from madang.rendering.catalogue import translator
 from madang.storage.image_uploads import UploadedImage
 from madang.storage.runs.endings import LastRun, read_session_runs
 from madang.storage.runs.journal import Message, QueuedMessage
 from madang.storage.runs.message_calls import find_call_pauses, list_message_calls
+from madang.storage.runs.records import LostRun
 from madang.storage.runs.segments import END_SEQ
 
 MAX_PAGE_DATA_BYTES = 2 * 1024 * 1024
@@ -74,7 +78,7 @@ class MessageApi:
         return MessagesAnswer(
             messages=[message_answer(message) for message in messages],
             calls=await self._calls(call, messages),
-            notes=[note_answer(one) for one in runs.endings],
+            notes=[*map(note_answer, runs.endings), *map(switch_note, runs.switches)],
             queued=[_queued(one) for one in queued],
             run=RunAnswer(id=runs.last.id, state=runs.last.state) if runs.last else None,
             retry=await self._retry(call, runs.last, session.last_seq),
@@ -95,10 +99,19 @@ class MessageApi:
         parts += [ImagePart(one.data, one.mime_type, one.name) for one in images]
         if body.model and body.model not in self._parts.models:
             raise NotFound(say("There is no model '{name}'.", name=body.model[:200]))
+        if body.model:
+            await self._switch(call, body.model)
         posted = await self._parts.runner.send(call, parts, body.model)
         await self._parts.images.delete(call, [one.id for one in images])
         run = posted.run or await self._parts.stores.runs.get_live(call)
         return PostAnswer(run_id=run.id if run else "", queued_id=posted.queued_id)
+
+    async def _switch(self, call: Call, model: str) -> None:
+        """Tell of another model, if the session has a run that is not over: the message goes to that one."""
+        run = await self._parts.stores.runs.get_live(call)
+        if run is not None and run.model != model:
+            with suppress(LostRun):  # it has just ended, and the message starts a new one
+                await choose_model(self._parts.stores, run, model, call.locale)
 
     async def withdraw(self, request: ApiRequest) -> Done:
         """Take back a message that the model was not given yet."""
@@ -150,12 +163,8 @@ class MessageApi:
 
 def _note(attachment: Attachment, images: Sequence[UploadedImage], call: Call) -> TextPart:
     """Return what tells the model of a file."""
-    name, id = attachment.name, attachment.content_id
-    translate = translator(call.locale)
-    if any(image.id == id for image in images):
-        return TextPart(say("[Image: {name}]", name=name).render(translate), file=AttachedFile(name))
-    text = say("[File: {name}, content ID {id}: 'read_content' reads it]", name=name, id=id)
-    return TextPart(text.render(translate), file=AttachedFile(name, id))
+    is_image = any(image.id == attachment.content_id for image in images)
+    return attached_file(attachment.name, "" if is_image else attachment.content_id, translator(call.locale))
 
 
 def _queued(message: QueuedMessage) -> QueuedAnswer:

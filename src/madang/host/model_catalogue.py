@@ -15,8 +15,7 @@ from madang.core.model_config import ModelConfig
 from madang.core.phrases import Phrase, say
 from madang.llm.connection import check_url, is_loopback
 from madang.llm.keys import KeyStore
-from madang.llm.opening import VENDOR_NAMES
-from madang.llm.vendors import VENDORS, is_installed
+from madang.llm.vendors import VENDORS, is_installed, not_installed
 from madang.storage.config_file import ConfigFile
 
 RESERVED = frozenset(":#/")
@@ -53,7 +52,7 @@ class ModelCatalogue:
     def key_names(self) -> set[str]:
         """Return the names under which keys are looked for: no others are kept."""
         named = {config.key.removeprefix("keyring:") for config in self.configs.values() if _is_kept(config.key)}
-        return named | {vendor.extra for vendor in VENDORS.values()}
+        return named | {vendor.key_name for vendor in VENDORS.values()}
 
     async def add(
         self, name: str, *, url: str, provider: str, model: str, key: SecretStr | None, window_tokens: int | None
@@ -132,19 +131,17 @@ def _is_kept(reference: str) -> bool:
 
 
 def _checked_provider(provider: str) -> str:
-    if provider not in VENDOR_NAMES:
+    if provider not in VENDORS:
         raise NotFound(
             say(
                 "There is no provider '{name}'. The providers are: {names}.",
                 name=provider[:200],
-                names=", ".join(VENDOR_NAMES),
+                names=", ".join(VENDORS),
             )
         )
     if not is_installed(provider):
-        raise Conflict(
-            say("Models of {provider} need a package that is not installed.", provider=provider),
-            hint=say("Install it with: pip install 'madang[{extra}]'", extra=VENDORS[provider].extra),
-        )
+        message, hint = not_installed(provider)
+        raise Conflict(message, hint=hint)
     return provider
 
 

@@ -32,7 +32,6 @@ from madang.llm.discovery import find_servers
 from madang.llm.errors import ModelError
 from madang.llm.keys import FILE_NAME
 from madang.llm.messages import user_message
-from madang.llm.opening import VENDOR_NAMES
 from madang.llm.vendors import VENDORS, is_installed
 from madang.rendering.catalogue import translator
 
@@ -155,7 +154,7 @@ class ModelApi:
             default=catalogue.default,
             fixed=catalogue.fixed,
             models=[self._model(name) for name in catalogue.names],
-            vendors=[self._vendor(name) for name in VENDOR_NAMES],
+            vendors=[self._vendor(name) for name in VENDORS],
             key_place=catalogue.keys.destination(),
             key_file=f"{self._parts.data_dir}/{FILE_NAME}",
         )
@@ -187,6 +186,7 @@ class ModelApi:
         vendor = VENDORS[name]
         return VendorAnswer(
             name=name,
+            title=vendor.title,
             url=vendor.url,
             is_installed=is_installed(name),
             extra=vendor.extra,
@@ -203,7 +203,7 @@ class ModelApi:
             if reference:
                 _, found = keys.find(name)
             elif provider in VENDORS:
-                name = VENDORS[provider].extra
+                name = VENDORS[provider].key_name
                 _, found = keys.find(name, VENDORS[provider].key_variables)
             else:
                 return KeyAnswer(name="", place="none")

@@ -38,6 +38,7 @@ RETRY_S = 1.0
 COALESCE_S = 0.05
 MAX_EXPIRY_WAIT_S = 3600.0
 EXPIRY_GRACE_S = 0.05
+MAX_CLOCK_WAIT_S = 60.0
 
 logger = logging.getLogger(__name__)
 
@@ -87,7 +88,8 @@ class OverviewFeed:
         if not self._first_expiry:
             return MAX_EXPIRY_WAIT_S
         left = parse_timestamp(self._first_expiry) - parse_timestamp(timestamp())
-        return max(left.total_seconds(), 0.0) + EXPIRY_GRACE_S
+        # Not for longer: a clock that is wrong now would be slept by for days.
+        return min(max(left.total_seconds(), 0.0) + EXPIRY_GRACE_S, MAX_CLOCK_WAIT_S)
 
     async def _look(self, changed: set[str] | None) -> None:
         """Read the rows and tell what is new in them. `changed` are the sessions to tell; None: nobody knows which."""

@@ -82,7 +82,8 @@ class SessionApi:
     async def _model(self, name: str, label: str) -> ModelChoice:
         config = self._parts.catalogue.configs.get(name)
         learnt = await self._parts.stores.usage.get_calibration(self._parts.call.user_id, name)
-        known = [tokens for tokens in (config.window_tokens if config else None, learnt.window_tokens) if tokens]
+        told = (config.window_tokens if config else None) or self._parts.open_models.find_window(name)
+        known = [tokens for tokens in (told, learnt.window_tokens) if tokens]
         return ModelChoice(name=name, label=label, context_tokens=min(known, default=None))
 
     async def list_sessions(self, request: ApiRequest) -> SessionsAnswer:

@@ -15,7 +15,7 @@ from madang.core.results import page_uri
 from madang.core.run_events import ViewReference
 from madang.host.wire import CallAnswer, MessageAnswer, NoteAnswer
 from madang.llm.errors import retry_helps
-from madang.storage.runs.endings import RunEnding
+from madang.storage.runs.endings import ModelSwitch, RunEnding
 from madang.storage.runs.journal import Message
 from madang.storage.runs.message_calls import MessageCall
 
@@ -23,7 +23,7 @@ from madang.storage.runs.message_calls import MessageCall
 def message_answer(message: Message) -> MessageAnswer:
     """Return a message. What a provider wants back verbatim is of no use to a tab, and may be large."""
     parts = [{name: value for name, value in part.items() if name != "extra"} for part in message.parts]
-    if message.kind in ("action", "answered_late"):
+    if message.kind in ("action", "answered_late", "mend", "check"):
         # A model is told it in more words than the person is shown; and here it is no longer than in its event.
         parts = [{"type": "text", "text": str(part.get(SHOWN, part_text(part)))[:MAX_DELTA_CHARS]} for part in parts]
     return MessageAnswer(
@@ -100,6 +100,11 @@ def note_answer(ending: RunEnding) -> NoteAnswer:
         retry_helps=retry_helps(ending.code),
         at=ending.at,
     )
+
+
+def switch_note(switch: ModelSwitch) -> NoteAnswer:
+    """Return that another model took over."""
+    return NoteAnswer(seq=switch.seq, note="model", text=switch.text, code="", retry_helps=False, at=switch.at)
 
 
 def part_text(part: Mapping[str, Any]) -> str:

@@ -201,7 +201,8 @@ class MessageAnswer(Document):
     """`text`, `thinking`, `call`, `image`, `result`; what is unknown is skipped."""
     created_at: str
     kind: MessageKind
-    """`action` and `answered_late` are what the model was told beside its run; a `stopped` answer is half of one."""
+    """`action` and `answered_late` are what the model was told beside its run, `mend` and `check` what it was asked
+    again; a `stopped` or `cut` answer is half of one."""
     model: str
     """Of an answer: who gave it, and how many tokens it was sent, if its server said so."""
     input_tokens: int | None
@@ -226,10 +227,10 @@ class CallAnswer(Document):
 
 
 class NoteAnswer(Document):
-    """The end of a run that did not go well, between messages."""
+    """The end of a run that did not go well, or another model that took over, between messages."""
 
     seq: int
-    note: Literal["failed", "cancelled"]
+    note: Literal["failed", "cancelled", "model"]
     text: str
     code: str
     retry_helps: bool

@@ -106,6 +106,18 @@ class RunsChanged(CustomEvent):
     value: RunsValue
 
 
+class OutageValue(Document):
+    reason: str
+    """Why the database does not answer, in the reader's language; empty: it does again."""
+
+
+class OutageChanged(CustomEvent):
+    """Whether runs of this process wait for a database that does not answer: no event can be stored meanwhile."""
+
+    name: Literal["madang/outage"] = "madang/outage"
+    value: OutageValue
+
+
 ResyncReason = Literal["slow", "stopping", "gap", "beyond"]
 """Why a stream ends. `gap`, `beyond`: the log is not the one that the reader knows."""
 
@@ -121,7 +133,9 @@ class Resync(CustomEvent):
     value: ResyncValue
 
 
-LiveEvent = StateSnapshot | StateDelta | InboxChanged | PausesChanged | SessionsChanged | RunsChanged | Resync
+LiveEvent = (
+    StateSnapshot | StateDelta | InboxChanged | PausesChanged | SessionsChanged | RunsChanged | OutageChanged | Resync
+)
 
 
 class StreamEvent(RootModel[RunEvent | LiveEvent]):

@@ -34,6 +34,8 @@ class InboxItemAnswer(Document):
     reason: str
     can_decline: bool
     """Whether it can be settled without an answer."""
+    scopes: list[ApprovalScope]
+    """For how long a call may be allowed; none if this is no approval."""
     session_id: str
     session_title: str
     run_id: str

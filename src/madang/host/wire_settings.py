@@ -46,10 +46,12 @@ class ModelAnswer(Document):
 
 class VendorAnswer(Document):
     name: str
+    title: str
+    """As people call it."""
     url: str
     is_installed: bool
     extra: str
-    """What `pip install 'madang[…]'` has to name."""
+    """What `pip install 'madang[…]'` has to name; empty: nothing has to be installed."""
     key: KeyAnswer
 
 
@@ -115,15 +117,20 @@ class SavedKeyAnswer(Document):
 
 class DataAnswer(Document):
     folder: str
-    database_bytes: int
-    file_bytes: int
-    other_bytes: int
     free_bytes: int
     session_count: int
     is_on_server: bool
     """The database is on a server, which has its own ways of backing up and deleting."""
     deletion_words: str
     """What the person has to write to delete everything."""
+
+
+class DataSizeAnswer(Document):
+    database_bytes: int
+    file_bytes: int
+    other_bytes: int
+    is_cut: bool
+    """There is more: not everything was counted."""
 
 
 class DeleteDataBody(Document):

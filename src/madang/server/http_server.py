@@ -13,6 +13,7 @@ import socket
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
@@ -35,8 +36,10 @@ ACCEPTS_PER_TURN = 4
 turns later; so many must not come in between that it is closed before as the oldest of the strangers."""
 BACKLOG = 2048
 
-TICKS_BETWEEN_LOOKS = 5
-"""Of uvicorn's, a tenth of a second each, between two looks for clients that do not read."""
+LOOK_EVERY_S = 0.5
+"""For clients that do not read, and at the clock for the date of answers."""
+UVICORN_TICKS_PER_LOOK = 5
+"""It counts tenths of a second, and dates answers anew at each tenth of them."""
 
 REPEATED_MESSAGE_S = 60.0
 
@@ -281,6 +284,9 @@ class HttpServer(uvicorn.Server):
     """uvicorn's server with our limits."""
 
     def __init__(self, app: ASGIApp, *, connections: int | None = None, clocks: Clocks | None = None) -> None:
+        self._is_stopping = False
+        self._woken = asyncio.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
         clocks = clocks or Clocks()
         self.connection_limit = ConnectionLimit(max_connections() if connections is None else connections)
         protocol: Any = partial(BoundedProtocol, limit=self.connection_limit, clocks=clocks)
@@ -303,7 +309,7 @@ class HttpServer(uvicorn.Server):
         )
 
     async def serve(self, sockets: list[socket.socket] | None = None) -> None:
-        loop = asyncio.get_running_loop()
+        self._loop = loop = asyncio.get_running_loop()
         handler = loop.get_exception_handler()
         loop.set_exception_handler(AcceptErrors(handler, self.connection_limit))
         loggers, repeats = (logger, logging.getLogger("uvicorn.error")), RepeatFilter()
@@ -316,9 +322,27 @@ class HttpServer(uvicorn.Server):
             for one in loggers:
                 one.removeFilter(repeats)
 
+    @property
+    def should_exit(self) -> bool:
+        """Whether the server ends. Setting it wakes the server, also from a signal handler."""
+        return self._is_stopping
+
+    @should_exit.setter
+    def should_exit(self, is_stopping: bool) -> None:
+        self._is_stopping = is_stopping
+        if is_stopping and self._loop is not None:
+            self._loop.call_soon_threadsafe(self._woken.set)
+
+    async def main_loop(self) -> None:
+        # uvicorn would look ten times a second whether to end, also when nobody asks for anything.
+        counter = 0
+        while not await self.on_tick(counter):
+            counter = (counter + UVICORN_TICKS_PER_LOOK) % 864_000
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._woken.wait(), LOOK_EVERY_S)
+
     async def on_tick(self, counter: int) -> bool:
-        if counter % TICKS_BETWEEN_LOOKS == 0:
-            self.connection_limit.drop_unread()
+        self.connection_limit.drop_unread()
         return await super().on_tick(counter)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
