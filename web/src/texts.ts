@@ -140,6 +140,7 @@ const TEXTS = {
   summary: ["Summary of what came before", "앞의 대화를 줄인 글"],
   stopped: ["Stopped", "멈췄습니다"],
   cutHere: ["Written until here", "여기까지 씀"],
+  cutOff: ["Cut off here: the answer ended before it was whole", "여기서 끊김: 답이 다 나오기 전에 끝났습니다"],
   goOnPlease: ["Please go on.", "이어서 해 주세요."],
   otherModel: ["Another model", "다른 모델로"],
   justNow: ["just now", "방금"],
@@ -153,6 +154,10 @@ const TEXTS = {
   runFailed: [
     "This turn failed. Everything done so far is kept.",
     "이번 차례가 실패했습니다. 한 일은 모두 남아 있습니다.",
+  ],
+  runIncomplete: [
+    "The run ended without a whole answer. Everything done so far is kept.",
+    "온전한 답 없이 실행이 끝났습니다. 한 일은 모두 남아 있습니다.",
   ],
   tryAgain: ["Go on", "이어서 하기"],
   retrying: ["The model's server is busy: attempt {attempt}", "모델 서버가 바쁩니다. {attempt}번째 시도"],
@@ -168,6 +173,7 @@ const TEXTS = {
   callDone: ["done", "끝남"],
   callFailed: ["failed", "실패"],
   callWaiting: ["waiting", "기다림"],
+  callUnanswered: ["not answered when the talk went on", "대화가 이어질 때 답이 없었음"],
   callEnded: ["ended without a result", "결과 없이 끝남"],
   deedTimes: ["{deed} × {count}", "{deed} · {count}번"],
   deedFailed: ["{deed}: failed", "{deed}: 실패"],
@@ -351,6 +357,10 @@ const TEXTS = {
   ],
   open: ["Open", "열기"],
   // Connection and errors
+  runsWait: [
+    "What is running waits for the database, and goes on by itself.",
+    "실행 중이던 일은 데이터베이스가 응답할 때까지 기다렸다가 저절로 이어집니다.",
+  ],
   connectionLost: ["The connection to Madang was lost. Reconnecting", "마당과 연결이 끊겼습니다. 다시 잇는 중"],
   now: ["Now", "지금"],
   nothingLost: ["What you see and what you typed stays.", "보던 것과 적던 글은 그대로 있습니다."],

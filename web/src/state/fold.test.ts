@@ -220,6 +220,16 @@ test("the stored answer takes the place of the draft in one step", () => {
   assert.equal(messages(after).at(-1)?.id, "a1")
 })
 
+test("another model in place of one that is away is told between the messages, and what was begun is dropped", () => {
+  const begun = play([live(1, 0, "Half an ans")], play(LOG.slice(0, 5)))
+  const value = { before: "a", model: "b", code: "unreachable", text: "Switched to b." }
+  const switched = fold(begun, { ...custom({ name: "madang/model", value }), seq: 6 })
+  assert.equal(switched.draft, null)
+  const note = switched.items.at(-1)
+  assert.ok(note?.kind === "note")
+  assert.deepEqual([note.note, note.text], ["model", "Switched to b."])
+})
+
 test("a retry throws away what was written, and says so until the answer is there", () => {
   const begun = play([live(1, 0, "Half an ans")], play(LOG.slice(0, 5)))
   const retry = fold(begun, {
@@ -261,6 +271,28 @@ test("a process that died is no failure of the run: the next one goes on", () =>
     play([live(1, 0, "Half")], play(LOG.slice(0, 5))),
   )
   assert.deepEqual([talk.run.state, talk.draft, talk.items.length], ["running", null, 1])
+})
+
+test("an answer that was cut off says so, and the model is told to be asked again", () => {
+  const talk = play(
+    numbered([
+      { type: "TEXT_MESSAGE_START", messageId: "a1", role: "assistant" },
+      { type: "TEXT_MESSAGE_CONTENT", messageId: "a1", delta: "Half of an ans" },
+      { type: "TEXT_MESSAGE_END", messageId: "a1" },
+      custom({
+        name: "madang/answered",
+        value: { messageId: "a1", model: "m", inputTokens: 9, outputTokens: 9, isCut: true },
+      }),
+      custom({ name: "madang/mend", value: { messageId: "n1", reason: "cut", text: "It is asked to go on." } }),
+    ]),
+  )
+  assert.deepEqual(
+    talk.items.map((item) => (item.kind === "note" ? [item.note, item.text] : [item.isTruncated, item.isCut])),
+    [
+      [true, false],
+      ["mend", "It is asked to go on."],
+    ],
+  )
 })
 
 test("a stop ends calls that run, and leaves one note", () => {
@@ -511,6 +543,12 @@ test("the runs at work are those that were told last", () => {
   const begun = play([custom({ name: "madang/runs", value: { runs: [run] } })])
   assert.deepEqual(begun.runs, [run])
   assert.deepEqual(fold(begun, custom({ name: "madang/runs", value: { runs: [] } })).runs, [])
+})
+
+test("an outage of the database is told until it is over", () => {
+  const away = play([custom({ name: "madang/outage", value: { reason: "The disk is full." } })])
+  assert.equal(away.outage, "The disk is full.")
+  assert.equal(fold(away, custom({ name: "madang/outage", value: { reason: "" } })).outage, "")
 })
 
 test("what the person did is untold until the model was told, and counts once", () => {

@@ -49,6 +49,7 @@ function foldLive(talk: Talk, event: RunEvent): Talk {
 
 /** What is told beside the log and concerns more than this session. */
 function foldNews(talk: Talk, event: Extract<RunEvent, { type: "CUSTOM" }>): Talk {
+  if (event.name === "madang/outage") return { ...talk, outage: event.value.reason }
   return event.name === "madang/runs" ? { ...talk, runs: event.value.runs } : talk
 }
 
@@ -153,8 +154,8 @@ function foldStored(talk: Talk, event: RunEvent, seq: number): Talk {
 function foldCustom(talk: Talk, event: RunEvent & { type: "CUSTOM" }, seq: number, at: string): Talk {
   switch (event.name) {
     case "madang/answered": {
-      const { messageId, model, inputTokens } = event.value
-      const answered = withMessage(talk, messageId, (item) => ({ ...item, seq, model }))
+      const { messageId, model, inputTokens, isCut } = event.value
+      const answered = withMessage(talk, messageId, (item) => ({ ...item, seq, model, isTruncated: isCut ?? false }))
       return {
         ...answered,
         draft: null,
@@ -187,6 +188,8 @@ function foldCustom(talk: Talk, event: RunEvent & { type: "CUSTOM" }, seq: numbe
       return { ...talk, untold: [...talk.untold.filter(({ id }) => id !== event.value.id), event.value] }
     case "madang/action":
       return noteOf({ ...talk, untold: [] }, "action", event.value, seq, at)
+    case "madang/mend":
+      return noteOf(talk, "mend", event.value, seq, at)
     case "madang/answered_late":
       return noteOf(answeredLate(talk, event.value), "answered_late", event.value, seq, at)
     case "madang/queued": {
@@ -202,10 +205,16 @@ function foldCustom(talk: Talk, event: RunEvent & { type: "CUSTOM" }, seq: numbe
         draft: null,
         run: { ...talk.run, retry: { attempt: event.value.attempt, code: event.value.code } },
       }
+    case "madang/model": {
+      // What the one before has begun is thrown away.
+      const switched = { ...talk, draft: null, run: { ...talk.run, retry: null } }
+      return noteOf(switched, "model", { messageId: `model-${seq}`, text: event.value.text }, seq, at)
+    }
     case "madang/inbox":
     case "madang/pauses":
     case "madang/sessions":
     case "madang/runs":
+    case "madang/outage":
     case "madang/resync":
     case "madang/results":
       return talk
@@ -277,6 +286,7 @@ function startMessage(talk: Talk, id: string, role: MessageItem["role"], seq: nu
     callKeys: [],
     model: "",
     isCut: false,
+    isTruncated: false,
   }
   const queued = talk.queued.some((one) => one.id === id) ? talk.queued.filter((one) => one.id !== id) : talk.queued
   return { ...talk, items: [...talk.items, item], queued, draft }
@@ -322,7 +332,7 @@ function withNote(talk: Talk, note: Omit<NoteItem, "kind">): Talk {
 
 function noteOf(
   talk: Talk,
-  note: "action" | "answered_late",
+  note: "action" | "answered_late" | "mend" | "model",
   value: CustomValues["madang/action"],
   seq: number,
   at: string,

@@ -24,6 +24,7 @@ const answer = (id: string, model: string, at: string, ...callKeys: string[]): M
   },
   thoughtMs: null,
   isCut: false,
+  isTruncated: false,
 })
 
 const TALK: Talk = {

@@ -39,8 +39,9 @@ function itemOf(message: Message): Item[] {
   const { id, role, seq, createdAt, kind, model } = message
   const texts = (type: "text" | "thinking", between: string) =>
     message.parts.flatMap((part) => (part.type === type && !("file" in part) ? [part.text] : [])).join(between)
-  if (kind === "action" || kind === "answered_late") {
-    return [{ kind: "note", id, note: kind, seq, at: createdAt, text: texts("text", ""), code: "", retryHelps: false }]
+  if (kind === "action" || kind === "answered_late" || kind === "mend" || kind === "check") {
+    const note = kind === "check" ? "mend" : kind
+    return [{ kind: "note", id, note, seq, at: createdAt, text: texts("text", ""), code: "", retryHelps: false }]
   }
   return [
     {
@@ -57,6 +58,7 @@ function itemOf(message: Message): Item[] {
       callKeys: message.parts.flatMap((part) => (part.type === "call" ? [keyOf(id, part.id)] : [])),
       model,
       isCut: kind === "stopped",
+      isTruncated: kind === "cut",
     },
   ]
 }

@@ -19,6 +19,7 @@ const message = (id: string, values: Partial<MessageItem> = {}): MessageItem => 
   callKeys: [],
   model: "",
   isCut: false,
+  isTruncated: false,
   ...values,
 })
 const call = (tool: string, values: Partial<CallState> = {}): CallState => ({

@@ -22,13 +22,18 @@ export interface MessageItem {
   model: string
   /** The run was stopped while this was being written. */
   isCut: boolean
+  /** It ended before it was whole, by the model's limit or its server. */
+  isTruncated: boolean
 }
 
-/** What is told between messages: an action beside the run, a late answer, the end of a run that did not go well. */
+/**
+ * What is told between messages: an action beside the run, a late answer, that the model was asked again, the end of a
+ * run that did not go well.
+ */
 export interface NoteItem {
   kind: "note"
   id: string
-  note: "action" | "answered_late" | "failed" | "cancelled"
+  note: "action" | "answered_late" | "mend" | "model" | "failed" | "cancelled"
   seq: number
   at: string
   text: string
@@ -78,10 +83,15 @@ export interface Talk {
   untold: readonly UntoldAction[]
   /** Runs that are running, in any session and any program on this data folder. */
   runs: readonly WorkingRun[]
+  /** Why runs wait for the database; empty while it answers. */
+  outage: string
   /** Tokens of the last request: how full the model's context is. */
   inputTokens: number | null
   hasOlder: boolean
 }
+
+/** The code of a run that ended without an answer that can be used. */
+export const INCOMPLETE = "incomplete"
 
 export const NO_RUN: RunView = { state: "idle", retry: null }
 
@@ -96,6 +106,7 @@ export const EMPTY_TALK: Talk = {
   services: {},
   untold: [],
   runs: [],
+  outage: "",
   inputTokens: null,
   hasOlder: false,
 }

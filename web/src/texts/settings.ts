@@ -172,7 +172,6 @@ const WORDS = {
     "이 시스템에는 열쇠고리가 없어서 열쇠를 {path}에 둡니다. 암호화되지 않습니다. madang[keyring]을 설치하면 운영체제 열쇠고리를 씁니다.",
   ],
   vendors: ["Providers", "제공자"],
-  notInstalled: ["Not installed: pip install 'madang[{extra}]'", "설치되지 않음: pip install 'madang[{extra}]'"],
   vendorHint: ["Requests go to {url}, and only when the model is asked.", "모델을 부를 때만 {url} 주소로 나갑니다."],
   tryModel: ["Try it", "시험해 보기"],
   trying: ["Asking", "묻는 중"],
@@ -220,10 +219,13 @@ const WORDS = {
     "사람 대신 답하거나 허락하기, 세션 폴더 밖의 모든 것.",
   ],
   dataFolder: ["Data folder", "데이터 폴더"],
-  dataSizes: [
-    "Database {database}, files {files}, {free} free",
-    "데이터베이스 {database}, 파일 {files}, 남은 공간 {free}",
+  dataSizes: ["{total}: database {database}, files {files}", "{total}: 데이터베이스 {database}, 파일 {files}"],
+  dataSizesCut: [
+    "At least {total}: database {database}, files {files}",
+    "적어도 {total}: 데이터베이스 {database}, 파일 {files}",
   ],
+  dataMeasuring: ["Counting its size", "크기를 세는 중"],
+  dataFree: ["{free} free", "남은 공간 {free}"],
   onServer: [
     "The database is on a server, which has its own tools for this.",
     "데이터베이스가 서버에 있습니다. 백업과 지우기는 서버의 도구로 합니다.",

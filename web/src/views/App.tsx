@@ -70,6 +70,7 @@ export function App() {
           <Sidebar />
           <main className="stage">
             <ConnectionBar />
+            <OutageBar />
             <OutdatedBar />
             <Boundary place={routeTo(route)}>
               <Suspense>
@@ -124,6 +125,23 @@ function Screen() {
 }
 
 const NO_FEED = new Store<Feed | null>(null)
+
+/** The database does not answer: nothing can be stored, and nothing is lost. */
+function OutageBar() {
+  const say = useSay()
+  const state = useStore<Feed | null>(useStore(app).feed?.store ?? NO_FEED)
+  if (!state?.talk.outage) return null
+  return (
+    <div className="note wait flat" role="status">
+      <Icon name="plug" small />
+      <span className="grow">
+        {state.talk.outage}
+        <br />
+        <span className="xs">{say("runsWait")}</span>
+      </span>
+    </div>
+  )
+}
 
 /** Never a dialog: what is on the screen and what was typed stays. */
 function ConnectionBar() {

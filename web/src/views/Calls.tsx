@@ -102,6 +102,8 @@ function CallMark({ call }: { call: CallState }) {
   if (call.isRunning && call.pauseId !== "")
     return <span className="dot wait" role="img" aria-label={say("callWaiting")} />
   if (call.isRunning) return <span className="spin" role="img" aria-label={say("callRunning")} />
+  // It may have been answered since: that is told where it was.
+  if (call.outcome === "unanswered") return <span className="dot" role="img" aria-label={say("callUnanswered")} />
   if (!hasFailed(call)) {
     return (
       <span className="mark-ok" role="img" aria-label={say("callDone")}>

@@ -37,6 +37,7 @@ export function Gate({ item, number, count, onLater }: Props) {
     return () => clearTimeout(timer)
   }, [item.id])
 
+  const isForSession = item.scopes.includes("session")
   const decide = async (allow: boolean, scope: Scope = "once") => {
     setBusy(true)
     if (!(await settleItem(item, allow ? { allow, scope } : { allow }))) setBusy(false)
@@ -94,25 +95,29 @@ export function Gate({ item, number, count, onLater }: Props) {
         <button type="button" className="btn no" disabled={isBusy} onClick={() => void decide(false)}>
           {say("decline")}
         </button>
-        <button
-          type="button"
-          className="btn hide-phone"
-          data-allows
-          disabled={isBusy}
-          onClick={() => void decide(true, "session")}
-        >
-          {say("allowInSession")}
-        </button>
+        {isForSession && (
+          <button
+            type="button"
+            className="btn hide-phone"
+            data-allows
+            disabled={isBusy}
+            onClick={() => void decide(true, "session")}
+          >
+            {say("allowInSession")}
+          </button>
+        )}
         <button type="button" className="btn ink" data-allows disabled={isBusy} onClick={() => void decide(true)}>
           {say("allowOnce")}
         </button>
-        <span className="only-phone">
-          <MenuButton
-            label={say("more")}
-            choices={[{ id: "session", label: say("allowInSession") }]}
-            onChoose={() => void decide(true, "session")}
-          />
-        </span>
+        {isForSession && (
+          <span className="only-phone">
+            <MenuButton
+              label={say("more")}
+              choices={[{ id: "session", label: say("allowInSession") }]}
+              onChoose={() => void decide(true, "session")}
+            />
+          </span>
+        )}
       </footer>
     </section>
   )

@@ -238,6 +238,7 @@ const itemOfDraft = (draft: Draft): MessageItem => ({
   callKeys: [],
   model: "",
   isCut: false,
+  isTruncated: false,
 })
 
 /**

@@ -2,7 +2,7 @@
 
 import { Component, type ReactNode, Suspense, memo, useEffect, useState } from "react"
 
-import type { CallState, MessageItem, NoteItem, Talk as TalkState } from "../state/talk.ts"
+import { INCOMPLETE, type CallState, type MessageItem, type NoteItem, type Talk as TalkState } from "../state/talk.ts"
 import { part } from "../state/parts.ts"
 import type { InboxItem } from "../wire/types.ts"
 import { Boundary } from "./Boundary.tsx"
@@ -102,6 +102,11 @@ function AnswerView({ items, calls, questions, isFirst, isLive, isEnd, assistant
       {item.isCut && (
         <p className="hint">
           <Icon name="stop" small /> {say("cutHere")}
+        </p>
+      )}
+      {item.isTruncated && (
+        <p className="hint">
+          <Icon name="warning" small /> {say("cutOff")}
         </p>
       )}
       {calls.length > 0 && <Calls calls={calls} isEnd={isEnd} />}
@@ -242,7 +247,7 @@ export function Note({ note, isFirst, assistant, actions }: NoteProps) {
             <span className="grow">
               <b>{note.text}</b>
               <br />
-              {say("runFailed")}
+              {say(note.code === INCOMPLETE ? "runIncomplete" : "runFailed")}
             </span>
           </div>
           <div className="row wraps">
@@ -275,6 +280,23 @@ export function Note({ note, isFirst, assistant, actions }: NoteProps) {
             <button type="button" className="btn quiet" onClick={() => actions.again(note.id)}>
               {say("tryAgain")}
             </button>
+          </div>
+        </div>
+      )
+    case "mend":
+      return (
+        <div className="turn more" data-row={note.id}>
+          <p className="hint">
+            <Icon name="again" small /> {note.text}
+          </p>
+        </div>
+      )
+    case "model":
+      return (
+        <div className="turn more" data-row={note.id}>
+          <div className="note" role="status">
+            <Icon name="again" small />
+            <span className="grow plain">{note.text}</span>
           </div>
         </div>
       )

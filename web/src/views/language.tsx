@@ -42,13 +42,14 @@ const UNITS = [
   ["minute", 60],
 ] as const
 
-/** How long until a moment, in its largest unit; empty where there is none or it has passed. */
-export function formatLeft(iso: string, locale: Locale): string {
-  const seconds = (Date.parse(iso) - Date.now()) / 1000
+/** How long until a moment, in its largest unit; empty where there is none or it has passed. A week that has just begun
+ * is seven days. */
+export function formatLeft(iso: string, locale: Locale, now = Date.now()): string {
+  const seconds = (Date.parse(iso) - now) / 1000
   if (!(seconds > 0)) return ""
-  const [unit, size] = UNITS.find(([, one]) => seconds >= one) ?? (["minute", 60] as const)
+  const [unit, size] = UNITS.find(([, one]) => Math.round(seconds / one) >= 1) ?? (["minute", 60] as const)
   return new Intl.NumberFormat(locale, { style: "unit", unit, unitDisplay: "long" }).format(
-    Math.max(1, Math.floor(seconds / size)),
+    Math.max(1, Math.round(seconds / size)),
   )
 }
 

@@ -42,6 +42,8 @@ export interface AnsweredValue {
   model: string
   inputTokens: number | null
   outputTokens: number | null
+  isCut?: boolean
+  images?: number
 }
 
 export interface ArgumentsContinued {
@@ -219,13 +221,17 @@ export interface ContentState {
 
 export interface DataAnswer {
   folder: string
-  databaseBytes: number
-  fileBytes: number
-  otherBytes: number
   freeBytes: number
   sessionCount: number
   isOnServer: boolean
   deletionWords: string
+}
+
+export interface DataSizeAnswer {
+  databaseBytes: number
+  fileBytes: number
+  otherBytes: number
+  isCut: boolean
 }
 
 /** A tool that the person has allowed for more than one call. */
@@ -380,6 +386,7 @@ export interface InboxItemAnswer {
   hint: string
   reason: string
   canDecline: boolean
+  scopes: ("once" | "session" | "assistant")[]
   sessionId: string
   sessionTitle: string
   runId: string
@@ -480,13 +487,28 @@ export interface MeAnswer {
   toolCount: number
 }
 
+/** The model is asked again, because its answer cannot be used or before its run ends. */
+export interface Mended {
+  seq?: number
+  at?: string
+  type: "CUSTOM"
+  name: "madang/mend"
+  value: MendedValue
+}
+
+export interface MendedValue {
+  messageId: string
+  reason: "cut" | "empty" | "malformed" | "finish" | "check"
+  text: string
+}
+
 export interface MessageAnswer {
   id: string
   seq: number
   role: "user" | "assistant" | "tool" | "summary"
   parts: Record<string, unknown>[]
   createdAt: string
-  kind: "" | "action" | "answered_late" | "stopped"
+  kind: "" | "action" | "answered_late" | "stopped" | "cut" | "mend" | "check"
   model: string
   inputTokens: number | null
 }
@@ -570,6 +592,21 @@ export interface ModelChoice {
   contextTokens: number | null
 }
 
+export interface ModelSwitched {
+  seq?: number
+  at?: string
+  type: "CUSTOM"
+  name: "madang/model"
+  value: ModelSwitchedValue
+}
+
+export interface ModelSwitchedValue {
+  before: string
+  model: string
+  code: string
+  text: string
+}
+
 export interface ModelsAnswer {
   default: string
   fixed: string
@@ -605,10 +642,10 @@ export type NoBody = Record<string, never>
 /** The state of a service that has none to show: an empty object. */
 export type NoState = Record<string, never>
 
-/** The end of a run that did not go well, between messages. */
+/** The end of a run that did not go well, or another model that took over, between messages. */
 export interface NoteAnswer {
   seq: number
-  note: "failed" | "cancelled"
+  note: "failed" | "cancelled" | "model"
   text: string
   code: string
   retryHelps: boolean
@@ -628,6 +665,19 @@ export interface NotedValue {
   id: string
   by: string
   text: string
+}
+
+/** Whether runs of this process wait for a database that does not answer: no event can be stored meanwhile. */
+export interface OutageChanged {
+  seq?: number
+  at?: string
+  type: "CUSTOM"
+  name: "madang/outage"
+  value: OutageValue
+}
+
+export interface OutageValue {
+  reason: string
 }
 
 /** The options of an assistant. None leaves it to the model's configuration. */
@@ -854,7 +904,10 @@ export interface RunCancelled {
   withdrawn?: string[]
 }
 
-/** `interrupted`: the process that ran it ended, and another goes on with it. */
+/**
+ * `interrupted`: the process that ran it ended, and another goes on with it. `incomplete`: its model stopped
+ * without an answer that can be used, also when it was asked again.
+ */
 export interface RunFailed {
   seq?: number
   at?: string
@@ -1140,6 +1193,7 @@ export type StreamEvent =
   | ToolFinished
   | Answered
   | Stopped
+  | Mended
   | ResultsGiven
   | Queued
   | Withdrawn
@@ -1148,6 +1202,7 @@ export type StreamEvent =
   | Paused
   | AnsweredLate
   | Retried
+  | ModelSwitched
   | Compacted
   | StateSnapshot
   | StateDelta
@@ -1155,6 +1210,7 @@ export type StreamEvent =
   | PausesChanged
   | SessionsChanged
   | RunsChanged
+  | OutageChanged
   | Resync
 
 /** How to tell that the goal is reached. */
@@ -1274,6 +1330,7 @@ export interface UploadQuery {
 
 export interface VendorAnswer {
   name: string
+  title: string
   url: string
   isInstalled: boolean
   extra: string

@@ -8,6 +8,7 @@ import type {
   ClientCallsAnswer,
   ClientsAnswer,
   DataAnswer,
+  DataSizeAnswer,
   DecisionAnswer,
   DecisionsAnswer,
   DeletedAssistantAnswer,
@@ -46,6 +47,7 @@ export const saveKey = (name: string, key: string) => json<SavedKeyAnswer>("POST
 export const forgetKey = (name: string) => json<unknown>("DELETE", `/api/keys/${at(name)}`)
 
 export const getData = () => json<DataAnswer>("GET", "/api/data")
+export const getDataSize = () => json<DataSizeAnswer>("GET", "/api/data/size")
 export const deleteData = (words: string) => json<unknown>("POST", "/api/data/delete", { words })
 export const listClients = () => json<ClientsAnswer>("GET", "/api/clients")
 export const listClientCalls = (sessionId: string, before = 0) =>

@@ -4,7 +4,7 @@ import { useState, type ReactNode } from "react"
 
 import { notify, report } from "../../state/app.ts"
 import { saveAll } from "../../wire/archives.ts"
-import { deleteData, getData } from "../../wire/settings.ts"
+import { deleteData, getData, getDataSize } from "../../wire/settings.ts"
 import { formatBytes, useLocale } from "../language.tsx"
 import { Ask } from "./Ask.tsx"
 import { useLoaded } from "./loaded.ts"
@@ -21,7 +21,6 @@ export default function Data() {
   const [preparing, setPreparing] = useState<"" | "backup" | "export">("")
   const [isDone, setDone] = useState(false)
   if (value === null) return <Loading />
-  const total = value.databaseBytes + value.fileBytes + value.otherBytes
   const isRight = typed.trim().replace(/\s+/g, " ").toLowerCase() === value.deletionWords.toLowerCase()
   const save = async (kind: "backup" | "export") => {
     setPreparing(kind)
@@ -38,15 +37,9 @@ export default function Data() {
         <div className="row box-row">
           <div className="grow">
             <h2>{words("dataFolder")}</h2>
-            <p className="hint mono">
-              {value.folder} · {formatBytes(total, locale)}
-            </p>
+            <p className="hint mono">{value.folder}</p>
             <p className="hint num">
-              {words("dataSizes", {
-                database: formatBytes(value.databaseBytes, locale),
-                files: formatBytes(value.fileBytes, locale),
-                free: formatBytes(value.freeBytes, locale),
-              })}
+              <Size /> · {words("dataFree", { free: formatBytes(value.freeBytes, locale) })}
             </p>
             {value.isOnServer && <p className="hint">{words("onServer")}</p>}
           </div>
@@ -109,6 +102,24 @@ export default function Data() {
         </Ask>
       )}
     </>
+  )
+}
+
+/** It comes late: a folder of many files is counted for seconds. */
+function Size() {
+  const words = useWords()
+  const locale = useLocale()
+  const { value } = useLoaded(getDataSize)
+  if (value === null) return <span aria-busy="true">{words("dataMeasuring")}</span>
+  const total = value.databaseBytes + value.fileBytes + value.otherBytes
+  return (
+    <span>
+      {words(value.isCut ? "dataSizesCut" : "dataSizes", {
+        total: formatBytes(total, locale),
+        database: formatBytes(value.databaseBytes, locale),
+        files: formatBytes(value.fileBytes, locale),
+      })}
+    </span>
   )
 }
 

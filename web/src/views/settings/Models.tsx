@@ -196,12 +196,12 @@ function KeyWarning({ path }: { path: string }) {
   )
 }
 
-/** A key for each vendor whose package is there, and for each model that has one of its own. */
+/** A key for each vendor, and for each model that has one of its own. */
 function Vendors({ models, onChange }: Props) {
   const words = useWords()
   const own = models.models.filter(({ key, isConfigured }) => isConfigured && key.name !== "")
-  const vendors = models.vendors.filter(({ name, extra }) => name === extra)
-  const owners = own.filter(({ key }) => !vendors.some(({ extra }) => extra === key.name))
+  const vendors = models.vendors.filter(({ name, key }) => name === key.name)
+  const owners = own.filter(({ key }) => !vendors.some(({ name }) => name === key.name))
   return (
     <section className="card" aria-label={words("vendors")}>
       <h2>{words("vendors")}</h2>
@@ -209,14 +209,10 @@ function Vendors({ models, onChange }: Props) {
         {vendors.map((vendor) => (
           <KeyField
             key={vendor.name}
-            title={vendor.name}
+            title={vendor.title}
             answer={vendor.key}
             path={models.keyFile}
-            hint={
-              vendor.isInstalled
-                ? words("vendorHint", { url: vendor.url })
-                : words("notInstalled", { extra: vendor.extra })
-            }
+            hint={words("vendorHint", { url: vendor.url })}
             onChange={() => onChange()}
           />
         ))}

@@ -51,7 +51,7 @@ export function NewModel({ models, onAdded }: Props) {
               { value: "", label: words("byAddress") },
               ...models.vendors
                 .filter(({ isInstalled }) => isInstalled)
-                .map(({ name }) => ({ value: name, label: name })),
+                .map(({ name, title }) => ({ value: name, label: title })),
             ]}
             onChange={choose("provider")}
           />
