@@ -9,13 +9,13 @@ import pytest
 from playwright.async_api import Browser
 
 from tests.browser.chat import OBEDIENT, ChatServer, ChatTab, open_tab, serve_chat
-from tests.browser.embedding import chromium
+from tests.browser.embedding import chromium, page_browser
 from tests.browser.serving import APPS, OLD_MCP_UI, ServedMadang, open_served
 
 
 @pytest.fixture(scope="session")
 async def browser() -> AsyncIterator[Browser]:
-    async with chromium() as browser:
+    async with chromium(program=page_browser()) as browser:
         yield browser
 
 

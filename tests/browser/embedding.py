@@ -33,17 +33,20 @@ _HOST_PAGE = Path(__file__).with_name("host.html")
 expect.set_options(timeout=60_000)  # against hangs: five seconds are too little on a busy machine
 
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+_SHELL = "chromium-headless-shell"
+_IS_WHOLE = os.environ.get("MADANG_TEST_BROWSER", "") == "chromium"
 
 
 @asynccontextmanager
-async def chromium(*flags: str, timezone: str = "") -> AsyncIterator[Browser]:
+async def chromium(*flags: str, timezone: str = "", program: str = "") -> AsyncIterator[Browser]:
     """Start the installed Chromium for as long as the block runs, maybe with more flags or in another time zone.
 
-    The zone is the process's own: Playwright's `timezone_id` reaches a frame in another process after its scripts.
+    `program` is another one of its kind than `installed_browser()`. The zone is the process's own: Playwright's
+    `timezone_id` reaches a frame in another process after its scripts.
     """
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(
-            executable_path=installed_browser(),
+            executable_path=program or installed_browser(),
             # Chromium cannot sandbox itself as root, the user of many containers: only then --no-sandbox.
             chromium_sandbox=os.geteuid() != 0,
             args=[
@@ -69,6 +72,14 @@ def installed_browser() -> str:
         if path := shutil.which(name):
             return path
     raise FileNotFoundError(f"None of {', '.join(_BROWSERS)} is on the PATH: scripts/system-packages installs one.")
+
+
+def page_browser() -> str:
+    """Return where Chromium without windows is, which shows a page in half the processor time; else the whole one.
+
+    What its pages and frames may do is the same engine's. Where that is attacked, the whole one is, as people have it.
+    """
+    return installed_browser() if _IS_WHOLE else shutil.which(_SHELL) or installed_browser()
 
 
 class EmbeddingHost:

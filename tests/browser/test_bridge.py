@@ -13,7 +13,7 @@ from anyio import Event
 from playwright.async_api import Browser, Locator, expect
 
 from madang.rendering.pages import render_page
-from tests.browser.embedding import CallTool, EmbeddingHost, chromium
+from tests.browser.embedding import CallTool, EmbeddingHost, chromium, page_browser
 from tests.browser.serving import ServedMadang
 
 GOALS = ["Goal number 1", "Goal number 2", "Goal number 3"]
@@ -117,7 +117,7 @@ async def test_moments_are_told_in_the_readers_time_zone() -> None:
     dates = [f"{day.year}. {day.month}. {day.day}." for day in days[2:]]
     clock = f"{days[2].year}년 {days[2].month}월 {days[2].day}일 오전 8:00"
     async with (
-        chromium(timezone="Asia/Seoul") as browser,
+        chromium(timezone="Asia/Seoul", program=page_browser()) as browser,
         EmbeddingHost(thank).showing(browser, page) as host,
     ):
         await expect(host.frame.locator("time")).to_have_text(["오늘", "어제", *dates, "오전 8:00", clock])

@@ -282,6 +282,20 @@ async def test_later_leaves_an_approval_in_the_inbox(tab: ChatTab) -> None:
     assert "Postponed" in await kept_goals(tab, session)
 
 
+async def test_what_is_asked_each_time_is_not_offered_for_the_session(tab: ChatTab) -> None:
+    await start_approval(tab, "For the session")
+    await expect(tab.gate.get_by_role("button", name="Always in this session")).to_be_visible()
+    await tab.gate.get_by_role("button", name="Decline").click()
+    await expect(tab.gate).to_have_count(0)
+
+    await tab.start_session(ask("read_file", path=".env"))
+    await expect(tab.gate).to_contain_text("This is asked each time.")
+    await expect(tab.gate.get_by_role("button", name="Allow once")).to_be_enabled()
+    await expect(tab.gate.get_by_role("button", name="Always in this session")).to_have_count(0)
+    await tab.gate.get_by_role("button", name="Decline").click()
+    await expect(tab.gate).to_have_count(0)
+
+
 PRESS_AT_ONCE = """
     new MutationObserver((_, observer) => {
         const buttons = document.querySelectorAll("[role=alertdialog] button[data-allows]")

@@ -14,7 +14,7 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
-from playwright.async_api import Browser, expect
+from playwright.async_api import Browser, Route, expect
 
 from tests.agent.bench import eventually
 from tests.browser.chat import OBEDIENT, ChatServer, ChatTab, open_tab, serve_chat
@@ -75,10 +75,10 @@ async def test_a_model_is_added_chosen_and_removed(tab: ChatTab) -> None:
 async def test_a_key_is_typed_kept_and_nowhere_on_the_page_afterwards(tab: ChatTab) -> None:
     page = tab.page
     await tab.go("settings/models")
-    field = page.get_by_label("Key of anthropic")
+    field = page.get_by_label("Key of Anthropic")
     await field.fill(SECRET)
     await page.keyboard.press("Enter")
-    await expect(page.get_by_role("button", name="Forget the key: anthropic")).to_be_visible()
+    await expect(page.get_by_role("button", name="Forget the key: Anthropic")).to_be_visible()
     await expect(field).to_have_value("")
     await tab.reload()
     await expect(field).to_be_visible()
@@ -87,9 +87,27 @@ async def test_a_key_is_typed_kept_and_nowhere_on_the_page_afterwards(tab: ChatT
     kept = await page.evaluate("JSON.stringify([{...localStorage}, {...sessionStorage}])")
     assert SECRET not in kept
 
-    await page.get_by_role("button", name="Forget the key: anthropic").click()
+    await page.get_by_role("button", name="Forget the key: Anthropic").click()
     await page.get_by_role("alertdialog").get_by_role("button", name="Forget the key").click()
-    await expect(page.get_by_role("button", name="Forget the key: anthropic")).to_have_count(0)
+    await expect(page.get_by_role("button", name="Forget the key: Anthropic")).to_have_count(0)
+
+
+async def test_the_size_of_the_data_comes_late_and_says_when_there_is_more(tab: ChatTab) -> None:
+    page, is_counted = tab.page, asyncio.Event()
+
+    async def count(route: Route) -> None:
+        await is_counted.wait()
+        answer = await route.fetch()
+        size = {**await answer.json(), "isCut": True}
+        await route.fulfill(response=answer, json=size)
+
+    await page.route("**/api/data/size", count)
+    await tab.go("settings/data")
+    await expect(page.get_by_role("button", name="Download a backup")).to_be_enabled()
+    folder = page.get_by_role("region", name="Data folder")
+    await expect(folder).to_contain_text("Counting its size")
+    is_counted.set()
+    await expect(folder).to_contain_text(re.compile(r"At least [0-9.,]+ [KM]?B: database [0-9.,]+ [KM]?B, files 0"))
 
 
 async def test_a_backup_is_downloaded_and_is_one(tab: ChatTab, tmp_path: Path) -> None:

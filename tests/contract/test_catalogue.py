@@ -48,7 +48,8 @@ def test_every_translation_has_the_tool_names_of_its_message() -> None:
 
 
 def placeholders(template: str) -> set[tuple[str, str]]:
-    return {(name, spec or "") for _, name, spec, _ in Formatter().parse(template) if name is not None}
+    """Return the names of the values in a template. What only depends on their number is for each language to say."""
+    return {(name, spec or "") for _, name, spec, _ in Formatter().parse(template) if name and "|" not in name}
 
 
 def quoted_tools(template: str) -> list[str]:

@@ -128,6 +128,10 @@ async def test_an_error_keeps_the_form(asker: Asker, name: str) -> None:
     assert first.endswith(error["message"])
     assert second.endswith(error["hint"])
     assert "Traceback" not in reply.text
+    tool = TOOLS[name]
+    is_change = tool.effect != "read" and (not tool.page or tool.answers_pause)
+    unchanged = (" Nothing was changed.", " 아무것도 바뀌지 않았습니다.")
+    assert first.endswith(unchanged) == is_change, "a failed change is not taken for a done one"
     assert (reply.page, reply.pause) == (None, None)
     assert call_result(reply)["isError"] is True
 

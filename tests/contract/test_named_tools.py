@@ -120,11 +120,13 @@ async def test_a_runs_model_is_told_that_the_result_of_a_question_is_the_answer(
     assert [text for text in told if re.search("end your turn|answer at once|Madang's", text, re.IGNORECASE)] == []
 
 
-async def test_a_run_with_nothing_in_its_session_is_told_nothing() -> None:
+async def test_a_run_with_nothing_in_its_session_is_told_the_time_alone() -> None:
     async with open_reader("a run's model", "planning") as (asker, read):
         request, _ = await build_request(asker.provider, read.call, (), "", ModelOptions())
 
-    assert request.state == ""
+    heading, now = request.state.splitlines()
+    assert "not a message of the person" in heading
+    assert now.startswith("Now: ")
 
 
 def test_clients_without_pages_list_no_buttons_but_those_that_answer() -> None:

@@ -249,6 +249,7 @@ def _claimed(run: Run) -> list[NewEvent]:
 def set_clock(**later: float) -> None:
     """Set the clock of this process so much later than it is, or earlier."""
     clock.now = lambda: datetime.now(UTC) + timedelta(**later)
+    clock.SETTLE_S = 0.0
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from tests.crash.ledger import Ledger
 from tests.security.served import INITIALIZE, serve
 
 ROOT = Path(__file__).resolve().parents[2]
-KILLS = int(os.environ.get("MADANG_TEST_KILLS", "50"))
+KILLS = int(os.environ.get("MADANG_TEST_KILLS", "20"))
 SEED = int(os.environ.get("MADANG_TEST_SEED", str(random.SystemRandom().randrange(10**9))))
 TIMEOUT_S = 60
 

@@ -20,7 +20,7 @@ from tests.asking import Asker
 from tests.faults.disks import LOSSES, Disk
 from tests.faults.story import STORY, check_inside, open_story, state, states, tell
 
-CUTS = int(os.environ.get("MADANG_TEST_POWER_CUTS", "200"))
+CUTS = int(os.environ.get("MADANG_TEST_POWER_CUTS", "80"))
 SEED = int(os.environ.get("MADANG_TEST_SEED", str(random.SystemRandom().randrange(10**9))))
 CLIENTS = 4
 

@@ -160,19 +160,18 @@ async def test_each_request_carries_the_contexts_of_that_moment_and_no_older_one
     async with open_stage(tmp_path, wire, *turns) as stage:
         await stage.say("Plan it")
 
-        assert [stage.count("# Plan: no active goal", number) for number in range(3)] == [0, 1, 1], (
-            "nothing is told of nothing"
-        )
+        assert [stage.count("# Plan\n", number) for number in range(3)] == [0, 1, 1], "nothing is told of nothing"
         messages = await stage.agent.stores.messages.read_page(ME)
-        assert not any("# Plan: no active goal" in str(message.parts) for message in messages)
+        assert not any("# Plan" in str(message.parts) for message in messages)
 
 
-async def test_a_request_without_a_session_carries_no_state_and_no_error(tmp_path: Path) -> None:
+async def test_a_request_without_a_session_tells_the_time_alone_and_no_error(tmp_path: Path) -> None:
     async with open_stage(tmp_path, "compatible", [Say("Hello.")]) as stage:
         call = replace(ME, session_id=None, actor="model", door="agent")
         request, _ = await build_request(stage.agent.madang.provider, call, [], "", ModelOptions())
 
-        assert request.state == ""
+        assert request.state.count("\n") == 1, request.state
+        assert "\nNow: " in request.state
         assert "Error" not in request.instructions
 
 

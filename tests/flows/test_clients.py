@@ -84,7 +84,8 @@ async def test_a_client_that_declares_nothing_gets_no_page_and_is_told_to_ask_in
 
     assert "get_playbook_page" not in tools
     assert (shown.content, shown.page, shown.pause) == (("text",), "", "choice")
-    assert "Status: Agent paused for user interaction (this client shows no page" in shown.text
+    paused = "Status: Agent paused for user interaction (do not go on: the person has not chosen yet. "
+    assert f"{paused}This client shows no page" in shown.text
     assert "'select_playbook'" in shown.text
 
 
