@@ -30,8 +30,8 @@ async def deltas(effort: Effort) -> list[Finding]:
         ours = CompatibleModel("stub", connection)
         sides: dict[str, Side] = {"ours": _read(ours)}
         models: list[Model] = [ours]
-        if is_installed("openai-chat"):
-            models.append(VendorModel("openai-chat", "stub", connection))
+        if is_installed("openai-responses"):
+            models.append(VendorModel("openai-responses", "stub", connection))
             sides["pydantic-ai"] = _read(models[-1])
         for side in sides.values():
             await side()  # imports, connections
@@ -43,7 +43,9 @@ async def deltas(effort: Effort) -> list[Finding]:
     found = [compare(f"{what} vs {MAX_DELTA_US:g} µs", "cpu", "µs CPU", samples["ours"], bound, Goal(1))]
     if "pydantic-ai" in samples:
         theirs = samples["pydantic-ai"]
-        found.append(compare(f"{what} vs pydantic-ai", "cpu", "µs CPU", samples["ours"], theirs, Goal(0.5)))
+        found.append(
+            compare(f"{what} vs one of Responses by pydantic-ai", "cpu", "µs CPU", samples["ours"], theirs, Goal(0.5))
+        )
     return found
 
 

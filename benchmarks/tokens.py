@@ -31,7 +31,7 @@ async def tokens(effort: Effort) -> list[Finding]:
     two, every = _listed("--services", "playbook,planning"), _listed()
     parts = [_as_shown(two), two, _as_shown(every)]
     texts = [json.dumps(part, ensure_ascii=False, separators=(",", ":")) for part in parts]
-    shown, whole, all_shown = _counted(python, texts)
+    shown, whole, all_shown = count_texts(python, texts)
     what = f"tokens ({ENCODING})"
     of_two = f"{len(two)} tools of playbook and planning"
     return [
@@ -51,7 +51,8 @@ def _as_shown(tools: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [{key: tool[key] for key in ("name", "description", "inputSchema")} for tool in tools]
 
 
-def _counted(python: Path, texts: list[str]) -> list[int]:
+def count_texts(python: Path, texts: list[str]) -> list[int]:
+    """Return how many tokens each text has."""
     words = [str(python), "-c", _COUNT, ENCODING]
     done = subprocess.run(words, input=json.dumps(texts), capture_output=True, check=True, text=True)
     counts: list[int] = json.loads(done.stdout)
