@@ -3,7 +3,7 @@
 FROM python:3.12-slim AS build
 WORKDIR /source
 COPY requirements/build.txt requirements/
-RUN pip install --no-cache-dir --require-hashes --requirement requirements/build.txt
+RUN pip install --no-cache-dir --require-hashes --no-deps --requirement requirements/build.txt
 COPY pyproject.toml hatch_build.py README.md LICENSE ./
 # The front end is built here too, with Node from PyPI.
 COPY requirements/web.txt requirements/
@@ -14,7 +14,7 @@ RUN python -m hatchling build --target wheel --directory /wheel
 
 FROM python:3.12-slim
 COPY requirements/server.txt /tmp/server.txt
-RUN pip install --no-cache-dir --require-hashes --requirement /tmp/server.txt && rm /tmp/server.txt
+RUN pip install --no-cache-dir --require-hashes --no-deps --requirement /tmp/server.txt && rm /tmp/server.txt
 COPY --from=build /wheel /wheel
 RUN pip install --no-cache-dir --no-deps /wheel/*.whl && rm --recursive /wheel \
     && useradd --create-home --uid 1000 madang && mkdir --mode 700 /data && chown madang /data

@@ -21,7 +21,7 @@ from madang.client.reading import member, model_text, parse_answer
 from madang.core.errors import ConnectionLost, InvalidArguments, MadangError, RequestError, ToolError, UnknownTool
 from madang.core.phrases import say
 from madang.core.results import Image
-from madang.core.suggestions import did_you_mean
+from madang.core.suggestions import did_you_mean_tool
 from madang.core.tools import AUDIENCE_KEY
 
 ModelApi = Literal["openai-chat", "openai-responses", "anthropic"]
@@ -129,7 +129,9 @@ class ModelTools:
 
     def _find(self, name: str) -> ListedTool:
         if name not in self._tools:
-            raise UnknownTool(say("There is no tool '{name}'.", name=name[:100]), hint=did_you_mean(name, self._tools))
+            raise UnknownTool(
+                say("There is no tool '{name}'.", name=name[:100]), hint=did_you_mean_tool(name, self._tools)
+            )
         return self._tools[name]
 
 
