@@ -17,7 +17,7 @@ import tantivy
 from benchmarks.harness import Effort, Finding, Goal, Sample, compare, interleave
 from benchmarks.passages import LETTERS, Prose, bare_index, bare_search
 from benchmarks.search import Product, product
-from madang.storage.search.tokens import Tokenizer
+from madang.text.search.tokens import Tokenizer
 
 AT_ONCE = 8
 TEXTS = 160

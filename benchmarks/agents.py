@@ -24,8 +24,8 @@ from madang.llm.compatible import CompatibleModel
 from madang.llm.connection import Connection
 from madang.llm.messages import CallPart, TextPart
 from madang.llm.opening import OpenedModel
+from madang.records.runs.records import Run
 from madang.settings import Settings
-from madang.storage.runs.records import Run
 
 RUNS = 500
 DELTAS_PER_RUN = 200

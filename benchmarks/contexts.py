@@ -16,12 +16,12 @@ from madang.app import Madang, open_madang
 from madang.core.calls import Call
 from madang.core.ids import SessionId
 from madang.core.service import ServiceContext
+from madang.files.folders import Folders
 from madang.services.planning.domain import PlanState
 from madang.services.workspace.context import workspace_context
 from madang.services.workspace.engine.exports import Exports
 from madang.services.workspace.engine.files import FileEngine
 from madang.settings import Settings
-from madang.storage.folders import Folders
 
 FEW = 20
 MANY = 20_000

@@ -20,8 +20,8 @@ from pathlib import Path
 from benchmarks.harness import FULL, Effort, Finding, Goal, Sample, compare, interleave
 from madang.core.calls import Call
 from madang.core.ids import AssistantId, SessionId
+from madang.files.folders import Folders
 from madang.services.workspace.engine.exports import Exports
-from madang.storage.folders import Folders
 
 CALL = Call(AssistantId("benchmark"), SessionId("benchmark"))
 MAX_GROWTH_MIB = 32

@@ -13,11 +13,11 @@ from pathlib import Path
 from benchmarks.harness import Effort, Finding, Goal, Sample, Side, compare, interleave
 from madang.core.calls import Call
 from madang.core.ids import AssistantId, SessionId
+from madang.files.folders import Folders
 from madang.services.workspace.domain.files import GrepQuery
 from madang.services.workspace.engine.files import FileEngine
 from madang.services.workspace.engine.ripgrep import find_ripgrep
 from madang.services.workspace.engine.searching import Searcher
-from madang.storage.folders import Folders
 
 CALL = Call(AssistantId("bench"), SessionId("bench"))
 FILES = 50_000

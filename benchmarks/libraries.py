@@ -18,11 +18,11 @@ from pydantic import TypeAdapter
 
 from madang.core.calls import Call
 from madang.core.ids import AssistantId, SessionId
+from madang.database.sqlite.database import SqliteDatabase
 from madang.services.planning.domain import Plan
 from madang.services.planning.store import PlanStore
 from madang.services.playbook.domain import PlaybookContent, Step, StepInput, SuccessCriteria, with_step_ids
 from madang.services.playbook.store import MIGRATIONS, PlaybookStore
-from madang.storage.sqlite import SqliteDatabase
 
 OWNER = Call(assistant_id=AssistantId("default"), session_id=SessionId("default"))
 """The assistant with the most playbooks, and the one a server without options serves."""

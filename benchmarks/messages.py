@@ -13,16 +13,16 @@ from madang.agent.history import Window, count_tokens, visible
 from madang.agent_app import Agent, open_agent
 from madang.core.calls import Call
 from madang.core.ids import AssistantId, SessionId, new_id
+from madang.database.port import Dialect, Transaction
 from madang.llm.base import Model, ModelAnswer, ModelRequest, Streamed
 from madang.llm.messages import TextPart, dump_parts
 from madang.llm.opening import OpenedModel
+from madang.records.analysis.analysis import Analysis
+from madang.records.runs.journal import NewMessage, encode_parts
+from madang.records.runs.word_rows import write_words
+from madang.records.runs.words import MessageAnalysis
+from madang.records.sessions import ensure_session
 from madang.settings import Settings
-from madang.storage.database import Dialect, Transaction
-from madang.storage.runs.journal import NewMessage, encode_parts
-from madang.storage.runs.word_rows import write_words
-from madang.storage.runs.words import MessageAnalysis
-from madang.storage.search.analysis import Analysis
-from madang.storage.sessions import ensure_session
 from tests.postgresql import url_in
 
 FEW = 100

@@ -10,10 +10,10 @@ from functools import partial
 from benchmarks.harness import Effort, Finding, Goal, Sample, Side, compare, interleave
 from benchmarks.postgresql import start_server
 from madang.core.ids import UserId
-from madang.storage.database import MigrationSet, Transaction, private_rows
-from madang.storage.postgresql.address import parse_database_url
-from madang.storage.postgresql.database import PostgresDatabase
-from madang.storage.subscriptions import Subscription, SubscriptionIndex, topic
+from madang.database.port import MigrationSet, Transaction, private_rows
+from madang.database.postgresql.address import parse_database_url
+from madang.database.postgresql.database import PostgresDatabase
+from madang.database.subscriptions import Subscription, SubscriptionIndex, topic
 
 WRITERS = 64
 FLUSH_US = 2_000

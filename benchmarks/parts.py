@@ -13,18 +13,18 @@ from benchmarks.harness import Effort, Finding, Goal, Sample, Side, compare, int
 from benchmarks.passages import Prose
 from benchmarks.postgresql import ANN, start_server
 from madang.core.executor import Executor
+from madang.database.port import MigrationSet, Transaction
+from madang.database.postgresql.address import parse_database_url
+from madang.database.postgresql.database import PostgresDatabase
+from madang.records.analysis.analysis import Analysis
 from madang.services.content.domain.contents import Chunk, Limits, NewContent, StoreKey
 from madang.services.content.store import ContentStore
 from madang.services.content.store.parts import Parts
 from madang.services.content.store.ranking import ServerRanking
 from madang.services.content.store.tables import MIGRATIONS
 from madang.services.content.store.vectors import quoted, tsvector_text
-from madang.storage.database import MigrationSet, Transaction
-from madang.storage.postgresql.address import parse_database_url
-from madang.storage.postgresql.database import PostgresDatabase
-from madang.storage.search.analysis import Analysis
-from madang.storage.search.queries import Query
-from madang.storage.search.tokens import Tokenizer
+from madang.text.search.queries import Query
+from madang.text.search.tokens import Tokenizer
 
 if TYPE_CHECKING:
     from tests.postgresql import Server

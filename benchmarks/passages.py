@@ -15,7 +15,7 @@ import tantivy
 from benchmarks.harness import Effort, Finding, Goal
 from benchmarks.search import DEPTH, Product, product
 from madang.services.content.engine import chunks
-from madang.storage.search.tokens import Tokenizer
+from madang.text.search.tokens import Tokenizer
 
 LARGE, SMALL = 100_000, 10_000
 """Chunks in the store; fewer with `--quick`."""

@@ -14,9 +14,9 @@ from benchmarks.harness import Effort, Finding, Goal, compare, interleave, repea
 from benchmarks.libraries import CONTENT, OWNER
 from madang.core.calls import Call
 from madang.core.ids import UserId
+from madang.database.postgresql.address import parse_database_url
+from madang.database.postgresql.database import PostgresDatabase
 from madang.services.playbook.store import PageRequest, PlaybookStore
-from madang.storage.postgresql.address import parse_database_url
-from madang.storage.postgresql.database import PostgresDatabase
 
 if TYPE_CHECKING:
     from tests.postgresql import Server

@@ -22,15 +22,15 @@ import apsw
 from benchmarks.harness import Effort, Finding, Goal
 from madang.core.calls import Call
 from madang.core.ids import AssistantId, SessionId
+from madang.database.port import Database
+from madang.database.postgresql.address import parse_database_url
+from madang.database.postgresql.database import PostgresDatabase
+from madang.database.sqlite.database import SqliteDatabase
 from madang.provider.provider import Provider
+from madang.records.audit import AuditLog
 from madang.services.content.domain.contents import Limits
 from madang.services.content.service import ContentService
-from madang.storage.audit import AuditLog
-from madang.storage.database import Database
-from madang.storage.postgresql.address import parse_database_url
-from madang.storage.postgresql.database import PostgresDatabase
-from madang.storage.search.tokens import Tokenizer
-from madang.storage.sqlite import SqliteDatabase
+from madang.text.search.tokens import Tokenizer
 
 DATA = Path(os.environ.get("MADANG_BENCH_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data")
 CALL = Call(AssistantId("bench"), SessionId("bench"))

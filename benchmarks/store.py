@@ -17,9 +17,9 @@ import apsw
 from benchmarks.harness import Effort, Finding, Goal, Sample, Side, compare, interleave, repeated, repeated_inline
 from benchmarks.libraries import CONTENT, HUNDRED_THOUSAND, OWNER, THOUSAND, Library, playbook_id, prepare
 from madang.core.ids import AssistantId
+from madang.database.sqlite import writer as sqlite_writer
+from madang.database.sqlite.database import SqliteDatabase
 from madang.services.playbook.store import PageRequest, PlaybookStore
-from madang.storage import sqlite_writer
-from madang.storage.sqlite import SqliteDatabase
 
 PAGE_SIZE = 20
 CLIENTS = 64

@@ -23,7 +23,7 @@ from madang.core.executor import Executor
 from madang.core.ids import AssistantId, SessionId
 from madang.core.results import ToolResult
 from madang.core.schema_tools import SchemaTool
-from madang.storage.search.analysis import Analysis
+from madang.records.analysis.analysis import Analysis
 
 PACKAGE = "bfcl-eval==2026.3.23"
 POOL = ("simple_python", "live_simple", "multiple", "live_multiple")

@@ -12,12 +12,12 @@ from typing import Any
 from madang.core.calls import Call
 from madang.core.ids import AssistantId, SessionId
 from madang.core.results import Reply
+from madang.database.port import Database
+from madang.database.sqlite.database import SqliteDatabase
+from madang.files.folders import Folders
 from madang.provider.provider import Provider
+from madang.records.audit import AuditLog
 from madang.services import builtin_services
-from madang.storage.audit import AuditLog
-from madang.storage.database import Database
-from madang.storage.folders import Folders
-from madang.storage.sqlite import SqliteDatabase
 
 NO_FOLDERS = Folders(Path("nowhere"))
 """For those who only ask which tools there are."""

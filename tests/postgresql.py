@@ -22,8 +22,8 @@ from urllib.parse import quote, urlencode
 
 import pytest
 
-from madang.storage.postgresql.address import parse_database_url
-from madang.storage.postgresql.database import PostgresDatabase
+from madang.database.postgresql.address import parse_database_url
+from madang.database.postgresql.database import PostgresDatabase
 
 USER = "madang"
 OPTIONS = "-c listen_addresses='' -c max_connections=200 -c unix_socket_directories={folder}"

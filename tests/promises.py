@@ -13,8 +13,8 @@ from typing import Any
 
 from madang.core.service import Service
 from madang.core.tools import Audience, Effect, MethodTool
+from madang.database.sqlite.database import SqliteDatabase
 from madang.services import builtin_services
-from madang.storage.sqlite import SqliteDatabase
 from tests.asking import NO_FOLDERS, Asker
 
 TESTS = Path(__file__).parent

@@ -15,10 +15,10 @@ from typing import Any
 from madang.app import Madang, open_madang
 from madang.core.calls import Call
 from madang.core.ids import AssistantId, SessionId
+from madang.database.port import Database, Transaction
+from madang.files.folders import Folders
+from madang.records.events import EventLog, NewEvent
 from madang.settings import Settings
-from madang.storage.database import Database, Transaction
-from madang.storage.events import EventLog, NewEvent
-from madang.storage.folders import Folders
 from tests.asking import Asker
 from tests.postgresql import url_in
 from tests.promises import PROMISED, PROMISES, prepare

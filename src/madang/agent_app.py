@@ -25,24 +25,24 @@ from madang.core.calls import Call
 from madang.core.errors import Unavailable
 from madang.core.phrases import say
 from madang.core.service import Service
+from madang.database.patience import Patience, PatientDatabase
+from madang.database.port import Database
+from madang.files.folders.agents_file import AGENTS_FILE, read_agents_file
+from madang.files.place import read_place
 from madang.llm.fallback import split_models
 from madang.provider.policy import ALLOWED
+from madang.records.analysis.analysis import Analysis
+from madang.records.data_folder import WORKSPACES
+from madang.records.decisions import DecisionStore
+from madang.records.egress import EgressLog
+from madang.records.events import EventLog
+from madang.records.runs.deltas import DeltaStore
+from madang.records.runs.message_search import MessageSearch
+from madang.records.runs.offers import OfferStore
+from madang.records.runs.records import Run
+from madang.records.runs.store import RunStore
+from madang.records.runs.words import MessageAnalysis
 from madang.settings import Settings
-from madang.storage.data_folder import WORKSPACES
-from madang.storage.database import Database
-from madang.storage.decisions import DecisionStore
-from madang.storage.egress import EgressLog
-from madang.storage.events import EventLog
-from madang.storage.folders.agents_file import AGENTS_FILE, read_agents_file
-from madang.storage.patience import Patience, PatientDatabase
-from madang.storage.place import read_place
-from madang.storage.runs.deltas import DeltaStore
-from madang.storage.runs.message_search import MessageSearch
-from madang.storage.runs.offers import OfferStore
-from madang.storage.runs.records import Run
-from madang.storage.runs.store import RunStore
-from madang.storage.runs.words import MessageAnalysis
-from madang.storage.search.analysis import Analysis
 
 
 @dataclass(frozen=True)

@@ -18,29 +18,29 @@ from madang.core.phrases import say
 from madang.core.results import Reply
 from madang.core.service import Service, ServiceMetadata
 from madang.core.trust import Origin
+from madang.database.port import Database
+from madang.database.postgresql.address import parse_database_url
+from madang.database.sqlite.database import SqliteDatabase
+from madang.files.downloads import Downloads
+from madang.files.folders import Folders
 from madang.provider.actions import ActionListener, CallListeners, PageListener
 from madang.provider.grants import AssistantGrants
 from madang.provider.policy import Policy
 from madang.provider.provider import Provider
+from madang.records.assistants import AssistantStore
+from madang.records.audit import AuditLog
+from madang.records.operations import OperationStore
+from madang.records.pauses import PauseStore
+from madang.records.sessions import SessionStore
 from madang.services import builtin_services, prebuilt_schemas
 from madang.settings import Settings, prepare_data_dir
-from madang.storage.assistants import AssistantStore
-from madang.storage.audit import AuditLog
-from madang.storage.database import Database
-from madang.storage.downloads import Downloads
-from madang.storage.folders import Folders
-from madang.storage.operations import OperationStore
-from madang.storage.pauses import PauseStore
-from madang.storage.postgresql.address import parse_database_url
-from madang.storage.sessions import SessionStore
-from madang.storage.sqlite import SqliteDatabase
 
 if TYPE_CHECKING:
+    from madang.files.folders.agents_file import FolderTrust
     from madang.provider.sessions import SessionOperations
+    from madang.records.runs.actions import ActionStore
+    from madang.records.views import ViewStore
     from madang.services.workspace.engine.undo import FileUndo
-    from madang.storage.folders.agents_file import FolderTrust
-    from madang.storage.runs.actions import ActionStore
-    from madang.storage.views import ViewStore
 
 RETENTION_DELAY_S = 1.0
 
@@ -98,7 +98,7 @@ class Madang:
     @cached_property
     def folder_trust(self) -> FolderTrust:
         """Which folders' AGENTS.md the person has agreed to."""
-        from madang.storage.folders.agents_file import FolderTrust  # on use, as above
+        from madang.files.folders.agents_file import FolderTrust  # on use, as above
 
         return FolderTrust(self.settings.trust_dir)
 
@@ -188,7 +188,7 @@ def _page_listener(database: Database) -> PageListener:
     async def keep(call: Call, arguments: Mapping[str, Any], reply: Reply) -> None:
         nonlocal store
         if store is None:
-            from madang.storage.views import ViewStore
+            from madang.records.views import ViewStore
 
             store = ViewStore(database)
         await store.keep(call, arguments, reply)
@@ -203,7 +203,7 @@ def _action_listener(database: Database) -> ActionListener:
         nonlocal store
         if store is None:
             # On use: a process that starts has its first call to answer.
-            from madang.storage.runs.actions import ActionStore
+            from madang.records.runs.actions import ActionStore
 
             store = ActionStore(database)
         from madang.agent import events
@@ -218,8 +218,8 @@ def _action_listener(database: Database) -> ActionListener:
 async def _apply_retention(database: Database, audit: AuditLog, folders: Folders, settings: Settings) -> None:
     await asyncio.sleep(RETENTION_DELAY_S)
     # Later: a process that starts has its first call to answer.
-    from madang.storage.folders.undo import FileHistory
-    from madang.storage.retention import Retention
+    from madang.files.folders.undo import FileHistory
+    from madang.records.retention import Retention
 
     await Retention(
         database,
@@ -242,7 +242,7 @@ def _database(settings: Settings) -> Database:
     address = parse_database_url(settings.database)
     try:
         # asyncpg is an extra: a data folder with SQLite works without it.
-        from madang.storage.postgresql.database import PostgresDatabase
+        from madang.database.postgresql.database import PostgresDatabase
     except ModuleNotFoundError:
         raise SetupError(
             say("PostgreSQL needs asyncpg, which is not installed."),

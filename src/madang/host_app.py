@@ -16,6 +16,7 @@ from madang.agent_app import Agent, open_agent
 from madang.app import Madang
 from madang.core.model_config import ModelConfig
 from madang.core.service import Service
+from madang.files.config_file import ConfigFile
 from madang.host.app import HostAddress, host_app
 from madang.host.ending import HostEnding
 from madang.host.launch import LaunchCodes
@@ -28,12 +29,11 @@ from madang.host.static_files import StaticFiles
 from madang.host.working_runs import WorkingRuns
 from madang.llm.discovery import USUAL_PORTS
 from madang.llm.keys import KeyStore
+from madang.records.image_uploads import ImageUploads
+from madang.records.runs.deltas import DeltaStore
+from madang.records.views import ViewStore
 from madang.server.mcp import McpServer
 from madang.settings import Settings
-from madang.storage.config_file import ConfigFile
-from madang.storage.image_uploads import ImageUploads
-from madang.storage.runs.deltas import DeltaStore
-from madang.storage.views import ViewStore
 
 Exporter = Callable[[Madang, Path], Awaitable[object]]
 """Writes everything that the user has to a new ZIP file."""

@@ -20,10 +20,10 @@ from madang.core.pauses import PauseRecord
 from madang.llm.base import Model, ModelAnswer, ModelDelta, ModelRequest, Streamed
 from madang.llm.messages import CallPart, Part, ResultPart, TextPart
 from madang.llm.opening import OpenedModel
+from madang.records.events import EventLog
+from madang.records.runs.message_search import MessageSearch
+from madang.records.runs.records import Run
 from madang.settings import Settings
-from madang.storage.events import EventLog
-from madang.storage.runs.message_search import MessageSearch
-from madang.storage.runs.records import Run
 
 T = TypeVar("T")
 

@@ -16,8 +16,8 @@ from madang.core.pauses import PauseRecord
 from madang.core.results import Reply
 from madang.llm.messages import TextPart
 from madang.llm.opening import OpenedModel, Prices
+from madang.records.runs.records import Run
 from madang.settings import Settings
-from madang.storage.runs.records import Run
 from tests.agent.bench import ME, eventually
 from tests.agent.outside import Outside, OutsideTools
 from tests.llm.adapters import ADAPTERS, QUICK

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from madang.core.ids import UserId
-from madang.storage.folders.agents_file import MAX_AGENTS_BYTES, FolderTrust, read_agents_file
+from madang.files.folders.agents_file import MAX_AGENTS_BYTES, FolderTrust, read_agents_file
 from tests.agent.bench import ME
 from tests.agent.stage import Stage, ask, open_stage
 from tests.model_wires import Say

@@ -19,8 +19,8 @@ from madang.core.tools import tool, tools_of
 from madang.llm.base import ModelRequest, Streamed
 from madang.llm.messages import TextPart
 from madang.llm.opening import OpenedModel
+from madang.records.runs.records import Run
 from madang.settings import Settings
-from madang.storage.runs.records import Run
 from tests.agent.bench import ME, Script
 from tests.agent.stage import Stage, ask, open_stage
 from tests.model_server import Exchange

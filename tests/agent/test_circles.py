@@ -13,7 +13,7 @@ import pytest
 from madang.agent.circles import PastCall, judge
 from madang.llm.base import ModelAnswer, ModelRequest, Streamed
 from madang.llm.messages import CallPart, TextPart
-from madang.storage.assistants import AssistantRecord
+from madang.records.assistants import AssistantRecord
 from tests.agent.bench import ME, Bench, Script, bench, tool_call
 from tests.agent.stage import ask, open_stage
 from tests.model_server import Exchange, answers

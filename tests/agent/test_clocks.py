@@ -13,7 +13,7 @@ import pytest
 
 from madang.core.pauses import PauseRecord
 from madang.llm.messages import TextPart
-from madang.storage import clock
+from madang.system import clock
 from tests.agent.bench import ME, Bench, bench, tool_call
 
 AHEAD = (timedelta(seconds=20), timedelta(hours=1), timedelta(days=3))

@@ -17,9 +17,9 @@ from madang.llm.base import ModelRequest
 from madang.llm.chat_request import chat_body
 from madang.llm.errors import RequestRefused, Unreachable
 from madang.llm.messages import CallPart, Message, Part, ResultPart, TextPart
-from madang.storage.runs.journal import Message as StoredMessage
-from madang.storage.runs.journal import Role
-from madang.storage.runs.usage import Calibration
+from madang.records.runs.journal import Message as StoredMessage
+from madang.records.runs.journal import Role
+from madang.records.runs.usage import Calibration
 from tests.agent.bench import ME, Bench, bench, tool_call
 from tests.agent.talker import Talker
 from tests.postgresql import url_in

@@ -15,11 +15,11 @@ import pytest
 from madang import app
 from madang.agent_app import Agent, open_agent
 from madang.core.ids import UserId
+from madang.database.port import Database, ResultT, Transaction, Work
 from madang.llm.base import ModelRequest
 from madang.llm.messages import Part, TextPart
 from madang.llm.opening import OpenedModel
 from madang.settings import Settings
-from madang.storage.database import Database, ResultT, Transaction, Work
 from tests.agent.bench import ME, eventually
 from tests.agent.talker import Talker
 

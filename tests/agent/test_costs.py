@@ -8,8 +8,8 @@ import pytest
 
 from madang import app
 from madang.core.ids import UserId
+from madang.database.port import Database, ResultT, Work
 from madang.settings import Settings
-from madang.storage.database import Database, ResultT, Work
 from tests.agent.stage import ask, open_stage
 from tests.model_wires import Piece, Say
 

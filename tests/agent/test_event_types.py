@@ -19,8 +19,8 @@ from madang.core.run_events import ArgumentsEnded, read_event
 from madang.llm.base import ModelAnswer, Retry, Usage
 from madang.llm.errors import Overloaded
 from madang.llm.messages import AttachedFile, CallPart, ImagePart, TextPart, ThinkingPart
-from madang.storage.events import NewEvent
-from madang.storage.runs.records import Run
+from madang.records.events import NewEvent
+from madang.records.runs.records import Run
 
 RECORDED = Path(__file__).parent / "recorded" / "events.jsonl"
 """Every kind of event, as it was written since there is one of it: what is in the data folders of that time."""

@@ -16,8 +16,8 @@ from madang.llm.errors import BadCredentials, ModelError, QuotaExceeded, RateLim
 from madang.llm.fallback import join_models, split_models
 from madang.llm.messages import TextPart
 from madang.llm.opening import OpenedModel, Prices
+from madang.records.runs.records import LostRun, Run
 from madang.settings import Settings
-from madang.storage.runs.records import LostRun, Run
 from tests.agent.bench import ME, Script, tool_call
 from tests.llm.adapters import ADAPTERS, QUICK
 from tests.model_server import ModelServer, answers, refuses

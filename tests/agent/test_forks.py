@@ -14,8 +14,8 @@ from madang.core.calls import Call
 from madang.core.errors import InvalidArguments, NotFound
 from madang.core.ids import SessionId, new_id
 from madang.llm.messages import Part, TextPart
-from madang.storage.decisions import remember_decision
-from madang.storage.runs.journal import Message
+from madang.records.decisions import remember_decision
+from madang.records.runs.journal import Message
 from tests.agent.bench import ME, Bench, bench, tool_call
 from tests.postgresql import url_in
 from tests.whole_sessions import all_rows

@@ -12,7 +12,7 @@ import pytest
 from madang.agent.limits import RunLimits, parse_limits
 from madang.core.errors import SetupError
 from madang.llm.opening import Prices
-from madang.storage.assistants import AssistantRecord
+from madang.records.assistants import AssistantRecord
 from tests.agent.bench import ME
 from tests.agent.stage import Stage, ask, open_stage
 from tests.model_server import Exchange, Play, answers, refuses, stream

@@ -25,7 +25,7 @@ from madang.core.schema_tools import SchemaTool
 from madang.core.service import Service, ServiceMetadata
 from madang.llm.base import ModelRequest
 from madang.llm.messages import CallPart, Part, ResultPart, TextPart
-from madang.storage.assistants import AssistantRecord
+from madang.records.assistants import AssistantRecord
 from tests.agent.bench import ME, Bench, bench, tool_call
 from tests.agent.outside import Outside
 from tests.agent.talker import Talker

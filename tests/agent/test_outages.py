@@ -18,14 +18,14 @@ from madang.agent_app import Agent, open_agent
 from madang.core.calls import Call
 from madang.core.errors import StoreUnavailable, Unavailable
 from madang.core.ids import SessionId, new_id
+from madang.database.sqlite.database import SqliteDatabase
 from madang.llm.base import ModelDelta, ModelRequest, Streamed
 from madang.llm.messages import Part, TextPart, dump_parts
 from madang.llm.opening import OpenedModel
+from madang.records.runs.deltas import DeltaStore, joined_text
+from madang.records.runs.journal import NewMessage, Step
+from madang.records.runs.records import Run
 from madang.settings import Settings
-from madang.storage.runs.deltas import DeltaStore, joined_text
-from madang.storage.runs.journal import NewMessage, Step
-from madang.storage.runs.records import Run
-from madang.storage.sqlite import SqliteDatabase
 from tests.agent.bench import ME, Script, eventually, tool_call
 from tests.faults.disks import Disk
 from tests.postgresql import Server, url_in
@@ -192,7 +192,7 @@ def locked(folder: Path) -> Iterator[None]:
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have a lock of another program waited for a moment, not for seconds, before it counts as an outage."""
-    monkeypatch.setattr("madang.storage.sqlite.LOCK_WAIT_S", 0.2)
+    monkeypatch.setattr("madang.database.sqlite.database.LOCK_WAIT_S", 0.2)
 
 
 class Writing(Script):

@@ -12,7 +12,7 @@ from madang.agent.open_calls import close_calls
 from madang.agent.outcomes import outcome_part
 from madang.core.calls import Locale
 from madang.llm.messages import CallPart, Part, ResultPart, TextPart, dump_parts
-from madang.storage.runs.journal import Message as StoredMessage
+from madang.records.runs.journal import Message as StoredMessage
 from tests.agent.bench import ME, Bench, bench, tool_call
 from tests.agent.outside import Outside
 

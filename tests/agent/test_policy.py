@@ -17,8 +17,8 @@ from madang.core.pauses import Decline, Permission
 from madang.core.results import Reply
 from madang.core.tools import Tool
 from madang.core.trust import Origin
+from madang.records.assistants import AssistantRecord
 from madang.settings import Settings
-from madang.storage.assistants import AssistantRecord
 from tests.agent.bench import ME
 from tests.agent.outside import Outside
 from tests.agent.stage import ask, open_stage

@@ -15,9 +15,9 @@ from madang.core.calls import Call
 from madang.core.ids import AssistantId, SessionId, UserId
 from madang.core.tools import Tool
 from madang.core.trust import Origin
+from madang.database.sqlite.database import SqliteDatabase
 from madang.provider.provider import Provider
-from madang.storage.audit import AuditLog
-from madang.storage.sqlite import SqliteDatabase
+from madang.records.audit import AuditLog
 from tests.agent.outside import Outside
 
 MODEL = Call(AssistantId("a"), SessionId("s"), actor="model", door="agent", run_id="r")

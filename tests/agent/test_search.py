@@ -14,12 +14,12 @@ from madang.core.calls import Call
 from madang.core.errors import Unavailable
 from madang.core.ids import AssistantId, SessionId, UserId
 from madang.core.phrases import say
+from madang.database.port import Transaction
 from madang.llm.messages import Part, ResultPart, TextPart
-from madang.storage.database import Transaction
-from madang.storage.runs.journal import RunCall
-from madang.storage.runs.message_search import MessageHit
-from madang.storage.runs.words import QUOTING_TOOLS
-from madang.storage.search.analysis import Analysis
+from madang.records.analysis.analysis import Analysis
+from madang.records.runs.journal import RunCall
+from madang.records.runs.message_search import MessageHit
+from madang.records.runs.words import QUOTING_TOOLS
 from tests.agent.bench import ME, Bench, bench, tool_call
 from tests.postgresql import url_in
 

@@ -18,14 +18,14 @@ from madang.core.phrases import say
 from madang.core.results import ToolResult
 from madang.core.service import Service, ServiceMetadata
 from madang.core.tools import tool, tools_of
+from madang.files.place import read_place
 from madang.llm.base import ModelRequest, Streamed
 from madang.llm.messages import TextPart, dump_parts
 from madang.llm.opening import OpenedModel
+from madang.records.runs.journal import NewMessage, Step
+from madang.records.runs.records import Run
+from madang.records.runs.store import RunStore
 from madang.settings import Settings
-from madang.storage.place import read_place
-from madang.storage.runs.journal import NewMessage, Step
-from madang.storage.runs.records import Run
-from madang.storage.runs.store import RunStore
 from tests.agent.bench import ME, Script, eventually, tool_call
 from tests.postgresql import url_in
 
@@ -37,7 +37,7 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 @pytest.fixture(autouse=True)
 def quick_beat(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("madang.storage.liveness", "madang.storage.postgresql.liveness"):
+    for module in ("madang.database.liveness", "madang.database.postgresql.liveness"):
         monkeypatch.setattr(f"{module}.HEARTBEAT_S", 0.05)
     monkeypatch.setattr(runner, "MAX_LOOK_WAIT_S", 3600.0)
 
@@ -96,7 +96,7 @@ async def test_a_process_that_ends_hands_its_runs_over(
     tmp_path: Path, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The other one is told, and waits for no heartbeat: a rolling restart is not noticed."""
-    for module in ("madang.storage.liveness", "madang.storage.postgresql.liveness"):
+    for module in ("madang.database.liveness", "madang.database.postgresql.liveness"):
         monkeypatch.setattr(f"{module}.HEARTBEAT_S", 3600.0)
     first, second = (tmp_path / "a", tmp_path / "b") if url else (tmp_path, tmp_path)
     async with opened(second, url, Script([TextPart("Here I am.")])) as other:

@@ -13,7 +13,7 @@ from madang.agent.tool_index import ToolIndex, ToolWords
 from madang.agent.tool_search import ToolSearch
 from madang.agent.tool_words import ENGLISH_WORDS, KOREAN_WORDS
 from madang.core.tools import Tool
-from madang.storage.search.analysis import Analysis
+from madang.records.analysis.analysis import Analysis
 from tests.agent.bench import ME, bench
 
 JUDGED = {

@@ -11,8 +11,8 @@ from madang.core.phrases import say
 from madang.core.results import Pause, ToolResult
 from madang.core.service import Service, ServiceMetadata
 from madang.core.tools import tool, tools_of
-from madang.storage.database import Database, Transaction
-from madang.storage.pauses import PauseStore, open_pause
+from madang.database.port import Database, Transaction
+from madang.records.pauses import PauseStore, open_pause
 
 TRIPS = {"hallasan": "Up the mountain", "udo": "Over to the island"}
 

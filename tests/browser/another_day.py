@@ -10,7 +10,7 @@ import sys
 import time
 from datetime import UTC, datetime, timedelta
 
-from madang.storage import clock
+from madang.system import clock
 
 
 def move_clock(later: timedelta) -> None:

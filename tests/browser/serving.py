@@ -17,7 +17,7 @@ from playwright.async_api import Browser
 
 from madang.core.calls import Call, Locale
 from madang.core.ids import AssistantId, SessionId
-from madang.storage.folders import Folders
+from madang.files.folders import Folders
 from tests.browser.embedding import CallTool, EmbeddingHost
 from tests.doors import PROVIDER, Door, DoorKind, Doors, Era, Kind, McpDoor
 

@@ -14,7 +14,7 @@ from anyio import Event
 from playwright.async_api import Browser, expect
 
 from madang.core.calls import Locale
-from madang.storage import clock
+from madang.system import clock
 from tests.browser.embedding import EmbeddingHost
 from tests.browser.serving import APPS, ServedMadang, open_served
 from tests.browser.test_look import fits

@@ -13,7 +13,7 @@ import pytest
 from madang.cli import chat, main
 from madang.cli.conversation import Conversation
 from madang.cli.line_input import PipedLines
-from madang.storage.runs.records import Run
+from madang.records.runs.records import Run
 from tests.agent.bench import eventually
 from tests.cli.talking import (
     TAINT,

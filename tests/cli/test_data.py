@@ -23,7 +23,7 @@ import pytest
 from madang.cli import main
 from madang.cli.exports import export_everything, import_everything
 from madang.core.errors import MadangError
-from madang.storage.data_folder import back_up_folder, restore_folder
+from madang.records.data_folder import back_up_folder, restore_folder
 from tests.whole_sessions import House, all_rows, contents_of, exported, fill, open_house, without_moments
 
 WRITER = """
@@ -433,7 +433,7 @@ def test_a_full_disk_leaves_no_half_backup(tmp_path: Path, monkeypatch: pytest.M
     def fail(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("madang.storage.data_folder._copy", fail)
+    monkeypatch.setattr("madang.records.data_folder._copy", fail)
 
     with pytest.raises(MadangError, match="no space left"):
         back_up_folder(folder, tmp_path / "b.zip", "test")

@@ -239,8 +239,8 @@ STREAMS = {
     "cli/tools.py": {"stdin"},
     "host/recent_log.py": {"logging.Handler"},  # keeps lines for a report, and writes nothing
     "services/content/engine/parsing/child/process.py": {"stdin", "stdout"},  # pipes to the parent, not a terminal
-    "storage/child_process.py": {"stdin", "stdout"},  # as above
-    "storage/search/analyzer_child.py": {"stdin", "stdout"},  # as above
+    "system/child_process.py": {"stdin", "stdout"},  # as above
+    "records/analysis/analyzer_child.py": {"stdin", "stdout"},  # as above
 }
 
 

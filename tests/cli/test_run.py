@@ -17,8 +17,8 @@ from pydantic import TypeAdapter
 
 from madang.cli import main
 from madang.core.ids import AssistantId, UserId
-from madang.storage.assistants import AssistantRecord, AssistantStore
-from madang.storage.sqlite import SqliteDatabase
+from madang.database.sqlite.database import SqliteDatabase
+from madang.records.assistants import AssistantRecord, AssistantStore
 from tests.cli.talking import TAINT, call_step, live_runs, madang, open_ids, rows, started, wait_for, write_script
 from tests.cli.test_models import Served
 from tests.model_server import Exchange, answers, refuses, story

@@ -16,7 +16,7 @@ import apsw
 import pytest
 
 from madang.cli import conversation, main
-from madang.storage.sqlite import SqliteDatabase
+from madang.database.sqlite.database import SqliteDatabase
 from tests.agent.test_outages import FillingDisk
 from tests.cli.talking import Hold, call_step, rows, write_script
 from tests.cli.test_models import Served
@@ -46,7 +46,7 @@ def at_outage(do: Callable[[], None]) -> Iterator[None]:
             if record.getMessage().startswith("Runs wait"):
                 do()
 
-    handler, logger = Heard(), logging.getLogger("madang.storage.patience")
+    handler, logger = Heard(), logging.getLogger("madang.database.patience")
     logger.addHandler(handler)
     try:
         yield
@@ -57,7 +57,7 @@ def at_outage(do: Callable[[], None]) -> Iterator[None]:
 def test_a_locked_database_is_told_and_the_run_goes_on(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("madang.storage.sqlite.LOCK_WAIT_S", 0.2)
+    monkeypatch.setattr("madang.database.sqlite.database.LOCK_WAIT_S", 0.2)
     may_unlock, hold = threading.Event(), Hold(Say("Tea it is."))
 
     def lock() -> None:

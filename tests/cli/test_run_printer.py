@@ -10,8 +10,8 @@ from madang.cli.run_printer import RunPrinter
 from madang.cli.screen import Screen
 from madang.core.ids import AssistantId, SessionId, UserId
 from madang.llm.base import ModelDelta
-from madang.storage.events import Event
-from madang.storage.runs.records import Run
+from madang.records.events import Event
+from madang.records.runs.records import Run
 
 RUN = Run(
     1, "r", UserId("u"), SessionId("s"), AssistantId("a"), "", "running", 1, "", 0, 0, 0, 0, 0.0, False, "", "", "", "",

@@ -19,9 +19,9 @@ from madang.cli.completion import completion_script
 from madang.cli.launcher import launch_command
 from madang.cli.logs import configure_logging
 from madang.cli.serve import how_to_connect
+from madang.database.sqlite.database import SqliteDatabase
 from madang.services import builtin_services, prebuilt_schemas
 from madang.settings import Settings, environment_locale, read_settings
-from madang.storage.sqlite import SqliteDatabase
 from tests.asking import NO_FOLDERS
 
 TIMEOUT_S = 60
@@ -315,7 +315,7 @@ def test_a_database_that_has_no_address_is_a_finding(tmp_path: Path, capsys: pyt
 def test_a_missing_driver_is_a_finding(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(sys.modules, "madang.storage.postgresql.database", None)
+    monkeypatch.setitem(sys.modules, "madang.database.postgresql.database", None)
 
     assert main(["doctor", "--database", "postgresql://x@127.0.0.1:1/x", "--data-dir", str(tmp_path / "data")]) == 1
 

@@ -16,10 +16,10 @@ import pytest
 from madang.core.errors import Conflict, Denied, InvalidArguments, NotFound, Unavailable
 from madang.core.ids import SessionId, new_id
 from madang.core.service import Service
-from madang.storage.database import Transaction
-from madang.storage.events import EventLog, NewEvent
-from madang.storage.folders.sessions import folder_name
-from madang.storage.sessions import SessionStore
+from madang.database.port import Transaction
+from madang.files.folders.sessions import folder_name
+from madang.records.events import EventLog, NewEvent
+from madang.records.sessions import SessionStore
 from tests.promises import SERVICES
 from tests.whole_sessions import House, all_files, all_rows, exported, fill, open_house, without_moments
 

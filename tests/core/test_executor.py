@@ -244,14 +244,14 @@ async def test_threads_end_with_an_executor_that_nobody_closed() -> None:
 CODE = Path(madang.__file__).parent
 IN_THREADS = {"to_thread", "run_in_executor", "run_sync"}
 MAY = {
-    "storage/sqlite.py",  # opening and closing the file, which belong to no call
-    "storage/audit.py",  # rows that wait for a lock, and whose calls are over
+    "database/sqlite/database.py",  # opening and closing the file, which belong to no call
+    "records/audit.py",  # rows that wait for a lock, and whose calls are over
     "server/bodies.py",  # before it is known whose call it is
     "server/downloads.py",
     "cli/sessions.py",  # a question to the person, in a process of one command
     "cli/exports.py",  # all data of a person, in a process of one command
     "llm/vendors.py",  # importing a vendor's library, once
-    "storage/retention.py",  # deleting old copies of files, which belongs to no call
+    "records/retention.py",  # deleting old copies of files, which belongs to no call
     "agent/models.py",  # reading keys from the keyring, once a model
     "cli/web.py",  # opening a browser, once
     "host/models.py",  # keys and config.toml are the person's, and belong to no session

@@ -14,10 +14,10 @@ from madang.agent_app import Agent, open_agent
 from madang.core.calls import Call
 from madang.core.ids import AssistantId, SessionId
 from madang.core.pauses import PauseRecord
+from madang.database.port import Database
 from madang.llm.messages import Part, TextPart
 from madang.llm.opening import OpenedModel
 from madang.settings import Settings
-from madang.storage.database import Database
 from tests.agent.bench import Script, tool_call
 from tests.agent.outside import Outside
 from tests.crash.runs import MortalDatabase

@@ -15,8 +15,8 @@ from typing import Any
 
 from madang.core.calls import Call
 from madang.core.ids import AssistantId, SessionId
-from madang.storage.folders import Folders, folder
-from madang.storage.folders.undo import FileHistory
+from madang.files.folders import Folders, folder
+from madang.files.folders.undo import FileHistory
 from tests.crash.points import Points
 
 CALL = Call(AssistantId("a"), SessionId("s"))

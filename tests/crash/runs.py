@@ -18,22 +18,22 @@ from typing import Any, cast
 from madang.core.calls import Call
 from madang.core.ids import AssistantId, SessionId, UserId
 from madang.core.pauses import PauseRecord
+from madang.database.port import Database, ResultT, Transaction, Work
+from madang.database.postgresql.address import parse_database_url
+from madang.database.postgresql.database import PostgresDatabase
+from madang.database.sqlite.database import SqliteDatabase
 from madang.provider.provider import Provider
+from madang.records.audit import AuditLog
+from madang.records.events import NewEvent
+from madang.records.pauses import PauseStore
+from madang.records.runs.journal import Step
+from madang.records.runs.records import LIVE_STATES, Candidate, LostRun, Run
+from madang.records.runs.store import RunStore
+from madang.records.sessions import SessionStore
 from madang.services import prebuilt_schemas
 from madang.services.playbook.service import PlaybookService
 from madang.services.ui.service import UiService
-from madang.storage import clock
-from madang.storage.audit import AuditLog
-from madang.storage.database import Database, ResultT, Transaction, Work
-from madang.storage.events import NewEvent
-from madang.storage.pauses import PauseStore
-from madang.storage.postgresql.address import parse_database_url
-from madang.storage.postgresql.database import PostgresDatabase
-from madang.storage.runs.journal import Step
-from madang.storage.runs.records import LIVE_STATES, Candidate, LostRun, Run
-from madang.storage.runs.store import RunStore
-from madang.storage.sessions import SessionStore
-from madang.storage.sqlite import SqliteDatabase
+from madang.system import clock
 
 CALL = Call(assistant_id=AssistantId("default"), actor="person", door="host")
 PARALLEL = 25

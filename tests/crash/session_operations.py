@@ -17,9 +17,9 @@ from typing import Any
 from madang import app
 from madang.core.ids import SessionId
 from madang.provider import sessions
+from madang.records import audit, retention
 from madang.services.content.engine import following
 from madang.services.content.store import maintenance
-from madang.storage import audit, retention
 from tests.crash.points import Points
 from tests.whole_sessions import House, open_house
 

@@ -15,10 +15,10 @@ import pytest
 
 from madang.app import open_madang
 from madang.core.ids import SessionId
+from madang.database.port import Database, Transaction
+from madang.files.folders import Folders
+from madang.records.pauses import PauseStore
 from madang.settings import Settings
-from madang.storage.database import Database, Transaction
-from madang.storage.folders import Folders
-from madang.storage.pauses import PauseStore
 from tests.crash.agents import PERSON, STORIES
 from tests.crash.workers import Workers, workers
 from tests.postgresql import url_in

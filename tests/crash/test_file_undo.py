@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from madang.storage.folders import Folders
-from madang.storage.folders.undo import FileHistory
+from madang.files.folders import Folders
+from madang.files.folders.undo import FileHistory
 from tests.crash.file_undo import CALL, RUN
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from madang.storage.database import Database, Row, Transaction
-from madang.storage.events import EventLog
-from madang.storage.pauses import PauseStore
+from madang.database.port import Database, Row, Transaction
+from madang.records.events import EventLog
+from madang.records.pauses import PauseStore
 from tests.crash.runs import CALL, STORIES, open_database
 from tests.crash.workers import Workers, workers
 from tests.postgresql import url_in

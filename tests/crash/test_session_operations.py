@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from madang.provider import sessions as operations
-from madang.storage import session_filling
+from madang.records import session_filling
 from tests.crash.session_operations import TARGET
 from tests.postgresql import server, url_in
 from tests.whole_sessions import House, all_files, all_rows, exported, fill, open_house, without_moments

@@ -17,8 +17,8 @@ from madang.cli import _parser
 from madang.cli.parser import DEFAULT_ADDRESS
 from madang.cli.tools import token_estimate
 from madang.core.tools import MethodTool
+from madang.database.sqlite.database import SqliteDatabase
 from madang.services import builtin_services, prebuilt_schemas
-from madang.storage.sqlite import SqliteDatabase
 from tests.asking import NO_FOLDERS
 from tests.docs.pages import PAGES, ROOT, Block, blocks, name_of
 

@@ -13,11 +13,11 @@ import madang.host_app  # noqa: F401 - with everything that it imports: errors a
 from madang.cli import _parser
 from madang.core.errors import MadangError, RequestError, SetupError, ToolError
 from madang.core.service import Service
+from madang.database.sqlite.database import SqliteDatabase
 from madang.llm.errors import ModelError
 from madang.provider.failures import InternalError
 from madang.services import builtin_services
 from madang.settings import _Config, read_settings
-from madang.storage.sqlite import SqliteDatabase
 from tests.asking import NO_FOLDERS
 from tests.docs.pages import PAGES, ROOT, blocks, headings, name_of
 

@@ -18,11 +18,11 @@ from madang.core.calls import Call
 from madang.core.errors import Conflict, NotFound
 from madang.core.ids import AssistantId, SessionId
 from madang.core.pauses import Answer
+from madang.database.port import Database
+from madang.database.sqlite.database import SqliteDatabase
 from madang.provider.provider import Provider
+from madang.records.audit import AuditLog
 from madang.rendering import pages
-from madang.storage.audit import AuditLog
-from madang.storage.database import Database
-from madang.storage.sqlite import SqliteDatabase
 from tests.asking import Asker
 from tests.docs.pages import ROOT, blocks
 from tests.postgresql import database_in

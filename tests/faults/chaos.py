@@ -17,7 +17,7 @@ from typing import Any
 import httpx2
 
 from madang.core.ids import UserId
-from madang.storage.database import Database
+from madang.database.port import Database
 from tests.cli.test_web import printed_address
 from tests.model_server import Exchange, ModelServer, stream
 from tests.model_wires import Ask, Say, render

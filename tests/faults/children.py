@@ -16,12 +16,12 @@ import anyio.to_thread
 
 from madang.app import open_madang
 from madang.core.ids import AssistantId, SessionId
+from madang.database.port import MigrationSet
+from madang.database.sqlite.database import SqliteDatabase
+from madang.records import audit
 from madang.services.content.engine.index import StoreIndex
 from madang.settings import Settings
-from madang.storage import audit
-from madang.storage.database import MigrationSet
-from madang.storage.locks import try_lock
-from madang.storage.sqlite import SqliteDatabase
+from madang.system.locks import try_lock
 from tests.asking import CALL, Asker
 from tests.faults.story import STORY, state, tell
 from tests.storage.children import Child

@@ -13,7 +13,7 @@ from typing import Any
 
 from madang.core.ids import SessionId
 from madang.core.results import Reply
-from madang.storage.sqlite import SqliteDatabase
+from madang.database.sqlite.database import SqliteDatabase
 from tests.asking import Asker
 from tests.faults.disks import Disk, Loss
 from tests.faults.story import check_inside, open_story

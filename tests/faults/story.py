@@ -14,11 +14,11 @@ from typing import Any
 import apsw
 
 from madang.core.results import Reply
+from madang.database.port import Database, Row, Transaction
+from madang.database.sqlite.database import SqliteDatabase
 from madang.provider.provider import Provider
+from madang.records.audit import AuditLog
 from madang.services import builtin_services
-from madang.storage.audit import AuditLog
-from madang.storage.database import Database, Row, Transaction
-from madang.storage.sqlite import SqliteDatabase
 from tests.asking import NO_FOLDERS, Asker
 
 

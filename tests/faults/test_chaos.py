@@ -22,12 +22,12 @@ from urllib.parse import urlsplit
 import apsw
 import pytest
 
-from madang.storage.database import Database
-from madang.storage.postgresql.address import parse_database_url
-from madang.storage.postgresql.database import PostgresDatabase
-from madang.storage.runs.store import open_run_tables
-from madang.storage.sqlite import SqliteDatabase
-from madang.storage.subscriptions import parse_topic, topic
+from madang.database.port import Database
+from madang.database.postgresql.address import parse_database_url
+from madang.database.postgresql.database import PostgresDatabase
+from madang.database.sqlite.database import SqliteDatabase
+from madang.database.subscriptions import parse_topic, topic
+from madang.records.runs.store import open_run_tables
 from tests.agent.bench import eventually
 from tests.faults.chaos import CEILING_S, STILL_S, TODOS, Host, Watcher, host, plays
 from tests.model_server import ModelServer

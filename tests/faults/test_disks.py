@@ -15,8 +15,8 @@ import pytest
 
 from madang.app import open_madang
 from madang.core.errors import SetupError
+from madang.database.sqlite.database import SqliteDatabase
 from madang.settings import Settings
-from madang.storage.sqlite import SqliteDatabase
 from tests.asking import Asker
 from tests.faults.disks import Disk
 from tests.faults.story import STORY, check_file, check_inside, open_story, state, states, tell

@@ -15,8 +15,8 @@ import anyio
 import apsw
 import pytest
 
-from madang.storage.database import Transaction
-from madang.storage.sqlite import SqliteDatabase
+from madang.database.port import Transaction
+from madang.database.sqlite.database import SqliteDatabase
 from tests.faults.children import NEW_TABLES, OLD_TABLES, ROOT, TIMEOUT_S, command
 from tests.faults.story import STORY, check_file, open_story, state, states
 

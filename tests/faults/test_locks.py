@@ -16,8 +16,8 @@ import apsw
 
 from madang.app import Madang, open_madang
 from madang.core.ids import AssistantId, SessionId
+from madang.database.port import LOCK_WAIT_S
 from madang.settings import Settings
-from madang.storage.database import LOCK_WAIT_S
 from tests.asking import CALL, Asker
 from tests.faults.children import child
 from tests.faults.story import check_file

@@ -15,7 +15,7 @@ import apsw
 import pytest
 
 from madang.core.ids import AssistantId, SessionId
-from madang.storage.sqlite import SqliteDatabase
+from madang.database.sqlite.database import SqliteDatabase
 from tests.asking import Asker
 from tests.faults.disks import LOSSES, Disk
 from tests.faults.story import STORY, check_inside, open_story, state, states, tell

@@ -10,8 +10,8 @@ import time
 from contextlib import AsyncExitStack
 from pathlib import Path
 
-from madang.storage.database import LOCK_WAIT_S
-from madang.storage.sqlite import SqliteDatabase
+from madang.database.port import LOCK_WAIT_S
+from madang.database.sqlite.database import SqliteDatabase
 from tests.faults.children import child
 from tests.faults.story import check_file, open_story, state
 from tests.storage.children import Child

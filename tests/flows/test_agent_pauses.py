@@ -16,7 +16,7 @@ import pytest
 from madang.core.errors import Conflict, Denied, Expired
 from madang.core.results import Reply
 from madang.llm.messages import TextPart
-from madang.storage import clock
+from madang.system import clock
 from tests.agent.bench import ME, eventually
 from tests.agent.stage import Stage, ask, open_stage
 from tests.model_server import refuses

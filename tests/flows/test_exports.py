@@ -13,7 +13,7 @@ from mcp.shared.exceptions import MCPError
 
 from madang.core.calls import Call
 from madang.core.ids import AssistantId, SessionId
-from madang.storage.folders import Folders
+from madang.files.folders import Folders
 from tests.doors import DoorKind, Doors, McpDoor
 
 CONTENT = bytes(range(256)) * 4000

@@ -9,8 +9,8 @@ from typing import Any
 from madang.core.calls import Call
 from madang.core.ids import AssistantId, SessionId, UserId
 from madang.llm.messages import Part, TextPart
-from madang.storage.assistants import AssistantRecord
-from madang.storage.decisions import remember_decision
+from madang.records.assistants import AssistantRecord
+from madang.records.decisions import remember_decision
 from tests.agent.bench import eventually, tool_call
 from tests.host.hosting import Tab, hosting
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from madang.core.calls import Call
 from madang.core.ids import AssistantId, SessionId, UserId
+from madang.records.audit import AuditEntry
 from madang.settings import Settings
-from madang.storage.audit import AuditEntry
 from tests.host.hosting import CLIENT_TOKEN, Tab, hosting
 from tests.wires import envelope
 

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from madang.core.ids import LOCAL_USER
+from madang.database.port import Transaction
 from madang.llm.messages import Part, TextPart
-from madang.storage.clock import format_timestamp, now
-from madang.storage.database import Transaction
+from madang.system.clock import format_timestamp, now
 from tests.agent.bench import eventually, tool_call
 from tests.agent.outside import Outside
 from tests.host.hosting import Tab, hosting

@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 
+from madang.database.sqlite.database import SqliteDatabase
 from madang.host.api import ApiRequest
 from madang.host.inbox import InboxApi
 from madang.host.wire_inbox import InboxAnswer
 from madang.llm.messages import TextPart
 from madang.provider.provider import Provider
-from madang.storage.sqlite import SqliteDatabase
 from tests.agent.bench import eventually, tool_call
 from tests.agent.trips import Trips
 from tests.host.hosting import Tab, hosting

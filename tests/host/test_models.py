@@ -17,11 +17,11 @@ import pytest
 
 from madang.core.ids import LOCAL_USER
 from madang.core.model_config import ModelConfig
+from madang.database.port import Transaction
 from madang.llm import keys as keys_module
 from madang.llm import vendors as vendors_module
+from madang.records.runs.usage import Calibration, write_calibration
 from madang.settings import Settings, read_settings
-from madang.storage.database import Transaction
-from madang.storage.runs.usage import Calibration, write_calibration
 from tests.agent.bench import eventually
 from tests.host.hosting import Tab, hosting
 from tests.host.test_assistants import change, make

@@ -9,7 +9,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from madang.storage.sqlite import SqliteDatabase
+from madang.database.sqlite.database import SqliteDatabase
 from tests.agent.test_outages import FillingDisk, Story
 from tests.host.hosting import hosting
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from madang.database.sqlite.database import SqliteDatabase
 from madang.llm.messages import Part, TextPart
-from madang.storage.sqlite import SqliteDatabase
 from tests.agent.bench import tool_call
 from tests.host.hosting import Events, Tab, hosting
 
@@ -32,7 +32,7 @@ class CountedReads:
 
         monkeypatch.setattr(SqliteDatabase, "read", counted)
         # Otherwise it polls for what other processes do, the more often the slower the machine is.
-        monkeypatch.setattr("madang.storage.notices.POLL_S", 60.0)
+        monkeypatch.setattr("madang.database.notices.POLL_S", 60.0)
 
 
 async def told_question(events: Events) -> dict[str, Any]:

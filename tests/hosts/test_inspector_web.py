@@ -11,7 +11,7 @@ from playwright.async_api import Dialog, FrameLocator, expect
 
 from madang.core.calls import Call
 from madang.core.ids import AssistantId, SessionId
-from madang.storage.folders import Folders
+from madang.files.folders import Folders
 from tests.doors import Door
 from tests.hosts.inspector import PATIENCE_MS, Host
 from tests.node import ROOT

@@ -4,9 +4,9 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from madang.database.sqlite.database import SqliteDatabase
 from madang.provider.provider import Provider
-from madang.storage.audit import AuditLog
-from madang.storage.sqlite import SqliteDatabase
+from madang.records.audit import AuditLog
 
 
 @pytest.fixture

@@ -13,11 +13,11 @@ from anyio import fail_after
 from madang.core.errors import NotGranted, UnknownTool
 from madang.core.ids import AssistantId, SessionId
 from madang.core.tools import ToolSchemas, tools_of
+from madang.database.port import MigrationSet, Row, Transaction
+from madang.database.sqlite.database import SqliteDatabase
 from madang.provider.grants import FixedGrants
 from madang.provider.provider import Provider
-from madang.storage.audit import AuditEntry, AuditLog
-from madang.storage.database import MigrationSet, Row, Transaction
-from madang.storage.sqlite import SqliteDatabase
+from madang.records.audit import AuditEntry, AuditLog
 from tests.asking import CALL, Asker
 from tests.provider.services import Echo, PatientTools, Plain
 

@@ -10,12 +10,12 @@ import pytest
 from madang.core.ids import AssistantId
 from madang.core.phrases import say
 from madang.core.service import Service, ServiceMetadata
+from madang.database.port import Database
+from madang.database.sqlite.database import SqliteDatabase
 from madang.provider.grants import AssistantGrants, is_granted
 from madang.provider.provider import Provider
-from madang.storage.assistants import AssistantStore
-from madang.storage.audit import AuditLog
-from madang.storage.database import Database
-from madang.storage.sqlite import SqliteDatabase
+from madang.records.assistants import AssistantStore
+from madang.records.audit import AuditLog
 from tests.asking import CALL
 from tests.provider.services import Echo
 

@@ -14,10 +14,10 @@ from madang.core.results import ToolResult
 from madang.core.schema_tools import SchemaTool
 from madang.core.tools import Tool
 from madang.core.trust import Origin
+from madang.database.port import Database
 from madang.provider.policy import Decision
 from madang.provider.provider import Provider
-from madang.storage.audit import AuditLog
-from madang.storage.database import Database
+from madang.records.audit import AuditLog
 from tests.asking import CALL, Asker
 from tests.provider.services import Echo, Echoed, Plain
 

@@ -14,12 +14,12 @@ from madang.core.errors import Unavailable
 from madang.core.ids import AssistantId, SessionId
 from madang.core.phrases import say
 from madang.core.service import Service, ServiceMetadata
+from madang.database.sqlite.database import SqliteDatabase
 from madang.provider import sessions as module
 from madang.provider.provider import Provider
 from madang.provider.sessions import SessionOperations
-from madang.storage.audit import AuditLog
-from madang.storage.sessions import SessionStore
-from madang.storage.sqlite import SqliteDatabase
+from madang.records.audit import AuditLog
+from madang.records.sessions import SessionStore
 
 CALL = Call(AssistantId("a"), SessionId("s"))
 WITHIN_S = 60

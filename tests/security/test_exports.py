@@ -20,7 +20,7 @@ from playwright.sync_api import sync_playwright
 from madang.core.calls import Call
 from madang.core.ids import AssistantId, SessionId
 from madang.core.results import Reply
-from madang.storage.folders import Folders
+from madang.files.folders import Folders
 from tests.asking import Asker, open_asker
 from tests.browser.embedding import installed_browser
 from tests.security.served import TOKEN, Answer, Served, serve

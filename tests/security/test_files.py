@@ -22,10 +22,10 @@ from anyio import fail_after
 
 from madang.core.ids import SessionId
 from madang.core.tools import DEFAULT_TIME_LIMIT_S
+from madang.files.folders import Folders
+from madang.files.folders.staging import MAX_LOCK_WAIT_S
 from madang.services import builtin_services
 from madang.services.workspace.tools import files
-from madang.storage.folders import Folders
-from madang.storage.folders.staging import MAX_LOCK_WAIT_S
 from tests.asking import Asker, open_asker
 from tests.security.strolling import TOOLS, stroll
 from tests.services.workspace.workspaces import folder_of

@@ -22,12 +22,12 @@ from madang.core.calls import Call
 from madang.core.ids import AssistantId, SessionId
 from madang.core.results import Reply
 from madang.core.tools import Tool
+from madang.database.port import Row, Transaction
+from madang.database.sqlite.database import SqliteDatabase
+from madang.files.folders import Folders
 from madang.provider.provider import Provider
+from madang.records.audit import AuditLog
 from madang.services import builtin_services
-from madang.storage.audit import AuditLog
-from madang.storage.database import Row, Transaction
-from madang.storage.folders import Folders
-from madang.storage.sqlite import SqliteDatabase
 from tests.asking import NO_FOLDERS
 
 CALL = Call(AssistantId("default"), SessionId("default"))

@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 from madang.core.results import Reply
-from madang.storage.folders import Folders
+from madang.files.folders import Folders
 from tests.asking import Asker
 from tests.model_server import ModelServer, story
 from tests.model_wires import Ask, Piece, Say

@@ -16,10 +16,10 @@ import pytest
 from anyio import fail_after
 from playwright.async_api import Browser, expect
 
+from madang.database.port import Row, Transaction
+from madang.database.sqlite.database import SqliteDatabase
+from madang.records.audit import AUDIT_MIGRATIONS
 from madang.services.chart.domain.charts import CHART_TYPES
-from madang.storage.audit import AUDIT_MIGRATIONS
-from madang.storage.database import Row, Transaction
-from madang.storage.sqlite import SqliteDatabase
 from tests.browser.embedding import EmbeddingHost, chromium
 from tests.browser.serving import APPS, OLD_MCP_UI, ServedMadang, open_served
 from tests.security.canary import Canary, listening, markdown, markup

@@ -18,7 +18,7 @@ from madang.app import Madang, open_madang
 from madang.core.ids import SessionId, UserId
 from madang.core.results import Reply
 from madang.settings import Settings
-from madang.storage import clock
+from madang.system import clock
 from tests.flows.test_elicitation import SELECT, asking
 
 LATER = datetime(2999, 1, 1, tzinfo=UTC)

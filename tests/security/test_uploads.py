@@ -21,10 +21,10 @@ from anyio import create_task_group, fail_after
 from anyio.lowlevel import checkpoint
 
 from madang.core.errors import InvalidArguments, LimitExceeded, ToolError
+from madang.files.folders import Folders
 from madang.services.content.domain.contents import MAX_CONTENT_BYTES
 from madang.services.content.engine.parsing import Parsed, Parser
 from madang.services.content.engine.sources import SourceReader
-from madang.storage.folders import Folders
 from tests.asking import CALL
 from tests.documents import docx, part, parts, pdf, pdf_of_pages, pptx, with_declared_size, with_parts, xlsx, zipped
 from tests.services.content.parsing.processes import children

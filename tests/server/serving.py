@@ -18,12 +18,12 @@ from madang.core.results import ToolResult
 from madang.core.schema_tools import SchemaHandler, SchemaTool
 from madang.core.service import Service, ServiceMetadata
 from madang.core.tools import Tool
+from madang.database.sqlite.database import SqliteDatabase
 from madang.provider.provider import Provider
+from madang.records.audit import AuditLog
 from madang.server.http import http_app, listening_socket, local_policy
 from madang.server.http_server import HttpServer
 from madang.server.mcp import McpServer
-from madang.storage.audit import AuditLog
-from madang.storage.sqlite import SqliteDatabase
 from tests.doors import TOKEN
 
 CALL = Call(AssistantId("default"), SessionId("default"), actor="foreign", door="mcp-stdio")

@@ -8,12 +8,12 @@ import httpx2
 import pytest
 from starlette.applications import Starlette
 
+from madang.database.sqlite.database import SqliteDatabase
 from madang.provider.provider import Provider
+from madang.records.audit import AuditLog
 from madang.server import health
 from madang.server.gate import AccessPolicy, Gate
 from madang.server.health import Readiness, health_routes
-from madang.storage.audit import AuditLog
-from madang.storage.sqlite import SqliteDatabase
 
 
 async def test_a_database_that_cannot_be_used_is_503_until_it_can(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from madang.core.resources import Resource
 from madang.core.results import PAUSE_KEY, Link, Reply, ShownPage
+from madang.database.sqlite.database import SqliteDatabase
 from madang.server import mapping
 from madang.services import builtin_services
-from madang.storage.sqlite import SqliteDatabase
 from tests.asking import NO_FOLDERS
 
 TOOLS = [tool for service in builtin_services(SqliteDatabase(None), NO_FOLDERS) for tool in service.tools]

@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from madang.storage.database import Database, MigrationSet, Transaction
-from madang.storage.sqlite import SqliteDatabase
+from madang.database.port import Database, MigrationSet, Transaction
+from madang.database.sqlite.database import SqliteDatabase
 from tests.postgresql import database_in
 
 BACK_ENDS: dict[str, Callable[[Path], Database]] = {

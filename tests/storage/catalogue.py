@@ -14,7 +14,7 @@ import apsw
 import asyncpg
 
 import madang
-from madang.storage.database import Database, MigrationSet, Row, Transaction
+from madang.database.port import Database, MigrationSet, Row, Transaction
 
 KeyKind = Literal["primary", "unique", "foreign", "index"]
 

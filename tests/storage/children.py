@@ -23,12 +23,12 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 from madang.core.calls import Call
 from madang.core.errors import Conflict
 from madang.core.ids import AssistantId
+from madang.database.port import MigrationSet, Transaction
+from madang.database.postgresql.address import parse_database_url
+from madang.database.postgresql.database import PostgresDatabase
+from madang.database.sqlite.database import SqliteDatabase
 from madang.services.playbook.domain import PlaybookPatch
 from madang.services.playbook.store import PlaybookStore
-from madang.storage.database import MigrationSet, Transaction
-from madang.storage.postgresql.address import parse_database_url
-from madang.storage.postgresql.database import PostgresDatabase
-from madang.storage.sqlite import SqliteDatabase
 from tests.storage.backends import NUMBERS, insert
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -125,8 +125,8 @@ async def notify(path: str, topic: str) -> None:
 
 async def die_while_committing(_path: str, url: str, topic: str) -> None:
     """Be killed, when told to go, after a COMMIT was sent and before it is answered."""
-    from madang.storage.postgresql.address import parse_database_url
-    from madang.storage.postgresql.database import PostgresDatabase
+    from madang.database.postgresql.address import parse_database_url
+    from madang.database.postgresql.database import PostgresDatabase
 
     database = PostgresDatabase(parse_database_url(url))
     await database.prepare(NUMBERS)

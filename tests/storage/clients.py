@@ -13,10 +13,10 @@ import sys
 from madang.core.calls import Call
 from madang.core.errors import Conflict, Unavailable
 from madang.core.ids import AssistantId, SessionId, UserId
+from madang.database.postgresql.address import parse_database_url
+from madang.database.postgresql.database import PostgresDatabase
 from madang.services.playbook.domain import PlaybookPatch
 from madang.services.playbook.store import PlaybookStore
-from madang.storage.postgresql.address import parse_database_url
-from madang.storage.postgresql.database import PostgresDatabase
 
 CALL = Call(AssistantId("default"), SessionId("default"), UserId("ann"))
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from madang.storage.database import Database
+from madang.database.port import Database
 from tests.storage.backends import BACK_ENDS, opened
 
 

@@ -12,11 +12,11 @@ from pathlib import Path
 
 from madang.core.calls import Call
 from madang.core.ids import AssistantId, SessionId, UserId
-from madang.storage.database import Database
-from madang.storage.events import EventLog, NewEvent
-from madang.storage.postgresql.address import parse_database_url
-from madang.storage.postgresql.database import PostgresDatabase
-from madang.storage.sqlite import SqliteDatabase
+from madang.database.port import Database
+from madang.database.postgresql.address import parse_database_url
+from madang.database.postgresql.database import PostgresDatabase
+from madang.database.sqlite.database import SqliteDatabase
+from madang.records.events import EventLog, NewEvent
 
 CALL = Call(AssistantId("editor"), SessionId("shared"), UserId("ann"))
 

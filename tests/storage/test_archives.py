@@ -14,8 +14,8 @@ import pytest
 
 from madang.core.documents import Document
 from madang.core.errors import Conflict, InvalidArguments, LimitExceeded, ToolError, Unavailable
-from madang.storage import archives
-from madang.storage.archives import NO_LIMITS, ArchiveLimits, NewArchive, ZipArchiveReader, open_archive
+from madang.files import archives
+from madang.files.archives import NO_LIMITS, ArchiveLimits, NewArchive, ZipArchiveReader, open_archive
 
 MIB = 1024**2
 

@@ -15,8 +15,8 @@ import pytest
 from madang.core.calls import Call
 from madang.core.errors import Conflict, InvalidArguments, NotFound
 from madang.core.ids import AssistantId, UserId
-from madang.storage.assistants import GRANT_CACHE_S, MAX_ASSISTANT_CHARS, AssistantRecord, AssistantStore
-from madang.storage.database import Database, Row
+from madang.database.port import Database, Row
+from madang.records.assistants import GRANT_CACHE_S, MAX_ASSISTANT_CHARS, AssistantRecord, AssistantStore
 from tests.storage.backends import BACK_ENDS
 
 ANN, BOB = UserId("ann"), UserId("bob")

@@ -17,10 +17,10 @@ import pytest
 
 from madang.core.calls import Call
 from madang.core.ids import AssistantId, SessionId, UserId
-from madang.storage.audit import AUDIT_MIGRATIONS, HASHED_APART_MIN_CHARS, KEPT_ROWS, AuditEntry, AuditLog
-from madang.storage.clock import parse_timestamp
-from madang.storage.database import Database, MigrationSet, ResultT, Row, Transaction, Work
-from madang.storage.sqlite import SqliteDatabase
+from madang.database.port import Database, MigrationSet, ResultT, Row, Transaction, Work
+from madang.database.sqlite.database import SqliteDatabase
+from madang.records.audit import AUDIT_MIGRATIONS, HASHED_APART_MIN_CHARS, KEPT_ROWS, AuditEntry, AuditLog
+from madang.system.clock import parse_timestamp
 from tests.storage.backends import BACK_ENDS
 from tests.storage.children import child
 

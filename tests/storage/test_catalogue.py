@@ -20,14 +20,14 @@ from madang.app import Madang, open_madang
 from madang.core.calls import Call
 from madang.core.executor import Executor
 from madang.core.ids import UserId
+from madang.database.port import Database, Row, Transaction
+from madang.records.analysis.analysis import Analysis
+from madang.records.events import EventLog, NewEvent
 from madang.services.content.domain.contents import Limits, StoreKey
 from madang.services.content.store import ContentStore, IndexQueue
 from madang.services.content.store.ranking import ServerRanking
 from madang.settings import Settings
-from madang.storage.database import Database, Row, Transaction
-from madang.storage.events import EventLog, NewEvent
-from madang.storage.search.analysis import Analysis
-from madang.storage.search.queries import Query, Term
+from madang.text.search.queries import Query, Term
 from tests.postgresql import url_in
 from tests.storage.backends import BACK_ENDS
 from tests.storage.catalogue import Key, all_migration_sets, keys, prepare_all, tables

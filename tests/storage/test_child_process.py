@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from madang.services.content.engine.parsing.children import Child
-from madang.storage import child_process
-from madang.storage.child_process import NICENESS, SESSION_NICENESS, ask_child, lower_priority, start_python
-from madang.storage.lifeline import TetheredProcess
+from madang.system import child_process
+from madang.system.child_process import ask_child, start_python
+from madang.system.lifeline import TetheredProcess
+from madang.system.priority import NICENESS, SESSION_NICENESS, lower_priority
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="priorities of POSIX")
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from madang.storage.clock import format_timestamp, now, parse_timestamp, timestamp
+from madang.system.clock import format_timestamp, now, parse_timestamp, timestamp
 
 
 def test_a_timestamp_is_utc_with_milliseconds_and_z() -> None:

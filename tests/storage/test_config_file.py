@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from madang.core.errors import Conflict, NotFound
-from madang.storage.config_file import ConfigFile
+from madang.files.config_file import ConfigFile
 
 WRITTEN = """\
 # My own settings

@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 from madang.services.workspace.engine.ripgrep import find_ripgrep
-from madang.storage.confinement import start_confined
+from madang.system.confinement import start_confined
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="Landlock is part of Linux")
 
 CONFINED = """
 import os, socket, sys
-from madang.storage.confinement import confine_process
+from madang.system.confinement import confine_process
 confine_process(64 << 20, 5)
 # As code would that a document brought along: with the numbers of the standard three at its disposal.
 os.close(0)
@@ -90,7 +90,7 @@ def _started(arguments: list[str], folder: Path, stdin: Path = Path(os.devnull))
 
 def test_the_module_brings_nothing_else_of_madang_along() -> None:
     """The child that reads documents starts with it, and has to be quick."""
-    code = "import sys; import madang.storage.confinement; print(*sorted(n for n in sys.modules if 'madang' in n))"
+    code = "import sys; import madang.system.confinement; print(*sorted(n for n in sys.modules if 'madang' in n))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
-    assert done.stdout.split() == ["madang", "madang.storage", "madang.storage.confinement"]
+    assert done.stdout.split() == ["madang", "madang.storage", "madang.system.confinement"]

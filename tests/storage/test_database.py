@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from madang.core.errors import SetupError, Unavailable
-from madang.storage.database import Database, Transaction
+from madang.database.port import Database, Transaction
 from tests.storage.backends import BACK_ENDS, EMBEDDED, NUMBERS, insert, numbers, opened, same_steps
 
 WITHIN_S = 60

@@ -13,14 +13,14 @@ import pytest
 
 from madang.core.calls import Call
 from madang.core.ids import AssistantId, SessionId, UserId
-from madang.storage import event_months
-from madang.storage.audit import AuditLog
-from madang.storage.clock import now
-from madang.storage.database import Row, Transaction
-from madang.storage.event_months import MONTHS_AHEAD, drop_months_before, make_coming_months
-from madang.storage.events import EventLog, NewEvent
-from madang.storage.postgresql.database import PostgresDatabase
-from madang.storage.retention import Retention
+from madang.database.port import Row, Transaction
+from madang.database.postgresql import event_months
+from madang.database.postgresql.database import PostgresDatabase
+from madang.database.postgresql.event_months import MONTHS_AHEAD, drop_months_before, make_coming_months
+from madang.records.audit import AuditLog
+from madang.records.events import EventLog, NewEvent
+from madang.records.retention import Retention
+from madang.system.clock import now
 from tests.postgresql import database_in, url_in
 
 ANN = Call(AssistantId("editor"), SessionId("default"), UserId("ann"))

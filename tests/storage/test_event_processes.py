@@ -11,7 +11,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from madang.storage.events import Event, EventLog, NewEvent
+from madang.records.events import Event, EventLog, NewEvent
 from tests.postgresql import url_in
 from tests.storage.children import ROOT, TIMEOUT_S, Child
 from tests.storage.event_writer import CALL, open_database

@@ -16,9 +16,8 @@ import pytest
 from madang.core.calls import Call
 from madang.core.errors import Conflict, LimitExceeded
 from madang.core.ids import AssistantId, SessionId, UserId
-from madang.storage.clock import format_timestamp, now
-from madang.storage.database import Database, ResultT, Transaction, Work
-from madang.storage.events import (
+from madang.database.port import Database, ResultT, Transaction, Work
+from madang.records.events import (
     MAX_PAYLOAD_BYTES,
     EventLog,
     EventPage,
@@ -26,7 +25,8 @@ from madang.storage.events import (
     append_events,
     restore_events,
 )
-from madang.storage.sessions import SessionStore
+from madang.records.sessions import SessionStore
+from madang.system.clock import format_timestamp, now
 from tests.storage.backends import BACK_ENDS
 
 ANN = Call(AssistantId("editor"), SessionId("default"), UserId("ann"))

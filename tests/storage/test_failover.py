@@ -10,10 +10,10 @@ from functools import partial
 import pytest
 
 from madang.core.errors import SetupError, StoreUnavailable
-from madang.storage.database import Database
-from madang.storage.postgresql import connections, database
-from madang.storage.postgresql.address import each_server, parse_database_url
-from madang.storage.postgresql.database import PostgresDatabase
+from madang.database.port import Database
+from madang.database.postgresql import connections, database
+from madang.database.postgresql.address import each_server, parse_database_url
+from madang.database.postgresql.database import PostgresDatabase
 from tests.agent.bench import eventually
 from tests.postgresql import USER, Server, two_servers, url_of
 from tests.storage.backends import insert, numbers, opened

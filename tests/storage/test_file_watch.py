@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from anyio import fail_after
 
-from madang.storage import file_watch, notices
-from madang.storage.file_watch import FileWatch
-from madang.storage.sqlite import SqliteDatabase
+from madang.database import file_watch, notices
+from madang.database.file_watch import FileWatch
+from madang.database.sqlite.database import SqliteDatabase
 from tests.storage.backends import NUMBERS, insert
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="inotify")

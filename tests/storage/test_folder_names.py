@@ -7,7 +7,7 @@ from pathlib import Path
 
 from madang.core.calls import Call
 from madang.core.ids import AssistantId, SessionId
-from madang.storage.folders import Folders
+from madang.files.folders import Folders
 
 CALL = Call(AssistantId("test-agent"), SessionId("test-session"))
 

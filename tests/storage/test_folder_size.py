@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from madang.storage.folder_size import FolderSize, SizeLimits, measure_folder
+from madang.records.folder_size import FolderSize, SizeLimits, measure_folder
 
 
 def fill(folder: Path) -> None:

@@ -24,8 +24,8 @@ from madang.core.errors import (
     Unavailable,
 )
 from madang.core.ids import AssistantId, SessionId
-from madang.storage.folders import Folder, Folders, parse_path, staging
-from madang.storage.folders.kernel import open_beneath, rename_new, walk_beneath
+from madang.files.folders import Folder, Folders, parse_path, staging
+from madang.files.folders.kernel import open_beneath, rename_new, walk_beneath
 
 CALL = Call(AssistantId("a"), SessionId("s"))
 
@@ -234,7 +234,7 @@ import resource, signal, sys
 from pathlib import Path
 from tests.storage.test_folders import CALL
 from madang.core.errors import Unavailable
-from madang.storage.folders import Folders
+from madang.files.folders import Folders
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
 with Folders(Path({str(path.parent.parent)!r})).of(CALL) as session:
@@ -271,7 +271,7 @@ def test_after_a_kill_there_is_the_old_or_the_new_and_no_draft(folders: Folders,
     program = f"""
 from pathlib import Path
 from tests.storage.test_folders import CALL
-from madang.storage.folders import Folders
+from madang.files.folders import Folders
 with Folders(Path({str(path.parent.parent)!r})).of(CALL) as session:
     for number in range(10**9):
         session.files.write("a", [bytes([65 + number % 26]) * 200_000] * 5)

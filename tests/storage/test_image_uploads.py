@@ -12,9 +12,9 @@ import pytest
 from madang.core.calls import Call
 from madang.core.errors import LimitExceeded
 from madang.core.ids import AssistantId, SessionId, UserId
-from madang.storage.database import Database, Transaction
-from madang.storage.files.kinds import MAX_IMAGE_BYTES
-from madang.storage.image_uploads import MAX_IMAGES, ImageUploads
+from madang.database.port import Database, Transaction
+from madang.records.image_uploads import MAX_IMAGES, ImageUploads
+from madang.text.kinds import MAX_IMAGE_BYTES
 from tests.storage.backends import BACK_ENDS
 
 ANN = Call(AssistantId("editor"), SessionId("tea"), UserId("ann"))

@@ -10,13 +10,13 @@ import pytest
 from madang.core.calls import Call
 from madang.core.errors import NotFound
 from madang.core.ids import SessionId, UserId
+from madang.database.port import Database, MigrationSet, Row, Transaction
 from madang.services.content import store as content
 from madang.services.content.domain.contents import Limits
 from madang.services.content.domain.search import IndexedChunk
 from madang.services.content.store.tables import MIGRATIONS as CONTENT_MIGRATIONS
 from madang.services.planning import store as planning
 from madang.services.planning.domain import Plan
-from madang.storage.database import Database, MigrationSet, Row, Transaction
 from tests.storage.backends import BACK_ENDS
 
 ANN = Call(session_id=SessionId("default"), user_id=UserId("ann"))

@@ -19,11 +19,11 @@ from anyio.lowlevel import checkpoint
 
 from madang.core.errors import Unavailable
 from madang.core.ids import new_id
-from madang.storage.database import Database, Transaction
-from madang.storage.liveness import FileLiveness, Liveness, SingleProcess
-from madang.storage.locks import try_lock
-from madang.storage.postgresql import liveness as server_liveness
-from madang.storage.postgresql.liveness import PROCESS_MIGRATIONS, ServerLiveness
+from madang.database.liveness import FileLiveness, Liveness, SingleProcess
+from madang.database.port import Database, Transaction
+from madang.database.postgresql import liveness as server_liveness
+from madang.database.postgresql.liveness import PROCESS_MIGRATIONS, ServerLiveness
+from madang.system.locks import try_lock
 from tests.postgresql import Server, database_in, url_in
 from tests.storage.backends import BACK_ENDS, NUMBERS
 from tests.storage.children import child
@@ -133,7 +133,7 @@ async def test_a_file_that_was_removed_before_its_lock_was_taken_is_made_anew(
             seen.append(looking._is_dead(starting.me))
         return try_lock(fd, shared=shared)
 
-    monkeypatch.setattr("madang.storage.liveness.try_lock", find_between)
+    monkeypatch.setattr("madang.database.liveness.try_lock", find_between)
     await starting.open()
     monkeypatch.undo()
 
@@ -274,7 +274,7 @@ async def test_who_goes_is_noticed_by_the_next_heartbeat_of_each(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also by those that find its trace gone because another has cleared it away."""
-    for module in ("madang.storage.liveness", "madang.storage.postgresql.liveness"):
+    for module in ("madang.database.liveness", "madang.database.postgresql.liveness"):
         monkeypatch.setattr(f"{module}.HEARTBEAT_S", 0.05)
     owner, *others = [database.new_liveness() for _ in range(4)]
     heard = [asyncio.Event() for _ in others]

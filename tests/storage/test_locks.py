@@ -10,7 +10,7 @@ from pathlib import Path
 from anyio import fail_after
 from anyio.lowlevel import checkpoint
 
-from madang.storage.locks import FairFileLock, lock_within, try_lock
+from madang.system.locks import FairFileLock, lock_within, try_lock
 
 
 async def test_a_waiter_gets_the_lock_before_its_previous_holder(tmp_path: Path) -> None:

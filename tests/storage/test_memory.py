@@ -9,7 +9,7 @@ import pytest
 
 PROGRAM = """
 import ctypes, threading
-from madang.storage.memory import bound_free_memory, release_memory
+from madang.system.memory import bound_free_memory, release_memory
 
 def resident_mib():
     return next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("RssAnon")) / 1024

@@ -8,7 +8,7 @@ import asyncpg
 import pytest
 
 from madang.core.ids import UserId
-from madang.storage.database import MigrationSet, Transaction
+from madang.database.port import MigrationSet, Transaction
 from tests.postgresql import database_in, server, url_in
 
 MOMENTS = MigrationSet(

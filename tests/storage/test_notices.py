@@ -12,10 +12,10 @@ import pytest
 from anyio import fail_after
 
 from madang.core.ids import UserId
-from madang.storage.database import Database, Transaction
-from madang.storage.notices import Notices
-from madang.storage.sqlite import SqliteDatabase
-from madang.storage.subscriptions import MAX_TOPIC_BYTES
+from madang.database.notices import Notices
+from madang.database.port import Database, Transaction
+from madang.database.sqlite.database import SqliteDatabase
+from madang.database.subscriptions import MAX_TOPIC_BYTES
 from tests.storage.backends import EMBEDDED, NUMBERS, insert, numbers
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ class _CountedDatabase(SqliteDatabase):
 async def test_what_this_process_commits_is_published_without_a_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("madang.storage.notices.POLL_S", 3600.0)
+    monkeypatch.setattr("madang.database.notices.POLL_S", 3600.0)
     database = _CountedDatabase(tmp_path / "madang.db")
     await database.prepare(NUMBERS)
     async with aclosing(database.changes("files/")) as changes:
@@ -131,7 +131,7 @@ async def test_what_this_process_commits_is_published_without_a_read(
 async def test_what_another_process_committed_before_is_not_lost(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("madang.storage.notices.POLL_S", 3600.0)
+    monkeypatch.setattr("madang.database.notices.POLL_S", 3600.0)
     ours, theirs = SqliteDatabase(tmp_path / "madang.db"), SqliteDatabase(tmp_path / "madang.db")
     for database in (ours, theirs):
         await database.prepare(NUMBERS)

@@ -20,8 +20,8 @@ from madang.app import Madang, open_madang
 from madang.core.ids import SessionId
 from madang.core.results import Reply
 from madang.settings import Settings
-from madang.storage import clock
-from madang.storage.clock import parse_timestamp
+from madang.system import clock
+from madang.system.clock import parse_timestamp
 
 FIXTURE = Path(__file__).parent / "fixtures" / "bc6c474.tar.xz"
 

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from madang.storage.part_files import UNLOCKED_S, PartFile, is_part_name, remove_dead_parts, replace_file
+from madang.files.part_files import UNLOCKED_S, PartFile, is_part_name, remove_dead_parts, replace_file
 
 WRITER = """
 import os, sys
 from pathlib import Path
-from madang.storage.part_files import PartFile
+from madang.files.part_files import PartFile
 
 part = PartFile(Path(sys.argv[1]))
 part.beside("database").write_text("x")

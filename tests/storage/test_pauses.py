@@ -18,10 +18,9 @@ from madang.core.calls import Call
 from madang.core.errors import Conflict, Expired
 from madang.core.ids import AssistantId, SessionId, UserId, new_id
 from madang.core.pauses import PauseRecord, SettledBy, first_expiry
-from madang.storage import clock
-from madang.storage.database import Database, Transaction
-from madang.storage.pause_history import UNANSWERED, list_settled
-from madang.storage.pauses import (
+from madang.database.port import Database, Transaction
+from madang.records.pause_history import UNANSWERED, list_settled
+from madang.records.pauses import (
     MAX_DELETED_PAUSES,
     RETENTION_DAYS,
     PauseStore,
@@ -36,6 +35,7 @@ from madang.storage.pauses import (
     withdraw_run,
     write_expired,
 )
+from madang.system import clock
 from tests.storage.backends import BACK_ENDS
 
 CALL = Call(assistant_id=AssistantId("default"), session_id=SessionId("monday"), actor="person")
@@ -448,4 +448,4 @@ async def test_at_the_moment_of_its_expiry_a_pause_is_over_for_everybody(
 def test_the_rule_of_expiry_is_written_in_two_places() -> None:
     package = Path(madang.__file__).parent
     places = [path for path in package.rglob("*.py") if "expires_at <= " in path.read_text("utf-8")]
-    assert {str(path.relative_to(package)) for path in places} == {"core/pauses.py", "storage/pauses.py"}
+    assert {str(path.relative_to(package)) for path in places} == {"core/pauses.py", "records/pauses.py"}

@@ -13,14 +13,15 @@ import pytest
 
 from madang.core.calls import Call
 from madang.core.ids import AssistantId, SessionId
+from madang.database.port import Row
+from madang.database.sqlite import units as sqlite_units
+from madang.database.sqlite import writer as sqlite_writer
+from madang.database.sqlite.database import SqliteDatabase
 from madang.services.content.domain.contents import Chunk, Limits, NewContent
 from madang.services.content.domain.search import RankedChunk
 from madang.services.content.store import ContentStore, IndexQueue
 from madang.services.playbook.domain import PlaybookContent
 from madang.services.playbook.store import PageRequest, PlaybookStore
-from madang.storage import sqlite_units, sqlite_writer
-from madang.storage.database import Row
-from madang.storage.sqlite import SqliteDatabase
 
 CALL = Call(AssistantId("default"), SessionId("default"))
 CONTENT = NewContent(

@@ -12,9 +12,9 @@ import pytest
 from madang.core.calls import Call
 from madang.core.errors import NotFound
 from madang.core.ids import AssistantId, SessionId, UserId
+from madang.database.port import Database, MigrationSet, Row, Transaction
 from madang.services.playbook.domain import PlaybookContent
 from madang.services.playbook.store import MIGRATIONS, PageRequest, PlaybookStore
-from madang.storage.database import Database, MigrationSet, Row, Transaction
 from tests.storage.backends import BACK_ENDS
 
 ANN = Call(AssistantId("default"), SessionId("default"), UserId("ann"))

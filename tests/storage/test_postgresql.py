@@ -18,20 +18,20 @@ import pytest
 from madang.core.calls import Call
 from madang.core.errors import NotFound, SetupError, Unavailable
 from madang.core.ids import AssistantId, SessionId, UserId, new_id
+from madang.database.port import MigrationSet, Row, Transaction
+from madang.database.postgresql.address import parse_database_url
+from madang.database.postgresql.database import PostgresDatabase
+from madang.records.accounts import ACCOUNT_MIGRATIONS
+from madang.records.audit import AUDIT_MIGRATIONS, AuditEntry, AuditLog
+from madang.records.operations import OPERATION_MIGRATIONS
+from madang.records.pauses import PAUSE_MIGRATIONS
+from madang.records.run_journal_tables import JOURNAL_MIGRATIONS
+from madang.records.run_tables import RUN_MIGRATIONS
+from madang.records.session_tables import SESSION_MIGRATIONS
 from madang.services.planning import store as planning
 from madang.services.playbook import store as playbook
 from madang.services.playbook.domain import PlaybookContent, PlaybookPatch, StepInput
 from madang.services.playbook.store import PageRequest, PlaybookStore
-from madang.storage.accounts import ACCOUNT_MIGRATIONS
-from madang.storage.audit import AUDIT_MIGRATIONS, AuditEntry, AuditLog
-from madang.storage.database import MigrationSet, Row, Transaction
-from madang.storage.operations import OPERATION_MIGRATIONS
-from madang.storage.pauses import PAUSE_MIGRATIONS
-from madang.storage.postgresql.address import parse_database_url
-from madang.storage.postgresql.database import PostgresDatabase
-from madang.storage.runs.journal_tables import JOURNAL_MIGRATIONS
-from madang.storage.runs.tables import RUN_MIGRATIONS
-from madang.storage.session_tables import SESSION_MIGRATIONS
 from tests.postgresql import Server, database_in, server, url_in
 
 ANN = Call(AssistantId("default"), SessionId("default"), UserId("ann"))

@@ -19,11 +19,11 @@ from anyio import fail_after
 from madang.agent_app import open_agent
 from madang.cli import main
 from madang.core.errors import SetupError
+from madang.database.postgresql.address import parse_database_url
+from madang.database.postgresql.database import PostgresDatabase
 from madang.llm.opening import OpenedModel
 from madang.llm.scripted import ScriptedModel
 from madang.settings import Settings
-from madang.storage.postgresql.address import parse_database_url
-from madang.storage.postgresql.database import PostgresDatabase
 from tests.postgresql import USER, Server, _account, _run, server, url_in
 from tests.storage.backends import NUMBERS, insert, numbers
 

@@ -10,7 +10,7 @@ import asyncpg
 import pytest
 
 from madang.core.errors import Unavailable
-from madang.storage.database import LOCK_WAIT_S, Transaction
+from madang.database.port import LOCK_WAIT_S, Transaction
 from tests.postgresql import database_in, url_in
 from tests.storage.backends import NUMBERS, insert, numbers
 

@@ -18,9 +18,9 @@ import pytest
 
 from madang.core.errors import SetupError, Unavailable
 from madang.core.ids import new_id
-from madang.storage.database import Transaction
-from madang.storage.postgresql.address import parse_database_url
-from madang.storage.postgresql.database import PostgresDatabase
+from madang.database.port import Transaction
+from madang.database.postgresql.address import parse_database_url
+from madang.database.postgresql.database import PostgresDatabase
 from tests.postgresql import server
 from tests.storage.backends import NUMBERS, insert, numbers
 from tests.storage.children import child
@@ -164,7 +164,7 @@ async def test_a_commit_that_takes_longer_than_its_caller_waits_is_told_when_it_
     slow_url: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("madang.storage.postgresql.database.STATEMENT_S", FLUSH_S / 2)
+    monkeypatch.setattr("madang.database.postgresql.database.STATEMENT_S", FLUSH_S / 2)
     impatient = PostgresDatabase(parse_database_url(slow_url))
     outcomes = []
     for value in range(ATTEMPTS):
@@ -221,7 +221,7 @@ async def test_a_full_queue_of_notices_does_not_make_a_committed_unit_fail(
 ) -> None:
     """The server's queue has eight gigabytes; this raises the same error at the same moment."""
     refuse = "DO $$ BEGIN RAISE EXCEPTION 'too many notifications' USING ERRCODE = '54000'; END $$"
-    monkeypatch.setattr("madang.storage.postgresql.database.commit_sql", lambda _: f"COMMIT; {refuse}")
+    monkeypatch.setattr("madang.database.postgresql.database.commit_sql", lambda _: f"COMMIT; {refuse}")
 
     await insert(database, 1, topic=TOPIC)
 

@@ -14,9 +14,9 @@ from madang.app import Madang, open_madang
 from madang.cli import main
 from madang.core.errors import SetupError
 from madang.core.results import Reply
+from madang.database.postgresql.address import parse_database_url
+from madang.database.postgresql.database import PostgresDatabase
 from madang.settings import Settings, read_settings
-from madang.storage.postgresql.address import parse_database_url
-from madang.storage.postgresql.database import PostgresDatabase
 from tests.postgresql import database_in, server, url_in
 from tests.storage.backends import NUMBERS
 
@@ -122,7 +122,7 @@ def test_without_asyncpg_one_line_says_what_to_install(
 ) -> None:
     monkeypatch.setitem(sys.modules, "asyncpg", None)
     for name in ("database", "errors", "listener"):
-        monkeypatch.delitem(sys.modules, f"madang.storage.postgresql.{name}", raising=False)
+        monkeypatch.delitem(sys.modules, f"madang.database.postgresql.{name}", raising=False)
 
     assert main(["tools", "--data-dir", str(tmp_path), "--database", "postgresql:///x"]) == 2
 

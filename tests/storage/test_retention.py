@@ -13,15 +13,15 @@ import pytest
 
 from madang.core.calls import Call
 from madang.core.ids import AssistantId, SessionId, UserId
-from madang.storage import events as events_module
-from madang.storage.audit import AuditEntry, AuditLog
-from madang.storage.clock import format_timestamp, now
-from madang.storage.database import Database, Transaction
-from madang.storage.events import EventLog, NewEvent
-from madang.storage.folders import Folders
-from madang.storage.folders.recording import journal_name
-from madang.storage.folders.undo import FileHistory
-from madang.storage.retention import Retention
+from madang.database.port import Database, Transaction
+from madang.files.folders import Folders
+from madang.files.folders.recording import journal_name
+from madang.files.folders.undo import FileHistory
+from madang.records import events as events_module
+from madang.records.audit import AuditEntry, AuditLog
+from madang.records.events import EventLog, NewEvent
+from madang.records.retention import Retention
+from madang.system.clock import format_timestamp, now
 from tests.storage.backends import BACK_ENDS
 
 ANN = Call(AssistantId("editor"), SessionId("default"), UserId("ann"))

@@ -16,12 +16,11 @@ import pytest
 from madang.core.calls import Call
 from madang.core.errors import Conflict, InvalidArguments, InvalidCursor, NotFound
 from madang.core.ids import AssistantId, SessionId, UserId
-from madang.storage.clock import format_timestamp, now
-from madang.storage.database import Database, Transaction
-from madang.storage.forgetting import begin_removal
-from madang.storage.pauses import PauseStore
-from madang.storage.session_filling import SILENT_AFTER, SessionFilling
-from madang.storage.sessions import (
+from madang.database.port import Database, Transaction
+from madang.records.forgetting import begin_removal
+from madang.records.pauses import PauseStore
+from madang.records.session_filling import SILENT_AFTER, SessionFilling
+from madang.records.sessions import (
     MAX_TITLE_CHARS,
     TOUCH_EVERY,
     SessionRecord,
@@ -30,7 +29,8 @@ from madang.storage.sessions import (
     ensure_session,
     session_topic,
 )
-from madang.storage.views import ViewStore
+from madang.records.views import ViewStore
+from madang.system.clock import format_timestamp, now
 from tests.storage.backends import BACK_ENDS
 
 ANN = Call(AssistantId("editor"), SessionId("default"), UserId("ann"))

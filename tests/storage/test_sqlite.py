@@ -19,10 +19,12 @@ import apsw
 import pytest
 
 from madang.core.errors import SetupError, Unavailable
+from madang.database import notices
+from madang.database.port import MigrationSet, Transaction
+from madang.database.sqlite import database as sqlite
+from madang.database.sqlite import writer as sqlite_writer
+from madang.database.sqlite.database import SqliteDatabase
 from madang.settings import prepare_data_dir
-from madang.storage import notices, sqlite, sqlite_writer
-from madang.storage.database import MigrationSet, Transaction
-from madang.storage.sqlite import SqliteDatabase
 from tests.storage.backends import NUMBERS, insert, numbers, opened
 from tests.storage.children import SLOW_STEPS, Child, child
 from tests.storage.test_database import told, watching

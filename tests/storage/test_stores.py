@@ -15,12 +15,12 @@ from madang.core.calls import Call
 from madang.core.errors import NotFound
 from madang.core.ids import AssistantId, SessionId, UserId
 from madang.core.paging import ALL, MAX_PAGE_ITEMS
+from madang.database.port import Database, Transaction
+from madang.database.sqlite.database import SqliteDatabase
 from madang.services.planning.domain import Plan
 from madang.services.planning.store import PlanStore
 from madang.services.playbook.domain import PlaybookContent, StepInput
 from madang.services.playbook.store import PageRequest, PlaybookStore, SortOrder
-from madang.storage.database import Database, Transaction
-from madang.storage.sqlite import SqliteDatabase
 from tests.storage.backends import BACK_ENDS, EMBEDDED
 from tests.storage.children import CALL, Child, child
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from madang.storage.subscriptions import (
+from madang.database.subscriptions import (
     MAX_PENDING_TOPICS,
     MAX_TOPIC_BYTES,
     Subscription,

@@ -9,11 +9,11 @@ import pytest
 from madang.core.calls import Call
 from madang.core.ids import AssistantId, SessionId, UserId
 from madang.core.pauses import PauseRecord
+from madang.database.port import Database, MigrationSet, Transaction
+from madang.records.pauses import PauseStore
 from madang.services.ui.domain import Question, Wait
 from madang.services.ui.store import MIGRATIONS, UiStore
-from madang.storage.clock import format_timestamp, parse_timestamp
-from madang.storage.database import Database, MigrationSet, Transaction
-from madang.storage.pauses import PauseStore
+from madang.system.clock import format_timestamp, parse_timestamp
 from tests.storage.backends import BACK_ENDS
 
 ANN = Call(AssistantId("default"), SessionId("monday"), UserId("ann"))

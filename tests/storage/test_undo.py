@@ -16,8 +16,8 @@ import pytest
 from madang.core.calls import Call
 from madang.core.errors import Conflict, LimitExceeded, NotFound, ToolError, Unavailable
 from madang.core.ids import AssistantId, SessionId
-from madang.storage.folders import Folder, Folders, copies, recording
-from madang.storage.folders.undo import ChangedFile, FileHistory
+from madang.files.folders import Folder, Folders, copies, recording
+from madang.files.folders.undo import ChangedFile, FileHistory
 
 CALL = Call(AssistantId("a"), SessionId("s"))
 RUN = replace(CALL, run_id="run-1")

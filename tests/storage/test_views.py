@@ -12,9 +12,9 @@ import pytest
 from madang.core.calls import Call
 from madang.core.ids import AssistantId, SessionId, UserId
 from madang.core.results import ForeignPage, Link, Reply, ShownPage
-from madang.storage.database import Database, MigrationSet, Transaction
-from madang.storage.sessions import SessionStore, ensure_session
-from madang.storage.views import MAX_VIEW_BYTES, VIEW_MIGRATIONS, ViewStore, view_id
+from madang.database.port import Database, MigrationSet, Transaction
+from madang.records.sessions import SessionStore, ensure_session
+from madang.records.views import MAX_VIEW_BYTES, VIEW_MIGRATIONS, ViewStore, view_id
 from tests.storage.backends import BACK_ENDS
 
 ANN = Call(AssistantId("editor"), SessionId("tea"), UserId("ann"), run_id="r", call_id="c1", operation_id="r:1:0")

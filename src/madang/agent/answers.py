@@ -14,9 +14,9 @@ from madang.core.ids import new_id
 from madang.core.phrases import Translate, say
 from madang.llm.base import ModelAnswer
 from madang.llm.messages import CallPart, Part, TextPart, dump_parts, parse_parts
-from madang.storage.events import NewEvent
-from madang.storage.runs.journal import CallChange, MessageKind, NewMessage, NewRunCall, Step
-from madang.storage.runs.records import Run
+from madang.records.events import NewEvent
+from madang.records.runs.journal import CallChange, MessageKind, NewMessage, NewRunCall, Step
+from madang.records.runs.records import Run
 
 
 class AnswerRows:

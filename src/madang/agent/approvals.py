@@ -25,13 +25,13 @@ from madang.core.pauses import (
     wrong_answer,
 )
 from madang.core.phrases import Phrase, say
-from madang.storage.clock import format_timestamp, parse_timestamp, timestamp
-from madang.storage.database import Database, Transaction
-from madang.storage.decisions import remember_decision
-from madang.storage.pauses import PauseStore, find_pause, open_pause, settle_pause
-from madang.storage.runs.calls import find_asked_calls
-from madang.storage.runs.journal import RunCall, write_reason
-from madang.storage.runs.records import Run
+from madang.database.port import Database, Transaction
+from madang.records.decisions import remember_decision
+from madang.records.pauses import PauseStore, find_pause, open_pause, settle_pause
+from madang.records.runs.calls import find_asked_calls
+from madang.records.runs.journal import RunCall, write_reason
+from madang.records.runs.records import Run
+from madang.system.clock import format_timestamp, parse_timestamp, timestamp
 
 SERVICE = "agent"
 DECIDE = "decide"

@@ -12,7 +12,7 @@ from madang.core.calls import Call
 from madang.core.pauses import PauseRecord
 from madang.core.results import Reply, page_uri
 from madang.core.run_events import ViewReference
-from madang.storage.views import find_view_id
+from madang.records.views import find_view_id
 
 MAX_DATA_BYTES = 32 * 1024
 """Of the structured half of a result, which is kept twice. Of a larger one, how large it was is said instead."""

@@ -14,7 +14,7 @@ from typing import Any
 
 from madang.core.tools import Tool
 from madang.llm.messages import CallPart
-from madang.storage.runs.journal import RunCall
+from madang.records.runs.journal import RunCall
 
 
 def number_calls(parts: Sequence[CallPart], prefix: str) -> list[CallPart]:

@@ -15,7 +15,7 @@ from madang.core.phrases import Phrase, Translate, say
 from madang.core.texts import one_line
 from madang.llm.base import ModelOptions, ModelRequest
 from madang.llm.messages import CallPart, Message, ResultPart, TextPart, dump_parts, parse_parts
-from madang.storage.runs.journal import Message as StoredMessage
+from madang.records.runs.journal import Message as StoredMessage
 
 KEPT_SHARE = 0.4
 """Of the budget, as much of the newest turns stays as it is."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from madang.agent.calls import parse_arguments
 from madang.core.texts import one_line
-from madang.storage.runs.journal import RunCall
+from madang.records.runs.journal import RunCall
 
 MIN_LINKED_CHARS = 6
 """A shorter value that stands in a result and later in arguments may well be there by chance."""

@@ -66,8 +66,8 @@ from madang.core.run_events import (
 )
 from madang.llm.base import ModelAnswer, Retry
 from madang.llm.messages import CallPart, ImagePart, Part, TextPart, ThinkingPart
-from madang.storage.events import NewEvent
-from madang.storage.runs.records import Run
+from madang.records.events import NewEvent
+from madang.records.runs.records import Run
 
 MAX_NOTED_CHARS = 500
 MAX_DELTA_CHARS = 32_000

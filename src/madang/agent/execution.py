@@ -37,11 +37,11 @@ from madang.llm.messages import TextPart, dump_parts
 from madang.llm.opening import OpenedModel
 from madang.llm.scripted import PROVIDER as SCRIPTED
 from madang.provider.provider import Provider
+from madang.records.runs.journal import MessageKind, NewMessage, RunNews, StaleNews, Step
+from madang.records.runs.records import LostRun, Run
+from madang.records.runs.store import MAX_ERROR_CHARS
+from madang.records.runs.usage import AnswerUsage
 from madang.rendering.catalogue import translator
-from madang.storage.runs.journal import MessageKind, NewMessage, RunNews, StaleNews, Step
-from madang.storage.runs.records import LostRun, Run
-from madang.storage.runs.store import MAX_ERROR_CHARS
-from madang.storage.runs.usage import AnswerUsage
 
 logger = logging.getLogger(__name__)
 

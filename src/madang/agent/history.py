@@ -14,8 +14,8 @@ from madang.llm.base import ModelOptions, ModelRequest, OfferedTool
 from madang.llm.messages import Message as ModelMessage
 from madang.llm.messages import Part, ResultPart, dump_parts, parse_parts
 from madang.llm.messages import Role as ModelRole
-from madang.storage.runs.journal import Message
-from madang.storage.runs.usage import Calibration
+from madang.records.runs.journal import Message
+from madang.records.runs.usage import Calibration
 
 ASCII_CHARS_PER_TOKEN = 4
 TOKENS_PER_IMAGE = 1_500

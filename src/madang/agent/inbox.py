@@ -15,15 +15,15 @@ from madang.agent.manual import ManualTurns
 from madang.core.calls import Call
 from madang.core.ids import UserId
 from madang.core.pauses import PauseAnswer, PauseForm, PauseRecord
+from madang.database.port import Database
 from madang.provider.pauses import PauseOwners
 from madang.provider.provider import Provider
-from madang.storage.clock import timestamp
-from madang.storage.database import Database
-from madang.storage.decisions import DecisionStore
-from madang.storage.pauses import PauseStore
-from madang.storage.runs.journal_tables import JOURNAL_MIGRATIONS
-from madang.storage.runs.records import Run
-from madang.storage.runs.rows import find_awaited
+from madang.records.decisions import DecisionStore
+from madang.records.pauses import PauseStore
+from madang.records.run_journal_tables import JOURNAL_MIGRATIONS
+from madang.records.runs.records import Run
+from madang.records.runs.rows import find_awaited
+from madang.system.clock import timestamp
 
 
 class Inbox:

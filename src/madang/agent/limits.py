@@ -11,7 +11,7 @@ from madang.core.arguments import invalid_arguments
 from madang.core.documents import Document
 from madang.core.errors import MadangError, SetupError
 from madang.core.phrases import Phrase, say
-from madang.storage.runs.records import Run
+from madang.records.runs.records import Run
 
 DEFAULT_WINDOW_TOKENS = 100_000
 """Of a model that nothing is known of."""

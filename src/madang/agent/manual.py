@@ -10,11 +10,11 @@ from madang.core.errors import Denied
 from madang.core.ids import new_id
 from madang.core.pauses import ModelTurn, PauseAnswer, PauseForm, PauseRecord, wrong_answer
 from madang.core.phrases import say
+from madang.database.port import Database, Transaction
 from madang.llm.base import ModelAnswer
 from madang.llm.messages import CallPart, Part, dump_parts, parse_parts
-from madang.storage.database import Database, Transaction
-from madang.storage.pauses import PauseStore, clear_awaited, open_pause, supersede
-from madang.storage.runs.records import Run
+from madang.records.pauses import PauseStore, clear_awaited, open_pause, supersede
+from madang.records.runs.records import Run
 
 SERVICE = "agent"
 ACT = "act"

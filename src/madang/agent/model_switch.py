@@ -10,8 +10,8 @@ from madang.core.calls import Locale
 from madang.core.phrases import say
 from madang.llm.errors import ModelError
 from madang.llm.fallback import is_outage, join_models
+from madang.records.runs.records import Run
 from madang.rendering.catalogue import translator
-from madang.storage.runs.records import Run
 
 
 async def choose_model(stores: RunStores, run: Run, model: str, locale: Locale) -> Run:

@@ -15,9 +15,9 @@ from madang.core.phrases import Phrase, Translate, say
 from madang.core.trust import Origin, parse_origins
 from madang.llm.messages import AttachedFile, ImagePart, Part, TextPart, dump_parts, parse_parts
 from madang.provider.provider import Provider
+from madang.records.events import NewEvent
+from madang.records.runs.journal import MessageKind, NewMessage, QueuedMessage, RunNews, Step
 from madang.rendering.catalogue import translator
-from madang.storage.events import NewEvent
-from madang.storage.runs.journal import MessageKind, NewMessage, QueuedMessage, RunNews, Step
 
 SHOWN = "shown"
 """In a part: what the person is shown of it, where a model is told more."""

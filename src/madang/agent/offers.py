@@ -21,7 +21,7 @@ from madang.core.trust import Origin
 from madang.llm.base import OfferedTool
 from madang.provider.policy import is_offered
 from madang.provider.provider import Provider
-from madang.storage.runs.offers import OfferStore, ToolOffer
+from madang.records.runs.offers import OfferStore, ToolOffer
 
 MAX_LISTED_TOKENS = 8_000
 WINDOW_PART = 4

@@ -14,11 +14,11 @@ from madang.core.calls import Call, Locale
 from madang.core.phrases import Phrase, say
 from madang.llm.messages import CallPart, Message, ResultPart, parse_parts
 from madang.provider.provider import Provider
+from madang.records.operations import OperationStore
+from madang.records.runs.journal import Message as StoredMessage
+from madang.records.runs.message_calls import MessageCall
+from madang.records.runs.messages import MessageStore
 from madang.rendering.catalogue import translator
-from madang.storage.operations import OperationStore
-from madang.storage.runs.journal import Message as StoredMessage
-from madang.storage.runs.message_calls import MessageCall
-from madang.storage.runs.messages import MessageStore
 
 Outcomes = Mapping[tuple[str, str], ResultPart | Phrase]
 """What became of calls, by the ids of their message and their own."""

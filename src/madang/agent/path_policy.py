@@ -18,7 +18,7 @@ from madang.core.guarded_paths import private_paths, running_paths
 from madang.core.path_patterns import Names, PathPattern, PathPatterns, folded_name
 from madang.core.phrases import Phrase, say
 from madang.core.tools import PathUse, Tool
-from madang.storage.folders import parse_path
+from madang.files.folders import parse_path
 
 READING, WRITING = "read_file", "write_file"
 """Tools whose name in a rule that denies stands for reading and changing, by whatever tool."""

@@ -19,8 +19,8 @@ from madang.core.phrases import Phrase, say
 from madang.core.tools import Tool
 from madang.core.trust import Origin, describe_origins
 from madang.provider.policy import ALLOWED, Decision
-from madang.storage.assistants import AssistantRecord
-from madang.storage.sessions import SessionRecord
+from madang.records.assistants import AssistantRecord
+from madang.records.sessions import SessionRecord
 
 ASK_FIRST = "ask"
 """In an assistant's policy: the services for which the person is asked before anything is changed."""

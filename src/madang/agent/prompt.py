@@ -13,8 +13,8 @@ from madang.core.trust import Origin
 from madang.llm.base import ModelOptions, ModelRequest
 from madang.llm.messages import CallPart, Message, TextPart, parse_parts
 from madang.provider.provider import Provider
-from madang.storage.runs.journal import Message as StoredMessage
-from madang.storage.runs.offers import WHOLE_OFFER, ToolOffer
+from madang.records.runs.journal import Message as StoredMessage
+from madang.records.runs.offers import WHOLE_OFFER, ToolOffer
 
 INSTRUCTIONS = (
     "You are an assistant in Madang, a workbench that you share with a person: you both see the same plan, files and "

@@ -50,12 +50,12 @@ from madang.llm.errors import (
 )
 from madang.llm.opening import OpenedModel
 from madang.provider.provider import Provider
+from madang.records.runs.journal import Message, NewMessage, Step
+from madang.records.runs.messages import MessageStore
+from madang.records.runs.records import Run
+from madang.records.runs.store import RunStore
+from madang.records.runs.usage import AnswerUsage, Calibration, UsageStore
 from madang.rendering.catalogue import translator
-from madang.storage.runs.journal import Message, NewMessage, Step
-from madang.storage.runs.messages import MessageStore
-from madang.storage.runs.records import Run
-from madang.storage.runs.store import RunStore
-from madang.storage.runs.usage import AnswerUsage, Calibration, UsageStore
 
 ABOUT_THE_REQUEST = (AnswerTooLarge, BadReply, ContextTooLong, CutShort, RequestRefused, ServerFailed, Stalled)
 """Errors after which a history is cut without a summary. Any other would meet the next request just the same."""

@@ -24,15 +24,15 @@ from madang.core.calls import Call, Locale
 from madang.core.errors import StoreUnavailable, Unavailable
 from madang.core.ids import UserId, new_id
 from madang.core.phrases import say
+from madang.database.patience import OutageListener
+from madang.database.subscriptions import parse_topic
 from madang.llm.messages import Part, TextPart, dump_parts, written_text
 from madang.provider.provider import Provider
+from madang.records.runs.deltas import DeltaStore
+from madang.records.runs.journal import NewMessage, Step
+from madang.records.runs.records import Candidate, Run
 from madang.rendering.catalogue import translator
-from madang.storage.clock import parse_timestamp
-from madang.storage.patience import OutageListener
-from madang.storage.runs.deltas import DeltaStore
-from madang.storage.runs.journal import NewMessage, Step
-from madang.storage.runs.records import Candidate, Run
-from madang.storage.subscriptions import parse_topic
+from madang.system.clock import parse_timestamp
 
 LOOK_EVERY_S = 0.5
 """At most so often, however many notices there are, but for a few after a quiet while."""

@@ -22,8 +22,8 @@ from madang.core.phrases import Phrase, Rows, layout, say
 from madang.core.results import ToolResult
 from madang.core.service import Service, ServiceMetadata
 from madang.core.tools import tool, tools_of
-from madang.storage.runs.calls import CallStore
-from madang.storage.runs.message_search import MessageHit, MessageSearch
+from madang.records.runs.calls import CallStore
+from madang.records.runs.message_search import MessageHit, MessageSearch
 
 MAX_FOUND = 20
 

@@ -12,9 +12,9 @@ from madang.core.calls import Call
 from madang.core.phrases import say
 from madang.core.texts import one_line
 from madang.llm.messages import TextPart, parse_parts
+from madang.records.runs.journal import Message as StoredMessage
 from madang.rendering.catalogue import translator
-from madang.storage.clock import now
-from madang.storage.runs.journal import Message as StoredMessage
+from madang.system.clock import now
 
 MAX_REPEATED_CHARS = 300
 """Of the person's request, below the state."""

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from madang.agent.approvals import Approvals
 from madang.agent.manual import ManualTurns
 from madang.agent.offers import ToolOffers
-from madang.storage.database import Database
-from madang.storage.operations import OperationStore
-from madang.storage.patience import Patience
-from madang.storage.pauses import PauseStore
-from madang.storage.runs.calls import CallStore
-from madang.storage.runs.messages import MessageStore
-from madang.storage.runs.store import RunStore
-from madang.storage.runs.usage import UsageStore
+from madang.database.patience import Patience
+from madang.database.port import Database
+from madang.records.operations import OperationStore
+from madang.records.pauses import PauseStore
+from madang.records.runs.calls import CallStore
+from madang.records.runs.messages import MessageStore
+from madang.records.runs.store import RunStore
+from madang.records.runs.usage import UsageStore
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 
 from madang.core.errors import StoreUnavailable
 from madang.llm.base import ModelDelta
-from madang.storage.runs.deltas import DeltaStore
-from madang.storage.runs.records import Delta, Run
+from madang.records.runs.deltas import DeltaStore
+from madang.records.runs.records import Delta, Run
 
 FLUSH_EVERY_S = 0.1
 MAX_FLUSH_WAIT_S = 2.0

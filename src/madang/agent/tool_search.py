@@ -17,7 +17,7 @@ from madang.core.calls import Call
 from madang.core.suggestions import nearest_tools
 from madang.core.synonyms import SYNONYM_WORDS, synonyms
 from madang.core.tools import MethodTool, Tool
-from madang.storage.search.analysis import Analysis
+from madang.records.analysis.analysis import Analysis
 
 SYNONYM_WEIGHT = 0.3
 VALUE_WEIGHT = 0.7

@@ -27,12 +27,12 @@ from madang.core.trust import Origin
 from madang.llm.messages import ImagePart, ResultPart, dump_parts, parse_parts
 from madang.provider.policy import ALLOWED, Decision
 from madang.provider.provider import Provider
+from madang.records.events import NewEvent
+from madang.records.runs.calls import RecentCall
+from madang.records.runs.journal import CallChange, CallOutcome, NewMessage, RunCall, Step, StepState
+from madang.records.runs.message_calls import operation_id
+from madang.records.runs.records import Run
 from madang.rendering.catalogue import translator
-from madang.storage.events import NewEvent
-from madang.storage.runs.calls import RecentCall
-from madang.storage.runs.journal import CallChange, CallOutcome, NewMessage, RunCall, Step, StepState
-from madang.storage.runs.message_calls import operation_id
-from madang.storage.runs.records import Run
 
 MAX_PARALLEL_READS = 8
 

@@ -11,7 +11,7 @@ from madang.agent.history import count_frame, count_tokens, estimate_tokens
 from madang.llm.base import ModelAnswer, ModelDelta, ModelRequest, Usage
 from madang.llm.errors import CutShort, ModelError, Stalled
 from madang.llm.opening import OpenedModel
-from madang.storage.runs.usage import AnswerUsage
+from madang.records.runs.usage import AnswerUsage
 
 BEGUN = (CutShort, Stalled)
 """Errors of a server that had taken the request, even if no word of an answer came."""

@@ -18,10 +18,10 @@ from madang.core.ids import new_id
 from madang.core.pauses import Decline, ModelTurn, PauseAnswer, PauseForm, PauseRecord, Permission
 from madang.core.phrases import Phrase, Translate, say
 from madang.llm.messages import dump_parts
+from madang.records.runs.records import LIVE_STATES
+from madang.records.runs.store import RunStore
 from madang.rendering.catalogue import translator
 from madang.settings import Settings
-from madang.storage.runs.records import LIVE_STATES
-from madang.storage.runs.store import RunStore
 
 MAX_LISTED = 100
 MAX_INPUT_CHARS = 1_000_000

@@ -19,9 +19,9 @@ from madang.core.phrases import Phrase, say
 from madang.core.service import ServiceMetadata
 from madang.core.texts import one_line
 from madang.provider.grants import is_granted
+from madang.records.assistants import AssistantRecord
 from madang.rendering.catalogue import translator
 from madang.settings import Settings
-from madang.storage.assistants import AssistantRecord
 
 NONE = "none"
 """For an option that takes names, and is to have none."""

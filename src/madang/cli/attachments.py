@@ -17,8 +17,8 @@ from madang.core.results import Reply
 from madang.core.trust import Origin
 from madang.core.uploads import UploadedFile
 from madang.llm.messages import ImagePart, Part, TextPart
-from madang.storage.files.encodings import decode, detect_encoding, has_controls, replace_surrogates
-from madang.storage.files.kinds import MAX_IMAGE_BYTES, file_kind, image_type
+from madang.text.encodings import decode, detect_encoding, has_controls, replace_surrogates
+from madang.text.kinds import MAX_IMAGE_BYTES, file_kind, image_type
 
 CONTENT = "content"
 """The service that keeps files which are no images."""

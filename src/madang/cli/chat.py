@@ -21,8 +21,8 @@ from madang.core.pauses import Decline, ModelTurn, PauseAnswer, PauseForm, Permi
 from madang.core.phrases import Phrase, say
 from madang.core.run_events import RunFailed, read_event
 from madang.llm.messages import Part, TextPart, dump_parts
+from madang.records.runs.records import LIVE_STATES, Run
 from madang.settings import Settings
-from madang.storage.runs.records import LIVE_STATES, Run
 
 FINISHED, WAITING, LEFT = 0, 3, 130
 

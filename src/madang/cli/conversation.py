@@ -28,13 +28,13 @@ from madang.llm.fallback import join_models, split_models
 from madang.llm.keys import KeyStore
 from madang.llm.messages import Part
 from madang.llm.opening import open_model
+from madang.records.events import Event
+from madang.records.pauses import PauseStore
+from madang.records.runs.latest import find_latest_session
+from madang.records.runs.records import LIVE_STATES, LostRun, Run
 from madang.rendering.catalogue import translator
 from madang.services import prebuilt_schemas
 from madang.settings import DEFAULT_SESSION, Settings
-from madang.storage.events import Event
-from madang.storage.pauses import PauseStore
-from madang.storage.runs.latest import find_latest_session
-from madang.storage.runs.records import LIVE_STATES, LostRun, Run
 
 SCRIPTED = "scripted:"
 CHECK_S = 5.0

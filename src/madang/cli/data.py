@@ -20,7 +20,7 @@ from madang.settings import Settings, prepare_data_dir
 
 def backup(options: argparse.Namespace, settings: Settings) -> int:
     """Write a backup of the data folder, whoever else uses it."""
-    from madang.storage.data_folder import back_up_folder
+    from madang.records.data_folder import back_up_folder
 
     _check_is_file(settings, say("'pg_dump' backs up a server, and a copy of workspaces/ the files."))
     prepare_data_dir(settings.data_dir)
@@ -45,7 +45,7 @@ def backup(options: argparse.Namespace, settings: Settings) -> int:
 
 def restore(options: argparse.Namespace, settings: Settings) -> int:
     """Fill an empty data folder from a backup."""
-    from madang.storage.data_folder import restore_folder
+    from madang.records.data_folder import restore_folder
 
     _check_is_file(settings, say("'pg_restore' restores a server."))
     prepare_data_dir(settings.data_dir)
@@ -69,7 +69,7 @@ def export(options: argparse.Namespace, settings: Settings) -> int:
 
 async def _export(settings: Settings, file: str) -> int:
     from madang.cli.exports import export_everything
-    from madang.storage.archives import ArchiveLimits
+    from madang.files.archives import ArchiveLimits
 
     async with open_madang(settings) as madang:
         manifest, size = await export_everything(madang, _absolute(file))
@@ -112,7 +112,7 @@ async def _import(settings: Settings, file: str, *, is_trusted: bool) -> int:
 
 def delete(options: argparse.Namespace, settings: Settings) -> int:
     """Delete everything in the data folder."""
-    from madang.storage.data_folder import delete_folder_contents
+    from madang.records.data_folder import delete_folder_contents
 
     _check_is_file(settings, say("Drop the database on the server, and delete the data folder."))
     if not settings.data_dir.is_dir():

@@ -23,11 +23,11 @@ from madang.core.calls import LOCALES
 from madang.core.errors import MadangError
 from madang.core.phrases import Phrase, Translate, layout, say
 from madang.core.texts import one_line
+from madang.database.postgresql.address import parse_database_url
+from madang.database.sqlite.database import MIN_SQLITE_VERSION
 from madang.rendering import pages
 from madang.rendering.catalogue import translator
 from madang.settings import Settings, prepare_data_dir
-from madang.storage.postgresql.address import parse_database_url
-from madang.storage.sqlite import MIN_SQLITE_VERSION
 
 MIN_FREE_BYTES = 100 * 1024 * 1024
 START_LIMIT_S = 60.0
@@ -178,7 +178,7 @@ async def _database(settings: Settings) -> AsyncIterator[Finding]:
 async def _server(settings: Settings) -> Finding:
     try:
         address = parse_database_url(settings.database)
-        from madang.storage.postgresql.database import PostgresDatabase
+        from madang.database.postgresql.database import PostgresDatabase
     except MadangError as error:
         return _failure("database", say("Database server"), error)
     except ModuleNotFoundError:

@@ -21,13 +21,13 @@ from madang.core.errors import Conflict, InvalidArguments, MadangError, RequestE
 from madang.core.ids import AssistantId, SessionId
 from madang.core.phrases import Phrase, layout, say
 from madang.core.texts import one_line
+from madang.files.archives import NO_LIMITS, ArchiveLimits, ArchiveSize, NewArchive, ZipArchiveReader, open_archive
+from madang.files.archives import ZipArchiveWriter as Writer
+from madang.files.folders.sessions import folder_name
+from madang.records.sessions import MAX_SESSIONS_LISTED, SessionRecord
 from madang.rendering.catalogue import translator
 from madang.rendering.replies import document
-from madang.storage.archives import NO_LIMITS, ArchiveLimits, ArchiveSize, NewArchive, ZipArchiveReader, open_archive
-from madang.storage.archives import ZipArchiveWriter as Writer
-from madang.storage.clock import Timestamp, timestamp
-from madang.storage.folders.sessions import folder_name
-from madang.storage.sessions import MAX_SESSIONS_LISTED, SessionRecord
+from madang.system.clock import Timestamp, timestamp
 
 FORMAT = 1
 MANIFEST = "export.json"

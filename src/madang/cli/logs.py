@@ -12,9 +12,9 @@ from madang.core.texts import one_line, terminal_text
 
 TRACEBACK_MARGIN = "    "
 MAX_RECORD_CHARS = 4_000
-ANSWERED = ("madang.provider.lifecycle", "madang.storage.audit")
+ANSWERED = ("madang.provider.lifecycle", "madang.records.audit")
 """Where it is logged that the database or a service is away: what a call of it answers as well."""
-OUTAGES = ("madang.storage.patience", "madang.agent.streams", "madang.core.background")
+OUTAGES = ("madang.database.patience", "madang.agent.streams", "madang.core.background")
 """Where it is logged that runs wait for the database: what those who follow a run are told as well."""
 
 logger = logging.getLogger("madang")

@@ -19,9 +19,9 @@ from madang.cli.terminal import show_error, show_json_line
 from madang.core.errors import RequestError, SetupError
 from madang.core.phrases import Phrase, say
 from madang.core.texts import one_line
+from madang.records.events import Event
+from madang.records.runs.records import Run
 from madang.settings import Settings
-from madang.storage.events import Event
-from madang.storage.runs.records import Run
 
 FINISHED, FAILED, SETUP, WAITING, LIMIT, UNFINISHED, CANCELLED = 0, 1, 2, 3, 4, 5, 130
 

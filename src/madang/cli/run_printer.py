@@ -10,8 +10,8 @@ from madang.cli.screen import Screen
 from madang.core.phrases import Phrase, Translate, say
 from madang.core.texts import block, one_line
 from madang.llm.base import ModelDelta
-from madang.storage.events import Event
-from madang.storage.runs.records import Run
+from madang.records.events import Event
+from madang.records.runs.records import Run
 
 MAX_CALL_CHARS = 160
 MAX_RESULT_CHARS = 120

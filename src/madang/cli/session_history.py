@@ -15,15 +15,15 @@ from madang.core.ids import SessionId, is_name, is_raw_name, normalised_name
 from madang.core.limits import MAX_NAME_CHARS
 from madang.core.phrases import Phrase, say
 from madang.core.texts import one_line
+from madang.records.analysis.analysis import Analysis
+from madang.records.runs.journal import Message
+from madang.records.runs.message_search import MAX_HITS, MessageHit, MessageSearch
+from madang.records.runs.messages import MessageStore
+from madang.records.runs.store import open_run_tables
+from madang.records.runs.usage import UsageStore, UsageTotal
+from madang.records.runs.words import MessageAnalysis, readable_text
 from madang.rendering.catalogue import translator
-from madang.storage.clock import format_timestamp, now
-from madang.storage.runs.journal import Message
-from madang.storage.runs.message_search import MAX_HITS, MessageHit, MessageSearch
-from madang.storage.runs.messages import MessageStore
-from madang.storage.runs.store import open_run_tables
-from madang.storage.runs.usage import UsageStore, UsageTotal
-from madang.storage.runs.words import MessageAnalysis, readable_text
-from madang.storage.search.analysis import Analysis
+from madang.system.clock import format_timestamp, now
 
 MAX_SHOWN = 200
 MAX_TEXT_CHARS = 200

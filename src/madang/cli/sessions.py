@@ -17,14 +17,14 @@ from madang.core.calls import Call
 from madang.core.errors import RequestError
 from madang.core.phrases import Phrase, say
 from madang.core.texts import one_line
+from madang.files.archives import NO_LIMITS, ArchiveLimits
+from madang.files.place import read_place
+from madang.records.data_folder import WORKSPACES
+from madang.records.runs.latest import find_place
+from madang.records.runs.store import open_run_tables
+from madang.records.sessions import MAX_SESSIONS_LISTED, SessionRecord
 from madang.rendering.catalogue import translator
 from madang.settings import Settings
-from madang.storage.archives import NO_LIMITS, ArchiveLimits
-from madang.storage.data_folder import WORKSPACES
-from madang.storage.place import read_place
-from madang.storage.runs.latest import find_place
-from madang.storage.runs.store import open_run_tables
-from madang.storage.sessions import MAX_SESSIONS_LISTED, SessionRecord
 
 
 def run(options: argparse.Namespace, settings: Settings) -> int:

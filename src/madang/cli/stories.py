@@ -19,9 +19,9 @@ from madang.core.phrases import Phrase, say
 from madang.llm.keys import KeyStore
 from madang.llm.messages import TextPart, parse_parts
 from madang.llm.opening import open_model
+from madang.records.runs.records import Run
 from madang.rendering.catalogue import translator
 from madang.settings import Settings
-from madang.storage.runs.records import Run
 
 MAX_STORY_S = 600.0
 MAX_QUESTIONS = 5

@@ -8,7 +8,7 @@ from typing import Any
 
 from madang.agent_app import Agent
 from madang.core.calls import Call, Locale
-from madang.storage.runs.journal import RunCall
+from madang.records.runs.journal import RunCall
 
 
 @dataclass(frozen=True)

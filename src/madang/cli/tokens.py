@@ -10,8 +10,8 @@ from pathlib import Path
 from madang.cli.terminal import show
 from madang.core.errors import SetupError
 from madang.core.phrases import say
+from madang.files.part_files import replace_file
 from madang.settings import Settings, is_token, prepare_data_dir
-from madang.storage.part_files import replace_file
 
 MAX_TOKEN_FILE_BYTES = 4096
 BROWSER_TOKEN_S = 30 * 24 * 3600.0

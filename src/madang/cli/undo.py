@@ -16,9 +16,9 @@ from madang.core.limits import MAX_NAME_CHARS
 from madang.core.operations import Operation
 from madang.core.phrases import Phrase, layout, say
 from madang.core.texts import one_line
+from madang.files.folders.undo import ChangedFile, TakenBack
 from madang.rendering.catalogue import translator
 from madang.settings import Settings
-from madang.storage.folders.undo import ChangedFile, TakenBack
 
 _RUN_HEADINGS = (say("CHANGED (UTC)"), say("RUN"), say("FILES"), say("TAKES BACK"))
 _OPERATION_HEADINGS = (say("CHANGED (UTC)"), say("OPERATION"), say("TAKEN BACK"), say("CHANGE"))

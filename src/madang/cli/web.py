@@ -30,7 +30,7 @@ from madang.core.errors import SetupError
 from madang.core.phrases import Phrase, say
 from madang.rendering.catalogue import translator
 from madang.settings import Settings, prepare_data_dir
-from madang.storage.locks import try_lock
+from madang.system.locks import try_lock
 
 if TYPE_CHECKING:
     from madang.host.live import LiveReaders
@@ -220,7 +220,7 @@ def _stop(serving: Any, readers: LiveReaders) -> None:
 
 def _delete_data(settings: Settings) -> int:
     """Delete everything, as the person has asked for in the browser. Nothing of this process uses it any more."""
-    from madang.storage.data_folder import delete_folder_contents
+    from madang.records.data_folder import delete_folder_contents
 
     others = delete_folder_contents(settings.data_dir)
     text = say("Deleted: {folder} is empty.", folder=str(settings.data_dir))

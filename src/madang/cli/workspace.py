@@ -11,9 +11,7 @@ from madang.cli.terminal import confirm, show, show_note, show_table
 from madang.core.calls import Call
 from madang.core.errors import RequestError
 from madang.core.phrases import Phrase, say
-from madang.rendering.catalogue import translator
-from madang.settings import Settings, workspace_folder
-from madang.storage.folders.agents_file import (
+from madang.files.folders.agents_file import (
     AGENTS_FILE,
     MAX_AGENTS_BYTES,
     AgentsFile,
@@ -21,6 +19,8 @@ from madang.storage.folders.agents_file import (
     TrustedFile,
     read_agents_file,
 )
+from madang.rendering.catalogue import translator
+from madang.settings import Settings, workspace_folder
 
 SHOWN_LINES = 12
 MAX_LINE_CHARS = 160

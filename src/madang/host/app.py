@@ -9,6 +9,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from madang.files.downloads import Downloads
 from madang.host.api import API_HEADERS, Endpoint, Operation
 from madang.host.archives import SessionArchives
 from madang.host.assistants import AssistantApi
@@ -36,7 +37,6 @@ from madang.server.gate import EVENT_STREAM, JSON_API, AccessPolicy, PolicyMount
 from madang.server.health import Readiness, health_routes
 from madang.server.http import http_app
 from madang.server.sdk import SdkServer
-from madang.storage.downloads import Downloads
 
 HOST_NAME = "127.0.0.1"
 CONTENT_NAME = "localhost"

@@ -13,14 +13,14 @@ from starlette.responses import Response, StreamingResponse
 from madang.core.errors import LimitExceeded
 from madang.core.phrases import say
 from madang.core.texts import one_line
+from madang.files.part_files import PartFile
 from madang.host.api import API_HEADERS, ApiRequest, Operation
 from madang.host.parts import HostParts
 from madang.host.receiving import BYTES, UploadLimit, body_blocks, upload_route
 from madang.host.wire import ImportAnswer, NoBody
 from madang.server.downloads import content_disposition, file_chunks
 from madang.server.gate import PolicyRoute
-from madang.storage.clock import format_timestamp, now
-from madang.storage.part_files import PartFile
+from madang.system.clock import format_timestamp, now
 
 MAX_ARCHIVE_BYTES = 256 * 1024**2
 MAX_NAME_CHARS = 60

@@ -38,9 +38,9 @@ from madang.host.wire_assistants import (
 )
 from madang.llm.fallback import split_models
 from madang.provider.grants import is_granted
+from madang.records.assistants import MAX_ASSISTANTS, AssistantRecord
+from madang.records.decisions import Decision
 from madang.rendering.catalogue import translator
-from madang.storage.assistants import MAX_ASSISTANTS, AssistantRecord
-from madang.storage.decisions import Decision
 
 MAX_NAME_TRIES = 1000
 

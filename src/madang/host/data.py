@@ -33,11 +33,11 @@ from madang.host.wire_settings import (
     RequestsAnswer,
     RequestsByHost,
 )
+from madang.records.client_calls import MAX_CALLS, SEEN_DAYS, ClientCalls, ClientSession
+from madang.records.data_folder import back_up_folder
+from madang.records.folder_size import FolderSize, measure_folder
 from madang.rendering.catalogue import translator
-from madang.storage.client_calls import MAX_CALLS, SEEN_DAYS, ClientCalls, ClientSession
-from madang.storage.clock import format_timestamp, now
-from madang.storage.data_folder import back_up_folder
-from madang.storage.folder_size import FolderSize, measure_folder
+from madang.system.clock import format_timestamp, now
 
 STOP_DELAY_S = 0.3
 """So that the answer is sent before the host stops."""

@@ -32,10 +32,10 @@ from madang.host.wire_inbox import (
     SettledItemAnswer,
 )
 from madang.llm.messages import dump_parts
+from madang.records.pause_history import ANSWERED, UNANSWERED, list_settled
+from madang.records.sessions import SessionRecord
 from madang.rendering.catalogue import translator
-from madang.storage.clock import format_timestamp, now
-from madang.storage.pause_history import ANSWERED, UNANSWERED, list_settled
-from madang.storage.sessions import SessionRecord
+from madang.system.clock import format_timestamp, now
 
 MAX_ITEMS = 100
 HISTORY = timedelta(days=7)

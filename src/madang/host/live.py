@@ -18,8 +18,8 @@ from madang.host.reader import LiveText, ReaderQueue, live_frame
 from madang.host.wire_events import OutageChanged, OutageValue
 from madang.llm.base import ModelDelta
 from madang.provider.provider import Provider
+from madang.records.runs.records import Run
 from madang.rendering.catalogue import translator
-from madang.storage.runs.records import Run
 
 MAX_WRITTEN_RUNS = 256
 """Runs whose unfinished message is held here, for readers that come in its middle. Of more, the oldest go."""

@@ -15,7 +15,7 @@ from madang.host.api import ApiRequest, Operation
 from madang.host.parts import HostParts
 from madang.host.wire import ManualCall, TurnAnswer, TurnBody
 from madang.llm.messages import CallPart, Part, TextPart, dump_parts
-from madang.storage.runs.records import Run, run_topic
+from madang.records.runs.records import Run, run_topic
 
 TURN_WAIT_S = 5.0
 

@@ -32,13 +32,13 @@ from madang.host.wire import (
     UntoldAnswer,
 )
 from madang.llm.messages import ImagePart, Part, TextPart, parse_parts, written_text
+from madang.records.image_uploads import UploadedImage
+from madang.records.runs.endings import LastRun, read_session_runs
+from madang.records.runs.journal import Message, QueuedMessage
+from madang.records.runs.message_calls import find_call_pauses, list_message_calls
+from madang.records.runs.records import LostRun
+from madang.records.runs.segments import END_SEQ
 from madang.rendering.catalogue import translator
-from madang.storage.image_uploads import UploadedImage
-from madang.storage.runs.endings import LastRun, read_session_runs
-from madang.storage.runs.journal import Message, QueuedMessage
-from madang.storage.runs.message_calls import find_call_pauses, list_message_calls
-from madang.storage.runs.records import LostRun
-from madang.storage.runs.segments import END_SEQ
 
 MAX_PAGE_DATA_BYTES = 2 * 1024 * 1024
 """Of the data of all calls of a page together."""

@@ -13,10 +13,10 @@ from madang.core.errors import Conflict, InvalidArguments, NotFound
 from madang.core.ids import is_name
 from madang.core.model_config import ModelConfig
 from madang.core.phrases import Phrase, say
+from madang.files.config_file import ConfigFile
 from madang.llm.connection import check_url, is_loopback
 from madang.llm.keys import KeyStore
 from madang.llm.vendors import VENDORS, is_installed, not_installed
-from madang.storage.config_file import ConfigFile
 
 RESERVED = frozenset(":#/")
 """In a name of one's own these would make it look like `PROVIDER:MODEL` or `URL#MODEL`."""

@@ -15,6 +15,7 @@ from dataclasses import replace
 from madang.core.calls import Locale
 from madang.core.errors import MadangError
 from madang.core.pauses import PauseRecord, first_expiry
+from madang.database.subscriptions import topic
 from madang.host.inbox import MAX_ITEMS, InboxApi
 from madang.host.live import LiveReaders
 from madang.host.parts import HostParts
@@ -29,10 +30,9 @@ from madang.host.wire_events import (
 )
 from madang.host.wire_inbox import InboxItemAnswer
 from madang.host.working_runs import WorkingRuns
-from madang.storage.clock import parse_timestamp, timestamp
-from madang.storage.overview import Overview, read_overview
-from madang.storage.pauses import pause_topic
-from madang.storage.subscriptions import topic
+from madang.records.overview import Overview, read_overview
+from madang.records.pauses import pause_topic
+from madang.system.clock import parse_timestamp, timestamp
 
 RETRY_S = 1.0
 COALESCE_S = 0.05

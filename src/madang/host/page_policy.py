@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from madang.storage.views import View
+from madang.records.views import View
 
 MAX_DOMAINS = 32
 MAX_DOMAIN_CHARS = 200

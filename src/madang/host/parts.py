@@ -19,22 +19,22 @@ from madang.core.errors import NotFound
 from madang.core.executor import Executor
 from madang.core.ids import AssistantId, SessionId, is_name
 from madang.core.phrases import say
+from madang.database.port import Database
+from madang.files.folders import Folders
 from madang.host.ending import HostEnding
 from madang.host.model_catalogue import ModelCatalogue
 from madang.host.recent_log import RecentLog
 from madang.provider.provider import Provider
 from madang.provider.sessions import SessionOperations
-from madang.storage.assistants import AssistantStore
-from madang.storage.audit import AuditLog
-from madang.storage.database import Database
-from madang.storage.decisions import DecisionStore
-from madang.storage.egress import EgressLog
-from madang.storage.events import EventLog
-from madang.storage.folders import Folders
-from madang.storage.image_uploads import ImageUploads
-from madang.storage.runs.message_search import MessageSearch
-from madang.storage.sessions import SessionRecord, SessionStore
-from madang.storage.views import ViewStore
+from madang.records.assistants import AssistantStore
+from madang.records.audit import AuditLog
+from madang.records.decisions import DecisionStore
+from madang.records.egress import EgressLog
+from madang.records.events import EventLog
+from madang.records.image_uploads import ImageUploads
+from madang.records.runs.message_search import MessageSearch
+from madang.records.sessions import SessionRecord, SessionStore
+from madang.records.views import ViewStore
 
 ENCODED = "~"
 """What a segment begins with that spells the name of a session."""

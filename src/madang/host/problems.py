@@ -19,7 +19,7 @@ from madang.core.calls import Call
 from madang.host.api import ApiRequest, Operation
 from madang.host.parts import HostParts
 from madang.host.wire import LogAnswer, LogQuery, ReportAnswer
-from madang.storage.clock import format_timestamp, now
+from madang.system.clock import format_timestamp, now
 
 PACKAGES = ("mcp", "pydantic", "starlette", "uvicorn", "apsw", "asyncpg")
 REPORTED_LINES = 100

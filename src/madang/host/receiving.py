@@ -20,11 +20,11 @@ from madang.core.documents import Document
 from madang.core.errors import InvalidArguments, LimitExceeded
 from madang.core.executor import Executor
 from madang.core.phrases import Phrase, say
+from madang.files.folders import Folders
+from madang.files.folders.uploads import Upload
 from madang.host.api import ApiRequest, Operation, answer_safely, document_response, parse_query
 from madang.host.parts import HostParts
 from madang.server.gate import UPLOADS, PolicyRoute
-from madang.storage.folders import Folders
-from madang.storage.folders.uploads import Upload
 
 MAX_UPLOADS_AT_ONCE = 4
 MAX_WAITING_UPLOADS = 32

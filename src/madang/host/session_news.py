@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from madang.database.subscriptions import parse_topic
 from madang.host.sessions import session_answers
 from madang.host.wire_events import SessionsValue
-from madang.storage.overview import Overview
-from madang.storage.subscriptions import parse_topic
+from madang.records.overview import Overview
 
 MAX_TOLD_SESSIONS = 20
 """More than that at once are not told: the list is read anew."""

@@ -30,12 +30,12 @@ from madang.host.wire import (
     SessionSize,
     SessionsQuery,
 )
-from madang.storage.client_calls import SEEN_DAYS, ClientCalls
-from madang.storage.clock import format_timestamp, now
-from madang.storage.overview import read_overview
-from madang.storage.runs.message_search import MAX_HITS, MessageHit
-from madang.storage.runs.records import Run
-from madang.storage.sessions import SessionRecord
+from madang.records.client_calls import SEEN_DAYS, ClientCalls
+from madang.records.overview import read_overview
+from madang.records.runs.message_search import MAX_HITS, MessageHit
+from madang.records.runs.records import Run
+from madang.records.sessions import SessionRecord
+from madang.system.clock import format_timestamp, now
 
 
 class SessionApi:

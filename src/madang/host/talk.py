@@ -15,9 +15,9 @@ from madang.core.results import page_uri
 from madang.core.run_events import ViewReference
 from madang.host.wire import CallAnswer, MessageAnswer, NoteAnswer
 from madang.llm.errors import retry_helps
-from madang.storage.runs.endings import ModelSwitch, RunEnding
-from madang.storage.runs.journal import Message
-from madang.storage.runs.message_calls import MessageCall
+from madang.records.runs.endings import ModelSwitch, RunEnding
+from madang.records.runs.journal import Message
+from madang.records.runs.message_calls import MessageCall
 
 
 def message_answer(message: Message) -> MessageAnswer:

@@ -11,7 +11,7 @@ from madang.core.run_events import ViewReference
 from madang.host.api import ApiRequest, Operation
 from madang.host.parts import HostParts
 from madang.host.wire import ToolAnswer, ToolCallAnswer, ToolCallBody, ToolsAnswer
-from madang.storage.views import view_id
+from madang.records.views import view_id
 
 
 class ToolApi:

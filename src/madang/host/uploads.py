@@ -13,13 +13,13 @@ from madang.core.calls import Call
 from madang.core.errors import LimitExceeded
 from madang.core.phrases import say
 from madang.core.uploads import UploadedFile
+from madang.files.folders.uploads import Upload
 from madang.host.api import ApiRequest, Operation
 from madang.host.parts import HostParts
 from madang.host.receiving import BYTES, Receiver, UploadLimit, UploadTooLarge, keep_if_wanted, upload_route
 from madang.host.wire import UploadAnswer, UploadQuery
 from madang.server.gate import PolicyRoute
-from madang.storage.files.kinds import MAX_IMAGE_BYTES, image_type
-from madang.storage.folders.uploads import Upload
+from madang.text.kinds import MAX_IMAGE_BYTES, image_type
 
 CONTENT = "content"
 """The service that keeps what is not an image."""

@@ -21,10 +21,10 @@ from madang.host.api import ApiRequest, Operation
 from madang.host.parts import HostParts
 from madang.host.wire import Done, NoBody
 from madang.host.wire_views import ViewAnswer, ViewCallAnswer, ViewCallBody, ViewPause, ViewReadAnswer, ViewReadBody
+from madang.records.audit import AuditEntry
+from madang.records.views import View
 from madang.rendering.replies import page_document
 from madang.server.mapping import arguments_of, call_result, page_tools, resource_contents
-from madang.storage.audit import AuditEntry
-from madang.storage.views import View
 
 PAUSE_ARGUMENTS = ("messageId", "waitId", "pauseId")
 """In which a tool is told what it settles."""

@@ -10,9 +10,9 @@ from madang.core.calls import Locale
 from madang.core.documents import Document
 from madang.core.limits import MAX_NAME_CHARS
 from madang.core.run_events import CallOutcome, CallPause, ViewReference
-from madang.storage.runs.journal import CallState, MessageKind, Role
-from madang.storage.runs.records import RunState
-from madang.storage.sessions import MAX_TITLE_CHARS
+from madang.records.runs.journal import CallState, MessageKind, Role
+from madang.records.runs.records import RunState
+from madang.records.sessions import MAX_TITLE_CHARS
 
 MAX_ID_CHARS = 200
 MAX_MESSAGE_CHARS = 1_000_000

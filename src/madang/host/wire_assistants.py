@@ -11,8 +11,8 @@ from madang.agent.model_options import OwnOptions
 from madang.core.documents import Document
 from madang.core.limits import MAX_NAME_CHARS
 from madang.core.service import StatusName
-from madang.storage.assistants import MAX_ASSISTANT_CHARS
-from madang.storage.decisions import DecisionScope
+from madang.records.assistants import MAX_ASSISTANT_CHARS
+from madang.records.decisions import DecisionScope
 
 MAX_MODEL_CHARS = 500
 MAX_SERVICES = 200

@@ -13,10 +13,10 @@ from madang.core.ids import UserId
 from madang.host.live import LiveReaders
 from madang.host.reader import live_frame
 from madang.host.wire_events import RunsChanged, RunsValue, WorkingRun
-from madang.storage.overview import Overview
-from madang.storage.runs.deltas import DeltaStore, joined_text
-from madang.storage.runs.records import Run
-from madang.storage.runs.store import RunStore
+from madang.records.overview import Overview
+from madang.records.runs.deltas import DeltaStore, joined_text
+from madang.records.runs.records import Run
+from madang.records.runs.store import RunStore
 
 MAX_TOLD_RUNS = 50
 """Of more, the oldest are not told: a list that nobody reads to its end."""

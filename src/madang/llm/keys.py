@@ -17,7 +17,7 @@ from pydantic import SecretStr
 
 from madang.core.errors import SetupError
 from madang.core.phrases import Phrase, say
-from madang.storage.part_files import replace_file
+from madang.files.part_files import replace_file
 
 KEYRING_SERVICE = "madang"
 FILE_NAME = "keys.json"

@@ -226,7 +226,7 @@ def read_script(path: Path) -> ScriptedModel:
     Raises:
         SetupError: the file cannot be read, or is no script.
     """
-    from madang.storage.files.plain_yaml import YamlRefused, parse_plain_yaml
+    from madang.text.plain_yaml import YamlRefused, parse_plain_yaml
 
     try:
         with path.open("rb") as file:

@@ -9,7 +9,7 @@ from madang.core.calls import Call
 from madang.core.errors import MadangError, ToolError, Unavailable
 from madang.core.ids import UserId
 from madang.core.service import ServiceMetadata
-from madang.storage.assistants import AssistantStore
+from madang.records.assistants import AssistantStore
 
 MAX_SEEDED_USERS = 10_000
 

@@ -33,9 +33,9 @@ from madang.provider.failures import internal_error, timed_out
 from madang.provider.hooks import bounded
 from madang.provider.lifecycle import Lifecycle
 from madang.provider.registry import Registry
+from madang.records.audit import AuditEntry
+from madang.records.sessions import SessionStore
 from madang.rendering.replies import error_reply, reply
-from madang.storage.audit import AuditEntry
-from madang.storage.sessions import SessionStore
 
 ANSWER = "answer"
 """What the audit trail calls the deed of settling a pause: no tool has this name."""

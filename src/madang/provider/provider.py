@@ -59,10 +59,10 @@ from madang.provider.registry import Registry
 from madang.provider.resources import list_resource_page
 from madang.provider.streams import ValueT, merge_streams
 from madang.provider.uploads import FileUploads
+from madang.records.audit import AuditEntry, AuditLog
+from madang.records.sessions import SessionStore
 from madang.rendering.readers import reader_words, without_tools
 from madang.rendering.replies import error_reply, render_text, reply
-from madang.storage.audit import AuditEntry, AuditLog
-from madang.storage.sessions import SessionStore
 
 MAX_TOOL_NAME_CHARS = 100
 UNDO = "undo"

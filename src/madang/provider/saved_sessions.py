@@ -13,9 +13,9 @@ from madang.core.errors import InvalidArguments
 from madang.core.ids import AssistantId, SessionId, is_raw_name
 from madang.core.phrases import say
 from madang.core.trust import Origin
-from madang.storage.clock import Timestamp
-from madang.storage.events import MAX_KIND_CHARS, Event
-from madang.storage.sessions import MAX_TITLE_CHARS, SessionRecord
+from madang.records.events import MAX_KIND_CHARS, Event
+from madang.records.sessions import MAX_TITLE_CHARS, SessionRecord
+from madang.system.clock import Timestamp
 
 FORMAT = 1
 SESSION = "session.json"

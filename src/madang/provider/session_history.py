@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, ParamSpec, TypeVar
 from madang.core.calls import Call
 from madang.core.documents import Document
 from madang.core.executor import Executor
+from madang.database.port import Database
 from madang.provider.saved_sessions import EVENTS, EVENTS_PER_BATCH, SavedEvent
-from madang.storage.database import Database
-from madang.storage.events import Event, EventLog, restore_events
-from madang.storage.runs.journal import MAX_MESSAGE_BYTES
-from madang.storage.runs.offers import OfferStore, ToolOffer
-from madang.storage.runs.saved import (
+from madang.records.events import Event, EventLog, restore_events
+from madang.records.runs.journal import MAX_MESSAGE_BYTES
+from madang.records.runs.offers import OfferStore, ToolOffer
+from madang.records.runs.saved import (
     RunRestorer,
     SavedCall,
     SavedMessage,
@@ -25,10 +25,10 @@ from madang.storage.runs.saved import (
     read_runs,
     renamed_run,
 )
-from madang.storage.saved_views import SavedView, ViewRestorer, read_views
+from madang.records.saved_views import SavedView, ViewRestorer, read_views
 
 if TYPE_CHECKING:
-    from madang.storage.archives import ZipArchiveReader, ZipArchiveWriter
+    from madang.files.archives import ZipArchiveReader, ZipArchiveWriter
 
 RUNS, CALLS, VIEWS, MESSAGES = "runs.jsonl", "calls.jsonl", "views.jsonl", "messages.jsonl"
 TOOLS = "tools.json"

@@ -21,27 +21,27 @@ from madang.core.ids import SessionId, is_name, new_id
 from madang.core.limits import MAX_NAME_CHARS
 from madang.core.phrases import say
 from madang.core.texts import one_line
+from madang.database.port import Database
 from madang.provider.hooks import bounded
 from madang.provider.provider import Provider
 from madang.provider.saved_sessions import SESSION, SavedSession, check_format
 from madang.provider.session_history import SessionHistory
-from madang.storage.audit import FLUSH_S, AuditLog
-from madang.storage.clock import timestamp
-from madang.storage.database import Database
-from madang.storage.decisions import DecisionStore
-from madang.storage.forgetting import begin_removal, remove_notices, remove_session
-from madang.storage.operations import OperationStore
-from madang.storage.runs.forks import find_fork_seq
-from madang.storage.runs.store import open_run_tables
-from madang.storage.session_filling import SessionFilling
-from madang.storage.sessions import SessionRecord, SessionStore
-from madang.storage.views import ViewStore
+from madang.records.audit import FLUSH_S, AuditLog
+from madang.records.decisions import DecisionStore
+from madang.records.forgetting import begin_removal, remove_notices, remove_session
+from madang.records.operations import OperationStore
+from madang.records.runs.forks import find_fork_seq
+from madang.records.runs.store import open_run_tables
+from madang.records.session_filling import SessionFilling
+from madang.records.sessions import SessionRecord, SessionStore
+from madang.records.views import ViewStore
+from madang.system.clock import timestamp
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from madang.core.documents import Document
-    from madang.storage.archives import ArchiveLimits, ArchiveSize, ZipArchiveReader, ZipArchiveWriter
+    from madang.files.archives import ArchiveLimits, ArchiveSize, ZipArchiveReader, ZipArchiveWriter
 
 SESSION_HOOK_LIMIT_S = 1800.0
 """For one service: a workspace may have gigabytes."""
@@ -146,7 +146,7 @@ class SessionOperations:
             Conflict: there is something at the path.
             Unavailable: nothing can be written there, or a service failed.
         """
-        from madang.storage.archives import NewArchive  # on use: it would slow every start down
+        from madang.files.archives import NewArchive  # on use: it would slow every start down
 
         async with self._working(call):
             session = await self._existing(call)
@@ -179,7 +179,7 @@ class SessionOperations:
             InvalidArguments, LimitExceeded: it is no archive of a session, or too large.
             Conflict: the session is there already.
         """
-        from madang.storage.archives import ArchiveLimits, open_archive
+        from madang.files.archives import ArchiveLimits, open_archive
 
         _check_actor(call)  # before anything is opened
         call = replace(call, session_id=call.session_id or SessionId(new_id()))

@@ -20,9 +20,9 @@ from madang.provider.failures import internal_error, not_granted, timed_out
 from madang.provider.grants import Grants, is_granted
 from madang.provider.lifecycle import Lifecycle
 from madang.provider.registry import Registry
+from madang.records.audit import AuditEntry
+from madang.records.sessions import SessionStore
 from madang.rendering.replies import reply
-from madang.storage.audit import AuditEntry
-from madang.storage.sessions import SessionStore
 
 UPLOAD, WITHDRAW = "upload", "withdraw_upload"
 """What the audit trail calls these deeds: no tools have these names."""

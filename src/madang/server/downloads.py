@@ -15,8 +15,8 @@ from starlette.routing import Match
 from starlette.types import Receive, Scope, Send
 
 from madang.core.errors import ToolError
+from madang.files.downloads import PREFIX, Downloads
 from madang.server.gate import DOWNLOADS, PolicyRoute
-from madang.storage.downloads import PREFIX, Downloads
 
 CHUNK_BYTES = 256 * 1024
 

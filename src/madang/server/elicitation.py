@@ -25,9 +25,9 @@ from madang.core.pauses import PauseRecord
 from madang.core.results import ElicitationForm, Reply
 from madang.core.tools import Tool
 from madang.provider.provider import Provider
+from madang.records.pauses import PauseStore
 from madang.server import mapping
 from madang.server.sdk import RequestContext
-from madang.storage.pauses import PauseStore
 
 ANSWER = "answer"
 

@@ -13,9 +13,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from madang.core.errors import MadangError
+from madang.database.port import Database, MigrationSet
 from madang.provider.provider import Provider
 from madang.server.gate import PolicyRoute, RoutePolicy
-from madang.storage.database import Database, MigrationSet
 
 HEALTH = RoutePolicy(kind="api", methods=frozenset({"GET", "HEAD"}), needs_token=False, max_answer_s=10.0)
 DATABASE_S = 3.0

@@ -15,10 +15,10 @@ from starlette.types import ASGIApp
 from madang.core.errors import SetupError
 from madang.core.limits import MAX_BODY_BYTES
 from madang.core.phrases import say
+from madang.files.downloads import Downloads
 from madang.server.downloads import DownloadRoute
 from madang.server.gate import MCP, AccessPolicy, Gate, PolicyMount, PolicyRoute
 from madang.server.sdk import HttpSessions, SdkServer
-from madang.storage.downloads import Downloads
 
 _NO_IPV6 = frozenset(
     getattr(errno, name)

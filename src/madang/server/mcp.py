@@ -22,6 +22,7 @@ from madang.core.resources import Resource, ResourceList
 from madang.core.results import Reply, page_uri
 from madang.core.tools import MethodTool, Tool
 from madang.provider.provider import Provider
+from madang.records.pauses import PauseStore
 from madang.rendering.catalogue import translator
 from madang.rendering.replies import document, error_reply, page_document
 from madang.server import mapping
@@ -32,7 +33,6 @@ from madang.server.elicitation import Elicitation
 from madang.server.progress import ProgressReporter
 from madang.server.sdk import RequestContext, SdkServer
 from madang.server.stdio import stdio_streams
-from madang.storage.pauses import PauseStore
 
 ASSISTANT_KEY = "madang/assistantId"
 SESSION_KEY = "madang/sessionId"

@@ -8,15 +8,15 @@ from pathlib import Path
 from madang.core.executor import Executor
 from madang.core.service import Service
 from madang.core.tools import ToolSchemas
+from madang.database.port import Database
+from madang.files.downloads import Downloads
+from madang.files.folders import Folders
 from madang.services.chart.service import ChartService
 from madang.services.content.service import ContentService
 from madang.services.planning.service import PlanningService
 from madang.services.playbook.service import PlaybookService
 from madang.services.ui.service import UiService
 from madang.services.workspace.service import WorkspaceService
-from madang.storage.database import Database
-from madang.storage.downloads import Downloads
-from madang.storage.folders import Folders
 
 SCHEMAS = Path(__file__).with_name("schemas.json")
 """The schemas of all built-in tools by name, as `scripts/generate` wrote them."""

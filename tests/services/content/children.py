@@ -15,7 +15,7 @@ from madang.services.content.engine import following
 from madang.services.content.engine.following import IndexFollower
 from madang.services.content.engine.index import OlderIndex, StoreIndex
 from madang.services.content.store import IndexQueue
-from madang.storage.search import tokens
+from madang.text.search import tokens
 from tests.asking import Asker
 from tests.services.content.contents import add, open_content, search
 

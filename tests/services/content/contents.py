@@ -9,13 +9,13 @@ from typing import Any
 
 from madang.core.calls import Call
 from madang.core.results import ENVELOPE_FIELDS, Reply
+from madang.database.port import Database
+from madang.database.sqlite.database import SqliteDatabase
+from madang.files.folders import Folders
 from madang.provider.provider import Provider
+from madang.records.audit import AuditLog
 from madang.services.content.domain.contents import Limits
 from madang.services.content.service import ContentService
-from madang.storage.audit import AuditLog
-from madang.storage.database import Database
-from madang.storage.folders import Folders
-from madang.storage.sqlite import SqliteDatabase
 from tests.asking import CALL, Asker
 from tests.postgresql import database_in
 

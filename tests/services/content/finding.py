@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from madang.services.content.engine.index import StoreIndex
-from madang.storage.search.tokens import Tokenizer
+from madang.text.search.tokens import Tokenizer
 
 LEXICON = Path(__file__).parent / "lexicon"
 OTHER_TEXTS = ("Something else entirely, about gardens and rivers.", "전혀 다른 이야기, 강과 정원.")

@@ -13,12 +13,12 @@ from collections.abc import Awaitable, Callable
 
 from madang.core.errors import NotFound, Unavailable
 from madang.core.ids import UserId
+from madang.database.postgresql.address import parse_database_url
+from madang.database.postgresql.database import PostgresDatabase
 from madang.services.content.domain.contents import Limits
 from madang.services.content.store import ContentStore, parts
 from madang.services.content.store.parts import Parts
 from madang.services.content.store.ranking import ServerRanking
-from madang.storage.postgresql.address import parse_database_url
-from madang.storage.postgresql.database import PostgresDatabase
 from tests.services.content.parts import ANN, CHUNKS, NAME, House, NamedAnalysis
 
 USER = UserId("ann")

@@ -13,15 +13,15 @@ import pytest
 from madang.core.calls import Call
 from madang.core.executor import Executor
 from madang.core.ids import SessionId, UserId
+from madang.database.port import Row
+from madang.database.postgresql.database import PostgresDatabase
+from madang.records.analysis.analysis import Analysis
 from madang.services.content.domain.contents import Chunk, Limits, NewContent, StoreKey
 from madang.services.content.domain.search import RankedChunk
 from madang.services.content.store import ContentStore, maintenance, parts
 from madang.services.content.store.parts import Parts
 from madang.services.content.store.ranking import ServerRanking
-from madang.storage.database import Row
-from madang.storage.postgresql.database import PostgresDatabase
-from madang.storage.search.analysis import Analysis
-from madang.storage.search.queries import Query, Term, Tokens
+from madang.text.search.queries import Query, Term, Tokens
 from tests.postgresql import database_in
 
 ANN = Call(session_id=SessionId("default"), user_id=UserId("ann"))

@@ -12,8 +12,8 @@ from madang.services.content.domain.contents import line_count, split_chunk_id
 from madang.services.content.engine import excerpts
 from madang.services.content.engine.chunks import MAX_CHUNK_CHARS, split
 from madang.services.content.engine.snippets import MAX_SNIPPET_CHARS, snippet
-from madang.storage.search.highlights import highlight_terms
-from madang.storage.search.tokens import Tokenizer
+from madang.text.search.highlights import highlight_terms
+from madang.text.search.tokens import Tokenizer
 
 PIECES = st.sampled_from(
     ["\n", "\n\n", "# Heading\n", "word ", "낱말 ", "x" * 700, "가" * 2_000, "\x07" * 1_300, ". ", "\r\n", "e\u0301"]

@@ -9,7 +9,7 @@ import pytest
 from benchmarks import search as benchmark
 from madang.services.content.engine import chunks
 from madang.services.content.engine.index import StoreIndex
-from madang.storage.search.tokens import Tokenizer
+from madang.text.search.tokens import Tokenizer
 from tests.services.content import finding
 
 HAS_COLLECTIONS = (benchmark.DATA / "korquad").is_dir() and (benchmark.DATA / "cranfield").is_dir()

@@ -9,16 +9,16 @@ from pathlib import Path
 import apsw
 import pytest
 
+from madang.records.analysis.analysis import Analysis
 from madang.services.content.domain.contents import StoreKey
 from madang.services.content.domain.search import IndexChange
 from madang.services.content.engine import following
 from madang.services.content.engine.following import IndexFollower
 from madang.services.content.engine.index import IndexUnusable, StoreIndex
 from madang.services.content.store import IndexQueue
-from madang.storage.search import tokens
-from madang.storage.search.analysis import Analysis
-from madang.storage.search.queries import Query, Term
-from madang.storage.search.tokens import Tokenizer
+from madang.text.search import tokens
+from madang.text.search.queries import Query, Term
+from madang.text.search.tokens import Tokenizer
 from tests.asking import Asker
 from tests.services.content.contents import EMBEDDED, add, open_content, search
 

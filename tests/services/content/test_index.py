@@ -12,8 +12,8 @@ import pytest
 
 from madang.services.content.engine import matching
 from madang.services.content.engine.index import IndexUnusable, StoreIndex, _index_io
-from madang.storage.search import tokens
-from madang.storage.search.tokens import Tokenizer
+from madang.text.search import tokens
+from madang.text.search.tokens import Tokenizer
 from tests.services.content.contents import add, open_content, search
 
 

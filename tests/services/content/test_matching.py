@@ -9,8 +9,8 @@ import pytest
 from madang.services.content.engine import matching
 from madang.services.content.engine.index import StoreIndex
 from madang.services.content.engine.matching import telling_terms
-from madang.storage.search.queries import Query, Term, Tokens
-from madang.storage.search.tokens import Tokenizer
+from madang.text.search.queries import Query, Term, Tokens
+from madang.text.search.tokens import Tokenizer
 
 COMMON, RARE, RARER = Term("common"), Term("rare"), Term("rarer")
 QUERY = Query((COMMON, RARE))

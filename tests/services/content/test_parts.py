@@ -11,12 +11,12 @@ import pytest
 
 from madang.core.errors import Unavailable
 from madang.core.ids import UserId
+from madang.database.port import LOCK_WAIT_S, Transaction
+from madang.database.postgresql.sql import numbered
 from madang.services.content.domain.contents import Limits, NewContent, StoreKey
 from madang.services.content.store import ContentStore, SessionRows, maintenance, parts
 from madang.services.content.store.parts import Parts
-from madang.storage.database import LOCK_WAIT_S, Transaction
-from madang.storage.postgresql.sql import numbered
-from madang.storage.search.queries import MAX_QUERY_TERMS, Query, Term, TypedWord
+from madang.text.search.queries import MAX_QUERY_TERMS, Query, Term, TypedWord
 from tests.postgresql import database_in, url_in
 from tests.services.content.parts import ANN, CHUNKS, NAME, House, open_house
 

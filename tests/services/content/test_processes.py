@@ -12,7 +12,7 @@ import apsw
 import pytest
 
 from madang.services.content.engine import following
-from madang.storage.search import tokens
+from madang.text.search import tokens
 from tests.services.content.children import LIMITS, NEW_VERSION, POINTS, REBUILD_POINTS
 from tests.services.content.contents import add, open_content, search
 

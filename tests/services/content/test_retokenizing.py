@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from madang.core.ids import UserId
+from madang.database.port import MigrationSet, Transaction
 from madang.services.content.domain.contents import Limits, StoreKey
 from madang.services.content.store import ContentStore, maintenance
 from madang.services.content.store.retokenizing import CHUNKS_PER_STEP, Retokenizer
 from madang.services.content.store.tables import MIGRATIONS
-from madang.storage.database import MigrationSet, Transaction
-from madang.storage.search.queries import Tokens
+from madang.text.search.queries import Tokens
 from tests.postgresql import database_in
 from tests.services.content.parts import CHUNKS, NAME, House, NamedAnalysis, open_house, tokens
 

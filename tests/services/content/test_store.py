@@ -10,7 +10,7 @@ import pytest
 from madang.core.errors import NotFound
 from madang.services.content.domain.contents import Chunk, Limits, NewContent
 from madang.services.content.store import ContentStore
-from madang.storage.search.queries import Tokens
+from madang.text.search.queries import Tokens
 from tests.asking import CALL
 from tests.services.content.contents import BACK_ENDS
 

@@ -12,12 +12,12 @@ import pytest
 
 from madang.core.ids import SessionId, UserId
 from madang.core.uploads import UploadedFile
+from madang.database.sqlite.database import SqliteDatabase
+from madang.files.folders import Folders
 from madang.provider.provider import Provider
+from madang.records.audit import AuditLog
 from madang.services.content.domain.contents import MAX_CONTENT_BYTES, Limits
 from madang.services.content.service import ContentService
-from madang.storage.audit import AuditLog
-from madang.storage.folders import Folders
-from madang.storage.sqlite import SqliteDatabase
 from tests.asking import Asker
 from tests.services.content.contents import add, facts, open_content, search
 

@@ -14,9 +14,9 @@ from madang.core.errors import Conflict, LimitExceeded, NotFound
 from madang.core.ids import SessionId
 from madang.core.operations import Operation
 from madang.core.uploads import AcceptedUpload
+from madang.records.operations import OperationStore
 from madang.services.content.domain.contents import DELETED_DAYS, Limits
-from madang.storage import clock
-from madang.storage.operations import OperationStore
+from madang.system import clock
 from tests.asking import Asker
 from tests.services.content.contents import BACK_ENDS, add, open_content, search
 

@@ -9,7 +9,7 @@ import pytest
 
 from madang.core.errors import Conflict, Denied
 from madang.core.operations import Operation
-from madang.storage.operations import OperationStore
+from madang.records.operations import OperationStore
 from tests.asking import Asker
 
 CHANGES: dict[str, dict[str, Any]] = {

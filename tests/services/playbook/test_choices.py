@@ -14,11 +14,11 @@ from madang.core.calls import Call
 from madang.core.errors import Conflict, Denied, Expired
 from madang.core.ids import AssistantId, SessionId, UserId
 from madang.core.pauses import PauseRecord
+from madang.database.port import Database, Transaction
+from madang.records.pauses import PauseStore, withdraw_run
 from madang.services.playbook.domain import Playbook, PlaybookContent, StepInput
 from madang.services.playbook.service import PlaybookService
 from madang.services.playbook.store import PlaybookStore
-from madang.storage.database import Database, Transaction
-from madang.storage.pauses import PauseStore, withdraw_run
 from tests.storage.backends import BACK_ENDS
 
 CALL = Call(assistant_id=AssistantId("default"), session_id=SessionId("monday"))

@@ -11,10 +11,10 @@ import pytest
 
 from madang.core.errors import Denied, NotFound
 from madang.core.ids import AssistantId, UserId
+from madang.database.port import Database, Transaction
 from madang.services.playbook.domain import DELETED_DAYS, Playbook, PlaybookContent, StepInput
 from madang.services.playbook.store import PageRequest, PlaybookStore
-from madang.storage import clock
-from madang.storage.database import Database, Transaction
+from madang.system import clock
 from tests.asking import CALL, Asker
 from tests.services.playbook.playbooks import given, goals
 from tests.storage.backends import BACK_ENDS

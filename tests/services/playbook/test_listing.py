@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from madang.core.ids import AssistantId
+from madang.records.pauses import PauseStore
 from madang.services.playbook.domain import PlaybookContent
 from madang.services.playbook.store import PlaybookStore
 from madang.services.playbook.tools import PlaybookTools
-from madang.storage.pauses import PauseStore
 from tests.asking import Asker, open_asker
 from tests.services.playbook.playbooks import STEP, document, given, goals
 

@@ -11,10 +11,10 @@ import pytest
 from madang.core.calls import Call
 from madang.core.errors import NotFound
 from madang.core.ids import AssistantId
+from madang.database.sqlite.database import SqliteDatabase
 from madang.services.playbook.domain import PlaybookContent, PlaybookPatch, PlaybookSummary, fold, sort_key
 from madang.services.playbook.store import PageRequest, PlaybookStore, SortBy, SortOrder
 from madang.services.playbook.store.pages import MAX_INLINE_ROWS
-from madang.storage.sqlite import SqliteDatabase
 from tests.asking import CALL
 
 ORDERS: list[tuple[SortBy, SortOrder]] = [

@@ -11,9 +11,9 @@ import pytest
 from madang.core.errors import Conflict, NotFound
 from madang.core.operations import Operation
 from madang.provider.provider import Provider
+from madang.records.audit import AuditLog
+from madang.records.operations import OperationStore
 from madang.services.playbook.service import PlaybookService
-from madang.storage.audit import AuditLog
-from madang.storage.operations import OperationStore
 from tests.asking import Asker
 from tests.services.playbook.playbooks import STEP
 from tests.storage.backends import BACK_ENDS

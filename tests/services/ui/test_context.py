@@ -16,7 +16,7 @@ from madang.core.service import ServiceContext
 from madang.rendering.catalogue import translator
 from madang.rendering.replies import render_text
 from madang.services.ui.context import MAX_OPEN_ITEMS, MAX_RECENT_ANSWERS, UiState
-from madang.storage import clock
+from madang.system import clock
 from tests.asking import Asker
 
 COLOURS: dict[str, Any] = {"type": "multiselect", "options": ["Blue", "Green"]}

@@ -18,6 +18,8 @@ from madang.core.errors import Denied
 from madang.core.ids import AssistantId, SessionId
 from madang.core.pauses import PauseRecord
 from madang.core.results import ToolResult
+from madang.database.port import Database, Transaction
+from madang.records.pauses import PauseStore, withdraw_run
 from madang.rendering.replies import reply as rendered
 from madang.services.ui.domain import Question, Refusal, Wait
 from madang.services.ui.service import UiService
@@ -25,9 +27,7 @@ from madang.services.ui.store import UiStore
 from madang.services.ui.tools import UiTools
 from madang.services.ui.views.questions import question_outcome
 from madang.services.ui.views.waits import wait_outcome
-from madang.storage import clock
-from madang.storage.database import Database, Transaction
-from madang.storage.pauses import PauseStore, withdraw_run
+from madang.system import clock
 from tests.asking import Asker, open_asker
 from tests.storage.backends import BACK_ENDS
 

@@ -16,11 +16,11 @@ from anyio import fail_after
 from madang.core.calls import Call
 from madang.core.errors import ContextMissing, NotFound
 from madang.core.ids import AssistantId, SessionId, UserId
+from madang.database.port import Database, Transaction
+from madang.records.pauses import MAX_DELETED_PAUSES, pause_topic, settle_pause
 from madang.services.ui.domain import MAX_TIMEOUT_S, WAIT_TIMEOUT_S, AnswerValue, InboxItem, Question, Refusal, Wait
 from madang.services.ui.store import MAX_LISTED_ITEMS, UiStore
-from madang.storage import clock
-from madang.storage.database import Database, Transaction
-from madang.storage.pauses import MAX_DELETED_PAUSES, pause_topic, settle_pause
+from madang.system import clock
 from tests.storage.backends import BACK_ENDS
 
 CALL = Call(assistant_id=AssistantId("default"), session_id=SessionId("monday"))

@@ -16,8 +16,8 @@ from inline_snapshot import snapshot
 from madang.core.ids import SessionId, UserId
 from madang.core.results import Reply
 from madang.services.ui.domain import MAX_ANSWER_CHARS, MAX_OPTIONS, MAX_TIMEOUT_S
-from madang.storage import clock
-from madang.storage.clock import parse_timestamp
+from madang.system import clock
+from madang.system.clock import parse_timestamp
 from tests.asking import Asker, open_asker
 
 COLOURS: dict[str, Any] = {"prompt": "Which colour?", "type": "select", "options": ["Blue", "Green"]}

@@ -20,11 +20,11 @@ from madang.core.calls import PageMode
 from madang.core.errors import LimitExceeded
 from madang.core.ids import SessionId
 from madang.core.results import Reply
+from madang.files.folders import Folders
 from madang.rendering.replies import reply
 from madang.services.workspace.engine import exports as engine
 from madang.services.workspace.engine.exports import Exports
 from madang.services.workspace.views import exports as views
-from madang.storage.folders import Folders
 from tests.asking import CALL, Asker, open_asker
 
 

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from madang.core.ids import new_id
+from madang.files.folders import parse_path
 from madang.services.workspace.domain.exports import (
     MAX_EXPORT_NAME_BYTES,
     clean_name,
@@ -20,7 +21,6 @@ from madang.services.workspace.domain.exports import (
 )
 from madang.services.workspace.views.exports import mime_type_of
 from madang.services.workspace.views.kinds import file_kind
-from madang.storage.folders import parse_path
 
 
 @pytest.mark.parametrize(

@@ -19,8 +19,8 @@ from madang.app import Madang, open_madang
 from madang.core.calls import Call
 from madang.core.errors import Conflict, SetupError
 from madang.core.ids import SessionId
+from madang.files.folders import staging
 from madang.settings import Settings
-from madang.storage.folders import staging
 from tests.asking import Asker
 
 pytestmark = pytest.mark.anyio

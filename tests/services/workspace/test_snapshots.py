@@ -19,12 +19,12 @@ from anyio import fail_after
 from madang.core.calls import Call
 from madang.core.errors import Unavailable
 from madang.core.ids import AssistantId, SessionId
+from madang.database.subscriptions import topic
+from madang.files.folders import Folders
 from madang.services.workspace.domain.files import RecentFiles
 from madang.services.workspace.domain.topics import changed_paths, files_topic
 from madang.services.workspace.engine import known_folders, snapshots
 from madang.services.workspace.engine.files import FileEngine
-from madang.storage.folders import Folders
-from madang.storage.subscriptions import topic
 from tests.asking import open_asker
 
 CALL = Call(AssistantId("a"), SessionId("s"))

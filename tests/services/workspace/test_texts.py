@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 from madang.core.calls import Call
 from madang.core.errors import ToolError
 from madang.core.ids import AssistantId, SessionId
+from madang.files.folders import Folders
 from madang.services.workspace.domain.files import Edit
 from madang.services.workspace.engine import texts
 from madang.services.workspace.engine.files import FileEngine
 from madang.services.workspace.engine.globs import Glob
 from madang.services.workspace.engine.lines import LineIndex, read_lines
-from madang.storage.files import encodings
-from madang.storage.files.encodings import EncodingName
-from madang.storage.folders import Folders
+from madang.text import encodings
+from madang.text.encodings import EncodingName
 
 CALL = Call(AssistantId("a"), SessionId("s"))
 ENOUGH = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))

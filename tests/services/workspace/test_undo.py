@@ -14,9 +14,9 @@ import pytest
 from madang.core.errors import Conflict, Denied, NotFound
 from madang.core.executor import Executor
 from madang.core.tools import Tool
+from madang.records.runs.journal import Step
+from madang.records.runs.store import RunStore
 from madang.services.workspace.engine.undo import FileUndo
-from madang.storage.runs.journal import Step
-from madang.storage.runs.store import RunStore
 from tests.asking import Asker, open_asker
 from tests.services.workspace.workspaces import folder_of, stage_upload
 
@@ -157,7 +157,7 @@ async def test_a_run_is_taken_back_only_when_it_is_over(asker: Asker, undo: File
 async def test_a_quota_that_is_reached_is_told_to_the_model(
     asker: Asker, undo: FileUndo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("madang.storage.folders.copies.MAX_COPIES_BYTES", 10)
+    monkeypatch.setattr("madang.files.folders.copies.MAX_COPIES_BYTES", 10)
     asker.with_call(run_id="").keep_file("large.txt", b"x" * 11)
 
     reply = await asker.ask("delete_file", path="large.txt")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from madang.core.calls import Call
 from madang.core.ids import new_id
-from madang.storage.folders.uploads import SCHEME
+from madang.files.folders.uploads import SCHEME
 from tests.asking import Asker
 
 

@@ -15,7 +15,7 @@ from babel import Locale
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from madang.storage.files.encodings import (
+from madang.text.encodings import (
     EncodingName,
     byte_order_mark,
     decode,

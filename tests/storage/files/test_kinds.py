@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from madang.storage.files.kinds import FileFamily, file_kind
+from madang.text.kinds import FileFamily, file_kind
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from madang.storage.database import Database
-from madang.storage.runs.store import RunStore
+from madang.database.port import Database
+from madang.records.runs.store import RunStore
 from tests.storage.backends import BACK_ENDS
 from tests.storage.runs.owners import Owner
 

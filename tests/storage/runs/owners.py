@@ -8,14 +8,14 @@ from datetime import timedelta
 from madang.core.calls import Call
 from madang.core.ids import AssistantId, SessionId, new_id
 from madang.core.pauses import PauseRecord
-from madang.storage import clock
-from madang.storage.database import Database, Transaction
-from madang.storage.events import EventLog, NewEvent
-from madang.storage.liveness import Liveness
-from madang.storage.pauses import open_pause, settle_pause
-from madang.storage.runs.journal import Step
-from madang.storage.runs.records import Run
-from madang.storage.runs.store import RunStore
+from madang.database.liveness import Liveness
+from madang.database.port import Database, Transaction
+from madang.records.events import EventLog, NewEvent
+from madang.records.pauses import open_pause, settle_pause
+from madang.records.runs.journal import Step
+from madang.records.runs.records import Run
+from madang.records.runs.store import RunStore
+from madang.system import clock
 
 CALL = Call(assistant_id=AssistantId("default"), session_id=SessionId("monday"), actor="person")
 STARTED = [NewEvent("started", {})]

@@ -8,14 +8,14 @@ from datetime import datetime, timedelta
 import pytest
 
 from madang.core.calls import Call
-from madang.storage import clock
-from madang.storage.clock import SteadyClock, format_timestamp, now
-from madang.storage.database import Transaction
-from madang.storage.events import NewEvent
-from madang.storage.runs.actions import MAX_ACTIONS, ActionStore
-from madang.storage.runs.endings import read_session_runs
-from madang.storage.runs.journal import Step
-from madang.storage.runs.messages import MessageStore
+from madang.database.port import Transaction
+from madang.records.events import NewEvent
+from madang.records.runs.actions import MAX_ACTIONS, ActionStore
+from madang.records.runs.endings import read_session_runs
+from madang.records.runs.journal import Step
+from madang.records.runs.messages import MessageStore
+from madang.system import clock
+from madang.system.clock import SteadyClock, format_timestamp, now
 from tests.storage.runs.owners import CALL, Owner
 
 

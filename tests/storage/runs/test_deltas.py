@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from madang.core.ids import UserId
-from madang.storage.database import Transaction
-from madang.storage.runs.deltas import DeltaStore, delete_deltas
-from madang.storage.runs.journal import Step
-from madang.storage.runs.records import Delta
+from madang.database.port import Transaction
+from madang.records.runs.deltas import DeltaStore, delete_deltas
+from madang.records.runs.journal import Step
+from madang.records.runs.records import Delta
 from tests.storage.runs.owners import CALL, Owner
 
 EVE = UserId("eve")

@@ -9,12 +9,12 @@ import pytest
 from madang.core.errors import StoreUnavailable
 from madang.core.ids import UserId, new_id
 from madang.core.phrases import say
-from madang.storage.database import ResultT, Work
-from madang.storage.events import NewEvent
-from madang.storage.patience import Patience, PatientDatabase
-from madang.storage.runs.journal import CallChange, NewMessage, NewRunCall, Step, StepState
-from madang.storage.runs.records import LostRun
-from madang.storage.runs.store import RunStore
+from madang.database.patience import Patience, PatientDatabase
+from madang.database.port import ResultT, Work
+from madang.records.events import NewEvent
+from madang.records.runs.journal import CallChange, NewMessage, NewRunCall, Step, StepState
+from madang.records.runs.records import LostRun
+from madang.records.runs.store import RunStore
 from tests.storage.runs.owners import CALL, Owner
 
 

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from madang.core.ids import UserId
-from madang.storage.database import Database, MigrationSet
-from madang.storage.runs.journal_tables import JOURNAL_MIGRATIONS
-from madang.storage.runs.store import open_run_tables
-from madang.storage.runs.tables import RUN_MIGRATIONS
-from madang.storage.session_tables import SESSION_MIGRATIONS
+from madang.database.port import Database, MigrationSet
+from madang.records.run_journal_tables import JOURNAL_MIGRATIONS
+from madang.records.run_tables import RUN_MIGRATIONS
+from madang.records.runs.store import open_run_tables
+from madang.records.session_tables import SESSION_MIGRATIONS
 from tests.storage.backends import BACK_ENDS
 
 ANN = UserId("ann")

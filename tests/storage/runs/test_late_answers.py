@@ -7,9 +7,9 @@ from datetime import timedelta
 
 import pytest
 
-from madang.storage import clock
-from madang.storage.runs.journal import CallChange, NewRunCall, Step, StepState
-from madang.storage.runs.records import Run
+from madang.records.runs.journal import CallChange, NewRunCall, Step, StepState
+from madang.records.runs.records import Run
+from madang.system import clock
 from tests.storage.runs.owners import Owner
 
 

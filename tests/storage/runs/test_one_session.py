@@ -8,11 +8,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from madang.core.ids import SessionId, UserId
-from madang.storage import clock
-from madang.storage.events import NewEvent
-from madang.storage.runs.journal import Step
-from madang.storage.runs.latest import find_latest_session
-from madang.storage.runs.records import Candidate
+from madang.records.events import NewEvent
+from madang.records.runs.journal import Step
+from madang.records.runs.latest import find_latest_session
+from madang.records.runs.records import Candidate
+from madang.system import clock
 from tests.storage.runs.owners import CALL, Owner
 
 TUESDAY = replace(CALL, session_id=SessionId("tuesday"))

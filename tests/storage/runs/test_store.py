@@ -17,18 +17,18 @@ from anyio import fail_after
 from madang.core.errors import Conflict
 from madang.core.ids import UserId
 from madang.core.trust import Origin
-from madang.storage import clock
-from madang.storage.events import NewEvent
-from madang.storage.pauses import PauseStore
-from madang.storage.runs.journal import CallChange, NewRunCall, Step, StepState
-from madang.storage.runs.journal_tables import JOURNAL_MIGRATIONS
-from madang.storage.runs.records import LostRun, Run
-from madang.storage.runs.rows import FIND_OWNERS, LOOKS
-from madang.storage.runs.store import RunStore
-from madang.storage.runs.tables import RUN_MIGRATIONS
-from madang.storage.runs.usage import AnswerUsage
-from madang.storage.session_tables import SESSION_MIGRATIONS
-from madang.storage.sessions import SessionStore
+from madang.records.events import NewEvent
+from madang.records.pauses import PauseStore
+from madang.records.run_journal_tables import JOURNAL_MIGRATIONS
+from madang.records.run_tables import RUN_MIGRATIONS
+from madang.records.runs.journal import CallChange, NewRunCall, Step, StepState
+from madang.records.runs.records import LostRun, Run
+from madang.records.runs.rows import FIND_OWNERS, LOOKS
+from madang.records.runs.store import RunStore
+from madang.records.runs.usage import AnswerUsage
+from madang.records.session_tables import SESSION_MIGRATIONS
+from madang.records.sessions import SessionStore
+from madang.system import clock
 from tests.storage.runs.owners import CALL, STARTED, Owner
 
 EVE = UserId("eve")

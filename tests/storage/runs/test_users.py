@@ -11,11 +11,11 @@ import pytest
 from anyio import fail_after
 
 from madang.core.ids import UserId
-from madang.storage import clock
-from madang.storage.database import Database
-from madang.storage.runs.journal import Step
-from madang.storage.runs.records import Candidate, Run
-from madang.storage.runs.store import RunStore
+from madang.database.port import Database
+from madang.records.runs.journal import Step
+from madang.records.runs.records import Candidate, Run
+from madang.records.runs.store import RunStore
+from madang.system import clock
 from tests.storage.runs.owners import CALL, Owner
 
 EVE = replace(CALL, user_id=UserId("eve"))

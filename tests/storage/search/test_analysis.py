@@ -16,10 +16,11 @@ import pytest
 
 from madang.core.errors import Unavailable
 from madang.core.executor import Executor, WorkOwner, WorkStopped
-from madang.storage.search import analysis, analysis_queue, analyzer
-from madang.storage.search.analysis import MAX_THREAD_CHARS, Analysis
-from madang.storage.search.queries import Tokens
-from madang.storage.search.tokens import Tokenizer
+from madang.records.analysis import analysis, analyzer
+from madang.records.analysis import queue as analysis_queue
+from madang.records.analysis.analysis import MAX_THREAD_CHARS, Analysis
+from madang.text.search.queries import Tokens
+from madang.text.search.tokens import Tokenizer
 
 OWNER = WorkOwner("ann", "one")
 OTHER = WorkOwner("bob", "two")
@@ -30,7 +31,7 @@ DEADLINE_S = 60
 # An analyzer that dies of one text, never comes back from another, and cannot take a third.
 HOSTILE = """
 import os, sys, time; sys.path[:] = sys.argv.pop(1).split(os.pathsep)
-import madang.storage.search.analyzer_child as child
+import madang.records.analysis.analyzer_child as child
 class Hostile(child.Tokenizer):
     def _check(self, text):
         if "CRASH" in text: os._exit(9)

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from madang.storage.search import frames
-from madang.storage.search.queries import Query, Term, Tokens, TypedWord
+from madang.records.analysis import frames
+from madang.text.search.queries import Query, Term, Tokens, TypedWord
 
 TOKEN = st.text(st.characters(exclude_characters=" \t\n"), min_size=1)
 TOKENS = st.builds(Tokens, st.lists(TOKEN), st.lists(TOKEN))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from madang.storage.search.queries import MAX_QUERY_TERMS, Query, Term, TypedWord, best_spellings, rarest_terms
-from madang.storage.search.spelling import MAX_CHARS, one_edit_away, spellings
-from madang.storage.search.tokens import Tokenizer
+from madang.text.search.queries import MAX_QUERY_TERMS, Query, Term, TypedWord, best_spellings, rarest_terms
+from madang.text.search.spelling import MAX_CHARS, one_edit_away, spellings
+from madang.text.search.tokens import Tokenizer
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from madang.storage.search import tokens
-from madang.storage.search.highlights import highlight_terms
-from madang.storage.search.tokens import Tokenizer, has_words
+from madang.text.search import tokens
+from madang.text.search.highlights import highlight_terms
+from madang.text.search.tokens import Tokenizer, has_words
 
 
 @pytest.mark.parametrize(
@@ -205,7 +205,7 @@ def test_signs_alone_are_no_words() -> None:
 def test_a_line_without_end_is_analyzed_in_pieces_and_takes_little_memory() -> None:
     """In a process of its own, whose peak is its own: in one piece, this line takes more than a gigabyte."""
     program = (
-        "import resource; from madang.storage.search.tokens import Tokenizer; tokenizer = Tokenizer();"
+        "import resource; from madang.text.search.tokens import Tokenizer; tokenizer = Tokenizer();"
         "tokenizer.tokens('학교').words; before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss;"
         "tokens = tokenizer.tokens('아버지가방에들어가신다' * 50_000).words;"
         "assert {'아버지', '가방'} <= set(tokens);"

@@ -6,9 +6,9 @@ import pytest
 
 from madang.core.errors import LimitExceeded, Unavailable
 from madang.core.executor import MAX_QUEUED, MAX_QUEUED_PER_SESSION, WorkOwner
-from madang.storage.search import turns
-from madang.storage.search.queries import Tokens
-from madang.storage.search.turns import MAX_BATCH_CHARS, MAX_QUERIES_IN_A_ROW, AnalysisJob, AnalysisTurns
+from madang.records.analysis import turns
+from madang.records.analysis.turns import MAX_BATCH_CHARS, MAX_QUERIES_IN_A_ROW, AnalysisJob, AnalysisTurns
+from madang.text.search.queries import Tokens
 
 
 def job(

@@ -17,7 +17,7 @@ from typing import Any
 
 from madang.core.errors import SetupError
 from madang.core.phrases import Phrase, say
-from madang.storage.part_files import replace_file
+from madang.files.part_files import replace_file
 
 MAX_FILE_BYTES = 64 * 1024**2
 DEFAULT_NAME = "madang"

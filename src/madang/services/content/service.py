@@ -16,6 +16,9 @@ from madang.core.phrases import Phrase, say
 from madang.core.service import RowQuery, Service, ServiceContext, ServiceMetadata, StateRows
 from madang.core.tools import tools_of
 from madang.core.uploads import AcceptedUpload, UploadedFile
+from madang.database.port import Database
+from madang.files.folders import Folders
+from madang.records.analysis.analysis import Analysis
 from madang.services.content.context import ContentState, content_context, content_rows
 from madang.services.content.domain.arguments import ContentMetadata
 from madang.services.content.domain.contents import ContentChange, Limits
@@ -32,9 +35,6 @@ from madang.services.content.store import ContentStore, IndexQueue, SessionRows,
 from madang.services.content.tools import ContentTools
 from madang.services.content.views.contents import content_added
 from madang.services.content.views.stores import changed
-from madang.storage.database import Database
-from madang.storage.folders import Folders
-from madang.storage.search.analysis import Analysis
 
 
 class ContentService(Service):

@@ -27,7 +27,7 @@ from madang.services.content.engine.writing import ContentWriter
 from madang.services.content.store import ContentStore
 from madang.services.content.views import contents as views
 from madang.services.content.views import stores
-from madang.storage.search.tokens import has_words
+from madang.text.search.tokens import has_words
 
 ADD_LIMIT_S = 120.0
 """25 MiB of Korean take half a minute, and several times that on a busy machine."""

@@ -13,12 +13,12 @@ from madang.core.operations import Operation
 from madang.core.phrases import Phrase, say
 from madang.core.service import Service, ServiceContext, ServiceMetadata
 from madang.core.tools import tools_of
+from madang.database.port import Database
 from madang.services.planning import views
 from madang.services.planning.context import PlanInState, planning_context
 from madang.services.planning.domain import Plan, PlanChange
 from madang.services.planning.store import PlanStore
 from madang.services.planning.tools import PlanningTools
-from madang.storage.database import Database
 
 PLAN = "plan.json"
 

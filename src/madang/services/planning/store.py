@@ -7,16 +7,16 @@ from typing import TypeVar
 
 from madang.core.calls import Call
 from madang.core.operations import Operation
-from madang.services.planning.domain import Plan, PlanChange
-from madang.storage.database import Database, MigrationSet, Row, Transaction, private_rows
-from madang.storage.operations import (
+from madang.database.port import Database, MigrationSet, Row, Transaction, private_rows
+from madang.database.subscriptions import topic
+from madang.records.operations import (
     OPERATION_MIGRATIONS,
     find_operation,
     mark_undone,
     not_undone,
     record_operation,
 )
-from madang.storage.subscriptions import topic
+from madang.services.planning.domain import Plan, PlanChange
 
 SERVICE = "planning"
 

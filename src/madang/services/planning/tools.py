@@ -23,7 +23,7 @@ from madang.services.planning.domain import (
     TodoSummary,
 )
 from madang.services.planning.store import PlanStore
-from madang.storage.clock import timestamp
+from madang.system.clock import timestamp
 
 
 class PlanningTools:

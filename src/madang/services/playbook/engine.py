@@ -21,7 +21,7 @@ from madang.core.paging import MAX_PAGE_ITEMS
 from madang.core.phrases import Phrase, say
 from madang.core.texts import one_line
 from madang.services.playbook.domain import PlaybookContent
-from madang.storage.child_process import ChildFailed, ask_child
+from madang.system.child_process import ChildFailed, ask_child
 
 Format = Literal["yaml", "json"]
 MAX_IMPORT_CHARS = 2 * 1024 * 1024
@@ -61,7 +61,7 @@ def write_document(contents: Sequence[PlaybookContent], format: Format, stop: St
     bare = json.dumps(plain).encode()
     if len(bare) > INLINE_YAML_MAX_CHARS:
         return _write_in_child(bare, stop)
-    from madang.storage.files.yaml_writing import write_yaml
+    from madang.text.yaml_writing import write_yaml
 
     return write_yaml(plain)
 
@@ -111,7 +111,7 @@ def _parse(document: str, stop: StopSignal | None) -> Any:
             return json.loads(document.lstrip("\ufeff"))
         except (ValueError, RecursionError) as error:
             raise _unreadable(one_line(str(error), MAX_PARSER_MESSAGE_CHARS)) from None
-    from madang.storage.files.plain_yaml import YamlRefused, check_directives, parse_plain_yaml
+    from madang.text.plain_yaml import YamlRefused, check_directives, parse_plain_yaml
 
     try:
         check_directives(document)  # here already: a child is not started for what it would refuse
@@ -130,7 +130,7 @@ def _parse_in_child(document: str, stop: StopSignal | None) -> Any:
     """Parse a long document where the parser can be killed: it is C code that looks at no clock."""
     try:
         answer = ask_child(
-            "madang.storage.files.plain_yaml",
+            "madang.text.plain_yaml",
             document.encode(errors="replace"),
             limit_s=MAX_PARSE_S,
             memory_bytes=MAX_PARSE_BYTES,
@@ -152,7 +152,7 @@ def _parse_in_child(document: str, stop: StopSignal | None) -> Any:
 def _write_in_child(bare: bytes, stop: StopSignal | None) -> str:
     try:
         document = ask_child(
-            "madang.storage.files.yaml_writing",
+            "madang.text.yaml_writing",
             bare,
             limit_s=MAX_WRITE_S,
             memory_bytes=MAX_PARSE_BYTES,

@@ -21,6 +21,8 @@ from madang.core.resources import Resource, ResourceList
 from madang.core.results import ToolResult
 from madang.core.service import RowQuery, Service, ServiceContext, ServiceMetadata, StateRows
 from madang.core.tools import tools_of
+from madang.database.port import Database
+from madang.records.pauses import PauseStore
 from madang.services.playbook.context import PlaybookState, playbook_context, playbook_rows
 from madang.services.playbook.domain import PlaybookChange, chosen_id
 from madang.services.playbook.resources import PlaybookResources
@@ -28,8 +30,6 @@ from madang.services.playbook.store import PlaybookStore
 from madang.services.playbook.tools import ChosenPlaybook, PlaybookTools
 from madang.services.playbook.views.listings import choice_form
 from madang.services.playbook.views.playbooks import changed, choice_outcome
-from madang.storage.database import Database
-from madang.storage.pauses import PauseStore
 
 if TYPE_CHECKING:
     from madang.services.playbook.store.sessions import PlaybookSessions
@@ -159,8 +159,8 @@ class PlaybookService(Service):
         await self._executor.native.run_to_end(call, lambda _: write())
 
     async def import_session(self, call: Call, archive: ArchiveReader) -> None:
+        from madang.records.saved_pauses import SavedPause
         from madang.services.playbook.store.sessions import SavedPlaybook, SavedSelection, SavedSelections
-        from madang.storage.saved_pauses import SavedPause
 
         def read() -> SavedSelections:
             return SavedSelections(

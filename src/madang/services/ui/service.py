@@ -18,6 +18,8 @@ from madang.core.phrases import say
 from madang.core.results import ToolResult
 from madang.core.service import Service, ServiceContext, ServiceMetadata
 from madang.core.tools import tools_of
+from madang.database.port import Database
+from madang.records.pauses import PauseStore
 from madang.services.ui.context import UiState, ui_context
 from madang.services.ui.domain import Wait
 from madang.services.ui.store import UiStore
@@ -25,8 +27,6 @@ from madang.services.ui.tools import PromptAnswer, UiTools
 from madang.services.ui.views.inbox import item_form
 from madang.services.ui.views.questions import question_outcome
 from madang.services.ui.views.waits import wait_outcome
-from madang.storage.database import Database
-from madang.storage.pauses import PauseStore
 
 if TYPE_CHECKING:
     from madang.services.ui.store.sessions import UiSessions

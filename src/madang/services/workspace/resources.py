@@ -7,11 +7,11 @@ from collections.abc import AsyncIterator
 from madang.core.calls import Call
 from madang.core.errors import NotFound
 from madang.core.resources import Resource, ResourceList
+from madang.database.notices import Notices
 from madang.services.workspace.domain.exports import MAX_EXPORT_READ_BYTES, export_id
 from madang.services.workspace.domain.topics import exports_topic
 from madang.services.workspace.engine.exports import Exports
 from madang.services.workspace.views import exports as views
-from madang.storage.notices import Notices
 
 
 class ExportResources:

@@ -15,6 +15,10 @@ from madang.core.resources import Resource, ResourceList
 from madang.core.service import RowQuery, Service, ServiceContext, ServiceMetadata, StateRows
 from madang.core.tools import tools_of
 from madang.core.uploads import AcceptedUpload, UploadedFile
+from madang.database.notices import Notices
+from madang.database.port import Database
+from madang.files.downloads import Downloads
+from madang.files.folders import Folders
 from madang.services.workspace.context import WorkspaceState, workspace_context, workspace_rows
 from madang.services.workspace.domain.topics import exports_topic, files_topic
 from madang.services.workspace.engine.exports import Exports
@@ -27,10 +31,6 @@ from madang.services.workspace.resources import ExportResources
 from madang.services.workspace.tools.exports import ExportTools
 from madang.services.workspace.tools.files import FileTools, UploadPlace
 from madang.services.workspace.views.files import uploaded
-from madang.storage.database import Database
-from madang.storage.downloads import Downloads
-from madang.storage.folders import Folders
-from madang.storage.notices import Notices
 
 
 class WorkspaceService(Service):

@@ -16,8 +16,8 @@ from madang.core.documents import Document
 from madang.core.errors import Conflict, InvalidArguments, LimitExceeded, NotFound
 from madang.core.ids import UserId
 from madang.core.phrases import say
-from madang.storage.clock import Timestamp
-from madang.storage.search.queries import Tokens
+from madang.system.clock import Timestamp
+from madang.text.search.queries import Tokens
 
 MAX_CONTENT_BYTES = 25 * 1024 * 1024
 """Of a text or file that is added, before it is parsed."""

@@ -11,7 +11,7 @@ from madang.core.errors import Conflict, MadangError
 from madang.core.ids import new_id
 from madang.core.phrases import Phrase, say
 from madang.services.content.domain.contents import StoreKey
-from madang.storage.clock import timestamp
+from madang.system.clock import timestamp
 
 JobKind = Literal["reading", "indexing"]
 JobState = Literal["queued", "running", "failed"]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple, Protocol
 
 from madang.services.content.domain.contents import Chunk, StoreKey
-from madang.storage.search.queries import Query
+from madang.text.search.queries import Query
 
 
 class RankedChunk(NamedTuple):

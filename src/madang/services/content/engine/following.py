@@ -17,16 +17,16 @@ from typing import ParamSpec, Self, TypeVar
 from madang.core.background import Background
 from madang.core.errors import ToolError, Unavailable
 from madang.core.executor import Executor, Lane, WorkOwner, WorkStopped
+from madang.database.port import LOCK_WAIT_S
+from madang.records.analysis.analysis import Analysis
 from madang.services.content.domain.contents import StoreKey
 from madang.services.content.domain.jobs import Job, JobPlace
 from madang.services.content.domain.search import IndexChange, IndexedRows
 from madang.services.content.engine.index import IndexBusy, IndexUnusable, StoreIndex, index_unavailable
 from madang.services.content.engine.jobs import Jobs
 from madang.services.content.engine.writer_lock import WriterLock, WriterSlots
-from madang.storage.database import LOCK_WAIT_S
-from madang.storage.memory import release_memory
-from madang.storage.search.analysis import Analysis
-from madang.storage.search.queries import Tokens
+from madang.system.memory import release_memory
+from madang.text.search.queries import Tokens
 
 FOLLOW_DELAY_S = 0.25
 """How long changes are collected for one commit of the index, unless a search waits for them."""

@@ -20,9 +20,9 @@ from madang.core.errors import Unavailable
 from madang.core.phrases import say
 from madang.services.content.domain.search import RankedChunk
 from madang.services.content.engine.matching import INDEX_OPTIONS, WEAK, WORDS, Snapshot
-from madang.storage.locks import lock_within, try_lock
-from madang.storage.memory import bound_free_memory
-from madang.storage.search.queries import Query, Tokens
+from madang.system.locks import lock_within, try_lock
+from madang.system.memory import bound_free_memory
+from madang.text.search.queries import Query, Tokens
 
 if TYPE_CHECKING:
     import tantivy

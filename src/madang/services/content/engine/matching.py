@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from madang.services.content.domain.search import RankedChunk
-from madang.storage.search.queries import Query, Term, TypedWord, best_spellings, rarest_terms
+from madang.text.search.queries import Query, Term, TypedWord, best_spellings, rarest_terms
 
 if TYPE_CHECKING:
     import tantivy
@@ -91,7 +91,7 @@ class Snapshot:
     def _spellings(self, words: Sequence[TypedWord]) -> list[str]:
         """Return how words that are nowhere in the index may be spelled there."""
         # On use: most queries have no such word.
-        from madang.storage.search.spelling import spellings
+        from madang.text.search.spelling import spellings
 
         doc_freq = self._searcher.doc_freq
         found: list[str] = []

@@ -19,14 +19,14 @@ from madang.core.errors import Unavailable
 from madang.core.executor import Executor, WorkOwner
 from madang.core.ids import LOCAL_USER
 from madang.core.phrases import say
+from madang.records.analysis.analysis import Analysis
 from madang.services.content.domain.contents import StoreKey
 from madang.services.content.domain.search import MAX_UPDATE_S, IndexedRows, Ranked, RankedChunk
 from madang.services.content.engine.following import IndexFollower
 from madang.services.content.engine.index import IndexBusy, IndexUnusable, index_unavailable
 from madang.services.content.engine.jobs import Jobs
 from madang.services.content.engine.writer_lock import WRITER_THREADS, WriterSlots
-from madang.storage.search.analysis import Analysis
-from madang.storage.search.queries import Query
+from madang.text.search.queries import Query
 
 MAX_OPEN_INDEXES = 24
 """Each costs a thread that wakes twice a second: tantivy's Python package watches the files of every index it opens,

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from madang.core.calls import Call
 from madang.core.errors import Unavailable
+from madang.records.analysis.analysis import Analysis
 from madang.services.content.domain.arguments import SearchOptions
 from madang.services.content.domain.contents import StoreKey
 from madang.services.content.domain.search import (
@@ -18,9 +19,8 @@ from madang.services.content.domain.search import (
     SearchMatch,
     SearchMatches,
 )
-from madang.storage.search.analysis import Analysis
-from madang.storage.search.queries import Query
-from madang.storage.search.tokens import phrase_form
+from madang.text.search.queries import Query
+from madang.text.search.tokens import phrase_form
 
 RETRY_EXTRA_CHUNKS = 5
 """Ranked in addition after a ranked chunk turned out to be deleted meanwhile."""
@@ -60,7 +60,7 @@ class PassageSearch:
             return SearchMatches([], *state)
         # On use: most sessions never search.
         from madang.services.content.engine.snippets import snippet
-        from madang.storage.search.highlights import Highlights
+        from madang.text.search.highlights import Highlights
 
         words = Highlights(query, text)
         matches = [

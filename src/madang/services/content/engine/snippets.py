@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-from madang.storage.search.latin import plain_letters
+from madang.text.search.latin import plain_letters
 
 MAX_SNIPPET_CHARS = 250
 MAX_LEAD_CHARS = 40

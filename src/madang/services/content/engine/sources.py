@@ -15,9 +15,9 @@ from madang.core.calls import Call
 from madang.core.errors import InvalidArguments, Unavailable
 from madang.core.executor import Executor
 from madang.core.phrases import say
+from madang.files.folders import Folders
+from madang.files.folders.uploads import SCHEME as UPLOAD_SCHEME
 from madang.services.content.domain.contents import content_too_large
-from madang.storage.folders import Folders
-from madang.storage.folders.uploads import SCHEME as UPLOAD_SCHEME
 
 INLINE_ENCODE_MAX_CHARS = 256 * 1024
 _UNQUOTE_BLOCK_CHARS = 64 * 1024

@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 from madang.core.background import Background
-from madang.storage.locks import FairFileLock
+from madang.system.locks import FairFileLock
 
 IDLE_RELEASE_S = 2.0
 WAITER_POLL_S = 0.05

@@ -9,6 +9,7 @@ from typing import Protocol
 from madang.core.calls import Call
 from madang.core.executor import Executor
 from madang.core.operations import Operation
+from madang.records.analysis.analysis import Analysis
 from madang.services.content.domain.arguments import ContentMetadata
 from madang.services.content.domain.contents import (
     UNTITLED_CONTENT,
@@ -31,7 +32,6 @@ from madang.services.content.engine import chunks
 from madang.services.content.engine.jobs import Jobs
 from madang.services.content.engine.parsing import Parsed, Parser
 from madang.services.content.engine.sources import Source, SourceReader
-from madang.storage.search.analysis import Analysis
 
 HASH_INLINE_MAX_BYTES = 100_000
 """Hashing fewer bytes takes less time than switching to a thread and back."""

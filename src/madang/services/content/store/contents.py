@@ -7,6 +7,14 @@ from collections.abc import Sequence
 from madang.core.calls import Call
 from madang.core.ids import new_id
 from madang.core.operations import Operation
+from madang.database.port import Database, Row, Transaction
+from madang.records.operations import (
+    OPERATION_MIGRATIONS,
+    find_operation,
+    mark_undone,
+    not_undone,
+    record_operation,
+)
 from madang.services.content.domain.contents import (
     OWN_STORE,
     AddedContent,
@@ -49,15 +57,7 @@ from madang.services.content.store.rows import (
 )
 from madang.services.content.store.tables import MIGRATIONS
 from madang.services.content.store.vectors import tsvector_text, word_count
-from madang.storage.clock import timestamp
-from madang.storage.database import Database, Row, Transaction
-from madang.storage.operations import (
-    OPERATION_MIGRATIONS,
-    find_operation,
-    mark_undone,
-    not_undone,
-    record_operation,
-)
+from madang.system.clock import timestamp
 
 _STORE_INDEX_LAGS = "EXISTS (SELECT 1 FROM content_change d WHERE d.user_id = s.user_id AND d.store_no = s.no)"
 _INDEX_LAGS = "(SELECT EXISTS (SELECT 1 FROM content_change WHERE user_id = ?1 AND store_no = ?2))"

@@ -14,6 +14,8 @@ from madang.core.calls import Call
 from madang.core.errors import LimitExceeded
 from madang.core.operations import Operation
 from madang.core.phrases import say
+from madang.database.port import Database, Row, Transaction
+from madang.records.operations import forget_operation, list_undoable, mark_undone, not_undone
 from madang.services.content.domain.contents import (
     DELETED_DAYS,
     Content,
@@ -37,9 +39,7 @@ from madang.services.content.store.rows import (
     parse_content,
     parse_store,
 )
-from madang.storage.clock import format_timestamp, parse_timestamp, timestamp
-from madang.storage.database import Database, Row, Transaction
-from madang.storage.operations import forget_operation, list_undoable, mark_undone, not_undone
+from madang.system.clock import format_timestamp, parse_timestamp, timestamp
 
 SERVICE = "content"
 """Whose operations they are."""

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from madang.database.port import Database, Row, Transaction
 from madang.services.content.domain.contents import StoreKey, searched_text
 from madang.services.content.domain.search import IndexChange, IndexedChunk
-from madang.storage.database import Database, Row, Transaction
 
 
 class IndexQueue:

@@ -8,10 +8,10 @@ from collections import OrderedDict
 
 from madang.core.background import Background
 from madang.core.errors import LimitExceeded, Unavailable
+from madang.records.analysis.analysis import Analysis
 from madang.services.content.domain.contents import StoreKey
 from madang.services.content.store.parts import Parts
 from madang.services.content.store.retokenizing import Retokenizer
-from madang.storage.search.analysis import Analysis
 
 DELAY_S = 1.0
 """Between a request and the work: many additions are looked at once."""

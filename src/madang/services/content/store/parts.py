@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
+from madang.database.port import Database, Transaction
 from madang.services.content.domain.contents import StoreKey
-from madang.storage.database import Database, Transaction
 
 PART_CHUNKS = 1_024
 """More make a fold longer, fewer make a search look into more parts."""

@@ -10,15 +10,15 @@ import math
 from collections.abc import Collection, Sequence
 from typing import ClassVar
 
+from madang.database.port import Database
+from madang.records.analysis.analysis import Analysis
 from madang.services.content.domain.contents import StoreKey
 from madang.services.content.domain.search import Ranked, RankedChunk
 from madang.services.content.store.maintenance import StoreMaintenance
 from madang.services.content.store.parts import MAX_CHUNK_NO, MAX_TIMES, Parts
 from madang.services.content.store.retokenizing import Retokenizer
 from madang.services.content.store.vectors import lexeme, quoted
-from madang.storage.database import Database
-from madang.storage.search.analysis import Analysis
-from madang.storage.search.queries import MAX_QUERY_TERMS, Query, Term, best_spellings, rarest_terms
+from madang.text.search.queries import MAX_QUERY_TERMS, Query, Term, best_spellings, rarest_terms
 
 # BM25 with k1 = 1.2 and b = 0.6; the 0.75 that tantivy has beside SQLite loses .002 on KorQuAD here. The server's own
 # ranking does not weigh words by their rarity, on which most of the result depends. In a young chunk the frequency of a
@@ -204,7 +204,7 @@ class ServerRanking:
         if not words:
             return None
         # On use: most queries have no such word.
-        from madang.storage.search.spelling import spellings
+        from madang.text.search.spelling import spellings
 
         variants = [spellings(word.text) for word in words]
         terms = [Term(text, is_weak=is_weak) for texts in variants for text in texts for is_weak in (False, True)]

@@ -6,11 +6,11 @@ import random
 from collections.abc import Sequence
 
 from madang.core.executor import WorkOwner
+from madang.database.port import Database, Row, Transaction
+from madang.records.analysis.analysis import Analysis
 from madang.services.content.domain.contents import StoreKey, searched_text
 from madang.services.content.store.vectors import tsvector_text, word_count
-from madang.storage.database import Database, Row, Transaction
-from madang.storage.search.analysis import Analysis
-from madang.storage.search.queries import Tokens
+from madang.text.search.queries import Tokens
 
 CHUNKS_PER_STEP = 64
 """As many are tokenized and written at once: others of the user may wait for the write."""

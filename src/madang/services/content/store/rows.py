@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 
 from madang.core.calls import Call
+from madang.database.port import Row
+from madang.database.subscriptions import topic
 from madang.services.content.domain.contents import Content, NewContent, Store, StoreKey
-from madang.storage.database import Row
-from madang.storage.subscriptions import topic
 
 # A store that was deleted is a row until its time is over, and no statement but those of `deletions` sees it.
 # An empty id is the session's own store.

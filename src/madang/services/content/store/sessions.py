@@ -8,11 +8,11 @@ from madang.core.calls import Call
 from madang.core.errors import LimitExceeded
 from madang.core.ids import UserId, new_id
 from madang.core.phrases import say
+from madang.database.port import Database, Transaction
+from madang.database.subscriptions import topic
 from madang.services.content.domain.contents import Limits, SavedContent, SavedStore, StoreKey, normalized_name
 from madang.services.content.domain.jobs import JobPlace
 from madang.services.content.store.rows import COUNT_OF_STORES, IN_SESSION, content_topic
-from madang.storage.database import Database, Transaction
-from madang.storage.subscriptions import topic
 
 UNNAMED = "store"
 

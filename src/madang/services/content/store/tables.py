@@ -8,7 +8,7 @@ index of the older chunks of a large store (`parts`).
 
 from __future__ import annotations
 
-from madang.storage.database import MigrationSet, private_rows, replace_table
+from madang.database.port import MigrationSet, private_rows, replace_table
 
 
 def _deleted_stores(time: str) -> str:

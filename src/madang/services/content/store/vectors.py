@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from madang.storage.search.queries import Term, Tokens
+from madang.text.search.queries import Term, Tokens
 
 # No word has a space in it: that is what words are cut at.
 WEAK_PREFIX = " "

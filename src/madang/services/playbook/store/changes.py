@@ -8,6 +8,15 @@ from madang.core.calls import Call
 from madang.core.errors import Conflict, Denied, NotFound
 from madang.core.operations import Operation
 from madang.core.phrases import say
+from madang.database.port import Row, Transaction
+from madang.database.subscriptions import topic
+from madang.records.operations import (
+    find_operation,
+    list_undoable,
+    mark_undone,
+    not_undone,
+    record_operation,
+)
 from madang.services.playbook.domain import (
     Playbook,
     PlaybookChange,
@@ -18,16 +27,7 @@ from madang.services.playbook.domain import (
 )
 from madang.services.playbook.store.deletions import find_deleted, remove_playbook, restore_playbook
 from madang.services.playbook.store.rows import WHOLE_COLUMNS, columns_of, parse_playbook
-from madang.storage.clock import timestamp
-from madang.storage.database import Row, Transaction
-from madang.storage.operations import (
-    find_operation,
-    list_undoable,
-    mark_undone,
-    not_undone,
-    record_operation,
-)
-from madang.storage.subscriptions import topic
+from madang.system.clock import timestamp
 
 SERVICE = "playbook"
 """Whose operations they are."""

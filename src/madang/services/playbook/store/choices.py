@@ -9,10 +9,10 @@ from madang.core.errors import Conflict, Expired
 from madang.core.ids import new_id
 from madang.core.pauses import PauseRecord, no_longer_open
 from madang.core.phrases import say
+from madang.database.port import Transaction
+from madang.records.pauses import check_relayed, find_own_open, find_pause, open_pause, settle_pause, supersede
 from madang.services.playbook.domain import chosen_id
-from madang.storage.clock import format_timestamp, parse_timestamp, timestamp
-from madang.storage.database import Transaction
-from madang.storage.pauses import check_relayed, find_own_open, find_pause, open_pause, settle_pause, supersede
+from madang.system.clock import format_timestamp, parse_timestamp, timestamp
 
 SERVICE = "playbook"
 CHOICE_TIMEOUT = timedelta(days=30)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import timedelta
 
 from madang.core.calls import Call
+from madang.database.port import Row, Transaction
 from madang.services.playbook.domain import DELETED_DAYS
-from madang.storage.clock import format_timestamp, parse_timestamp, timestamp
-from madang.storage.database import Row, Transaction
+from madang.system.clock import format_timestamp, parse_timestamp, timestamp
 
 _COLUMNS = (
     "user_id, id, seq, owner_no, version, created_at, updated_at, goal, initial_command, steps, sort_key, search_text, "

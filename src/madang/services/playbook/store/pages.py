@@ -9,8 +9,8 @@ from typing import Literal
 from madang.core.calls import Call
 from madang.core.ids import UserId
 from madang.core.paging import Span, span
+from madang.database.port import Database, Row, Transaction
 from madang.services.playbook.domain import PlaybookSummary, fold
-from madang.storage.database import Database, Row, Transaction
 
 SortBy = Literal["createdAt", "updatedAt", "goal"]
 SortOrder = Literal["asc", "desc"]

@@ -12,6 +12,10 @@ from madang.core.operations import Operation
 from madang.core.paging import Page, Span
 from madang.core.pauses import PauseRecord
 from madang.core.phrases import say
+from madang.database.port import Database, Row, Transaction
+from madang.database.subscriptions import parse_topic
+from madang.records.operations import OPERATION_MIGRATIONS, mark_undone, not_undone
+from madang.records.pauses import PauseStore
 from madang.services.playbook.domain import (
     Playbook,
     PlaybookChange,
@@ -42,11 +46,7 @@ from madang.services.playbook.store.pages import PageRequest, find_near_page, fi
 from madang.services.playbook.store.rows import WHOLE_COLUMNS, columns_of, new_playbook, parse_playbook
 from madang.services.playbook.store.selections import find_last_selections, find_selections
 from madang.services.playbook.store.tables import MIGRATIONS
-from madang.storage.clock import timestamp
-from madang.storage.database import Database, Row, Transaction
-from madang.storage.operations import OPERATION_MIGRATIONS, mark_undone, not_undone
-from madang.storage.pauses import PauseStore
-from madang.storage.subscriptions import parse_topic
+from madang.system.clock import timestamp
 
 _OWNER = "SELECT no, total FROM playbook_owner WHERE user_id = ?1 AND assistant_id = ?2"
 

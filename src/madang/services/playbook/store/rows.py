@@ -6,6 +6,7 @@ from pydantic import TypeAdapter
 
 from madang.core.calls import Call
 from madang.core.ids import new_id
+from madang.database.port import Row
 from madang.services.playbook.domain import (
     Playbook,
     PlaybookContent,
@@ -15,8 +16,7 @@ from madang.services.playbook.domain import (
     sort_key,
     with_step_ids,
 )
-from madang.storage.clock import timestamp
-from madang.storage.database import Row
+from madang.system.clock import timestamp
 
 _STEPS = TypeAdapter(list[Step])
 WHOLE_COLUMNS = "goal, initial_command, workflow, success_criteria, created_at, updated_at, version"

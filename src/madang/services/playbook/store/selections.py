@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from madang.core.calls import Call
 from madang.core.paging import Page, span
+from madang.database.port import Transaction
 from madang.services.playbook.domain import Selection
-from madang.storage.database import Transaction
 
 _FIELDS = ("id", "playbook_id", "goal", "version", "session_id", "selected_at")
 

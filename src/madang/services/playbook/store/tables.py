@@ -5,7 +5,7 @@ The number of an owner's playbooks is kept beside the owner by triggers: countin
 
 from __future__ import annotations
 
-from madang.storage.database import MigrationSet, private_rows, replace_table
+from madang.database.port import MigrationSet, private_rows, replace_table
 
 MIGRATIONS = MigrationSet(
     "playbook",

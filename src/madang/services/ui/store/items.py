@@ -16,6 +16,20 @@ from madang.core.ids import new_id
 from madang.core.pauses import PauseRecord, PauseStatus
 from madang.core.phrases import say
 from madang.core.texts import one_line
+from madang.database.port import Database, Row, Transaction
+from madang.records.pauses import (
+    PAUSE_COLUMN_COUNT,
+    PAUSE_COLUMNS,
+    PauseStore,
+    SettledStatus,
+    check_relayed,
+    has_expired,
+    is_open,
+    open_pause,
+    parse_pause,
+    pause_topic,
+    settle_pause,
+)
 from madang.services.ui.domain import (
     WAIT_TIMEOUT_S,
     AnswerValue,
@@ -31,21 +45,7 @@ from madang.services.ui.domain import (
     check_settled,
 )
 from madang.services.ui.store.tables import MIGRATIONS
-from madang.storage.clock import format_timestamp, parse_timestamp, timestamp
-from madang.storage.database import Database, Row, Transaction
-from madang.storage.pauses import (
-    PAUSE_COLUMN_COUNT,
-    PAUSE_COLUMNS,
-    PauseStore,
-    SettledStatus,
-    check_relayed,
-    has_expired,
-    is_open,
-    open_pause,
-    parse_pause,
-    pause_topic,
-    settle_pause,
-)
+from madang.system.clock import format_timestamp, parse_timestamp, timestamp
 
 SERVICE = "ui"
 

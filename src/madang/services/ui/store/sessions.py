@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from madang.core.calls import Call
 from madang.core.documents import Document
 from madang.core.ids import new_ids
+from madang.database.port import Database, Row, Transaction
+from madang.records.saved_pauses import SavedPause, delete_pauses, read_pauses, restore_pauses
 from madang.services.ui.domain import AnswerValue, QuestionType
 from madang.services.ui.store.items import SERVICE
-from madang.storage.database import Database, Row, Transaction
-from madang.storage.saved_pauses import SavedPause, delete_pauses, read_pauses, restore_pauses
 
 
 class SavedQuestion(Document):

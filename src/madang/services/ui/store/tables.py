@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from madang.storage.database import MigrationSet, private_rows
+from madang.database.port import MigrationSet, private_rows
 
 _TABLES = """
 CREATE TABLE prompt (

@@ -10,9 +10,9 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from madang.core.documents import Document
-from madang.storage.clock import format_timestamp
-from madang.storage.files.encodings import EncodingName
-from madang.storage.folders.entries import Entry, EntryKind
+from madang.files.folders.entries import Entry, EntryKind
+from madang.system.clock import format_timestamp
+from madang.text.encodings import EncodingName
 
 MAX_CONTENT_CHARS = 4_000_000
 """Characters of one `write_file`, within what a request may hold."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from madang.core.calls import Call
-from madang.storage.subscriptions import parse_topic, topic
+from madang.database.subscriptions import parse_topic, topic
 
 MAX_PATHS_TOPIC_BYTES = 2_000
 """Bytes of a topic with paths. A notice of PostgreSQL carries 8,000, and most paths are short."""

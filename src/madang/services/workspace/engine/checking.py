@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import IO
 
 from madang.core.errors import ToolError
+from madang.files.folders import Folder
 from madang.services.workspace.domain.files import MAX_MATCH_CHARS, LineMatch
-from madang.storage.files import encodings
-from madang.storage.files.encodings import EncodingName
-from madang.storage.folders import Folder
+from madang.text import encodings
+from madang.text.encodings import EncodingName
 
 MAX_DECODED_BYTES = 16 * 1024 * 1024
 CONTEXT_WINDOW_BYTES = 16 * 1024

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 
 from madang.core.calls import PathFilter
+from madang.files.folders import Entry, Folder, LeftOut, parse_path
+from madang.files.folders.folder import EVERY, MAX_TREE_DEPTH
+from madang.files.folders.paths import GIT
 from madang.services.workspace.engine.globs import Glob
 from madang.services.workspace.engine.ignoring import IgnoreRules, read_rules
-from madang.storage.folders import Entry, Folder, LeftOut, parse_path
-from madang.storage.folders.folder import EVERY, MAX_TREE_DEPTH
-from madang.storage.folders.paths import GIT
 
 NO_STATUS = range(0)
 

@@ -21,7 +21,7 @@ from madang.core.texts import visible_name
 from madang.services.workspace.domain.exports import MAX_EXPORT_BYTES, SkippedFile
 from madang.services.workspace.domain.files import GrepMode
 from madang.services.workspace.engine.equivalents import show_signs
-from madang.storage.files.encodings import EncodingName
+from madang.text.encodings import EncodingName
 
 MAX_NAMED_SKIPPED = 10
 MAX_REASON_CHARS = 300

@@ -18,6 +18,8 @@ from madang.core.errors import NotFound, ToolError
 from madang.core.executor import Executor, StopSignal
 from madang.core.ids import is_made_by, new_id
 from madang.core.phrases import say
+from madang.files.downloads import Downloads
+from madang.files.folders import Folder, Folders, parse_path
 from madang.services.workspace.domain.exports import (
     Export,
     PackedFile,
@@ -30,8 +32,6 @@ from madang.services.workspace.domain.exports import (
 from madang.services.workspace.engine.errors import cannot_export_hard_link, export_not_found
 from madang.services.workspace.engine.packing import EXPORT_CHUNK_BYTES, Manifest, check_export_size, is_hard_link, pack
 from madang.services.workspace.engine.suggestions import suggest_path
-from madang.storage.downloads import Downloads
-from madang.storage.folders import Folder, Folders, parse_path
 
 REPORT_S = 0.2
 """How often the progress of a package is looked at while a thread packs it."""

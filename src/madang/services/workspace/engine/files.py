@@ -15,6 +15,10 @@ from madang.core.errors import Conflict, NotFound
 from madang.core.executor import StopSignal, yield_gil
 from madang.core.limits import MAX_EXCERPT_BYTES
 from madang.core.texts import visible_name
+from madang.files.folders import Entry, Folder, Folders, LeftOut, WriteMode, parse_path
+from madang.files.folders.failures import file_errors
+from madang.files.folders.folder import EVERY
+from madang.files.folders.paths import GIT
 from madang.services.workspace.domain.files import (
     MAX_COPIED_FILE_BYTES,
     MAX_EDITED_BYTES,
@@ -60,13 +64,9 @@ from madang.services.workspace.engine.lines import (
 )
 from madang.services.workspace.engine.snapshots import Snapshots
 from madang.services.workspace.engine.suggestions import suggest_path
-from madang.storage.files import encodings
-from madang.storage.files.encodings import EncodingName
-from madang.storage.files.kinds import file_kind
-from madang.storage.folders import Entry, Folder, Folders, LeftOut, WriteMode, parse_path
-from madang.storage.folders.failures import file_errors
-from madang.storage.folders.folder import EVERY
-from madang.storage.folders.paths import GIT
+from madang.text import encodings
+from madang.text.encodings import EncodingName
+from madang.text.kinds import file_kind
 
 SAMPLE_BYTES = 64 * 1024
 MAX_BINARY_PREVIEW_BYTES = 32

@@ -8,12 +8,12 @@ from contextlib import closing
 from madang.core.calls import Call
 from madang.core.errors import ToolError
 from madang.core.executor import StopSignal
+from madang.files.folders import Entry, Folder, Folders, parse_path
 from madang.services.workspace.domain.files import MAX_FOUND_FILES, DirectoryEntry, FileMatches, directory_entry
 from madang.services.workspace.engine.choosing import FileChoice
 from madang.services.workspace.engine.errors import match_out_of_range
 from madang.services.workspace.engine.globs import Glob, OutOfTime
 from madang.services.workspace.engine.suggestions import suggest_path
-from madang.storage.folders import Entry, Folder, Folders, parse_path
 
 MAX_WALK_S = 2.0
 

@@ -14,9 +14,9 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from madang.files.folders.kernel import open_beneath, reading_flags
+from madang.files.folders.paths import GIT
 from madang.services.workspace.engine.globs import Parts, fits_parts, name_regex
-from madang.storage.folders.kernel import open_beneath, reading_flags
-from madang.storage.folders.paths import GIT
 
 RULES_FILE = ".gitignore"
 EXCLUDE_FILE = (GIT, "info", "exclude")

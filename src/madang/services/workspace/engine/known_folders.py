@@ -7,7 +7,7 @@ import stat
 from bisect import bisect_left, insort
 from typing import NamedTuple
 
-from madang.storage.folders import Folder
+from madang.files.folders import Folder
 
 NOT_LISTED = 0
 UNREADABLE = -1

@@ -13,7 +13,7 @@ from itertools import islice
 
 from madang.core.texts import block
 from madang.services.workspace.domain.files import TextLine
-from madang.storage.files.encodings import EncodingName, byte_order_mark, decode_piece, piece_decoder
+from madang.text.encodings import EncodingName, byte_order_mark, decode_piece, piece_decoder
 
 BLOCK_BYTES = 64 * 1024
 WINDOW_BYTES = 64 * 1024

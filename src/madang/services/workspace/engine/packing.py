@@ -18,6 +18,8 @@ from typing import IO, TYPE_CHECKING
 
 from madang.core.calls import PathFilter
 from madang.core.errors import InvalidPath, LimitExceeded, NotFound, NotRegular, ToolError
+from madang.files.folders import Entry, Folder, LeftOut, parse_path
+from madang.files.folders.folder import MAX_TREE_DEPTH
 from madang.services.workspace.domain.exports import (
     MAX_EXPORT_BYTES,
     MAX_LISTED_FILES,
@@ -28,8 +30,6 @@ from madang.services.workspace.domain.exports import (
     packed_path,
 )
 from madang.services.workspace.engine.errors import export_takes_too_much, nothing_to_export, too_many_files
-from madang.storage.folders import Entry, Folder, LeftOut, parse_path
-from madang.storage.folders.folder import MAX_TREE_DEPTH
 
 if TYPE_CHECKING:
     import zipfile

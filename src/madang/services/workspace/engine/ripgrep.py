@@ -15,10 +15,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from madang.files.folders.kernel import descriptor_path
 from madang.services.workspace.domain.files import MAX_MATCH_CHARS, StopReason
 from madang.services.workspace.engine.errors import bad_pattern, ripgrep_missing, ripgrep_not_started
-from madang.storage.confinement import start_confined
-from madang.storage.folders.kernel import descriptor_path
+from madang.system.confinement import start_confined
 
 MAX_MEMORY_BYTES = 400 << 20
 """ripgrep holds a whole line, twice, in each of its threads; a line may be as long as a file."""

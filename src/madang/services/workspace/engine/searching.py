@@ -19,6 +19,7 @@ from typing import IO
 
 from madang.core.calls import Call, PathFilter
 from madang.core.errors import ToolError
+from madang.files.folders import Entry, Folder, Folders, parse_path
 from madang.services.workspace.domain.files import (
     MAX_SEARCHED_BYTES,
     GrepQuery,
@@ -35,8 +36,7 @@ from madang.services.workspace.engine.patterns import DECOMPOSED, in_both_encodi
 from madang.services.workspace.engine.printed import MAX_COUNTED_LINES, PrintedLines, split_names
 from madang.services.workspace.engine.ripgrep import LINE_OPTIONS, STDIN, Ripgrep, find_ripgrep
 from madang.services.workspace.engine.suggestions import suggest_path
-from madang.storage.files import encodings
-from madang.storage.folders import Entry, Folder, Folders, parse_path
+from madang.text import encodings
 
 MAX_SEARCH_S = 4.8
 """With what comes before and after it, the five seconds that the answer names."""

@@ -18,9 +18,9 @@ from madang.core.calls import Call
 from madang.core.documents import Document
 from madang.core.errors import InvalidArguments, ToolError, Unavailable
 from madang.core.phrases import say
+from madang.files.folders import CopiedStatus, Folder, Folders, SessionFolders, parse_path
+from madang.files.folders.folder import MAX_TREE_DEPTH
 from madang.services.workspace.domain.exports import parse_stored_name
-from madang.storage.folders import CopiedStatus, Folder, Folders, SessionFolders, parse_path
-from madang.storage.folders.folder import MAX_TREE_DEPTH
 
 COPY_CHUNK_BYTES = 1024 * 1024
 FILES = "files"

@@ -23,6 +23,10 @@ from itertools import islice
 from typing import NamedTuple, TypeVar
 
 from madang.core.calls import Call
+from madang.files.folders import Entry, Folder
+from madang.files.folders.folder import MAX_TREE_DEPTH
+from madang.files.folders.kernel import directory_flags, open_beneath
+from madang.files.folders.paths import GIT
 from madang.services.workspace.domain.files import FolderFiles, RecentFiles, directory_entry
 from madang.services.workspace.engine.known_folders import (
     NOT_LISTED,
@@ -37,10 +41,6 @@ from madang.services.workspace.engine.known_folders import (
     status_in,
     status_of,
 )
-from madang.storage.folders import Entry, Folder
-from madang.storage.folders.folder import MAX_TREE_DEPTH
-from madang.storage.folders.kernel import directory_flags, open_beneath
-from madang.storage.folders.paths import GIT
 
 MAX_SNAPSHOT_FILES = 50_000
 """Files of one session that are known; of more it is told that there are more."""

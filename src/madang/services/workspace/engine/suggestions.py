@@ -8,10 +8,10 @@ from itertools import islice
 
 from madang.core.errors import NotFound, ToolError
 from madang.core.suggestions import nearest_name
+from madang.files.folders import Folder, parse_path
+from madang.files.folders.folder import MAX_TREE_DEPTH
+from madang.files.folders.paths import GIT
 from madang.services.workspace.engine.errors import no_such_path
-from madang.storage.folders import Folder, parse_path
-from madang.storage.folders.folder import MAX_TREE_DEPTH
-from madang.storage.folders.paths import GIT
 
 MAX_COMPARED_ENTRIES = 500
 MAX_WALKED_ENTRIES = 2_000

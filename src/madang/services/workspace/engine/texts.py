@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from madang.services.workspace.domain.files import LineEnding, TextFormat
-from madang.storage.files.encodings import EncodingName, decode, detect_encoding
+from madang.text.encodings import EncodingName, decode, detect_encoding
 
 BLOCK_BYTES = 1 << 16
 

@@ -9,10 +9,10 @@ from heapq import nsmallest
 from madang.core.calls import Call
 from madang.core.errors import NotFound
 from madang.core.phrases import say
+from madang.files.folders import Entry, parse_path
 from madang.services.workspace.domain.files import DirectoryEntry, FileTree, FolderRows, directory_entry
 from madang.services.workspace.engine.files import FileEngine
 from madang.services.workspace.engine.known_folders import KnownFolder, join_path, shown_path
-from madang.storage.folders import Entry, parse_path
 
 
 class FileTrees:

@@ -8,11 +8,11 @@ from madang.core.calls import Call
 from madang.core.errors import Conflict, Denied, NotFound
 from madang.core.executor import Executor
 from madang.core.phrases import say
+from madang.database.port import Database, Transaction
+from madang.files.folders import Folders
+from madang.files.folders.undo import ChangedFile, ChangedRun, FileHistory, TakenBack
+from madang.records.pauses import PauseStore
 from madang.services.workspace.domain.topics import files_topic
-from madang.storage.database import Database, Transaction
-from madang.storage.folders import Folders
-from madang.storage.folders.undo import ChangedFile, ChangedRun, FileHistory, TakenBack
-from madang.storage.pauses import PauseStore
 
 MAX_NAMED_PATHS = 20
 """In the notice of an undo; one of more says that all may have changed."""

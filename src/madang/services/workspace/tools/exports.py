@@ -10,11 +10,11 @@ from pydantic import Field
 from madang.core.calls import Call
 from madang.core.results import ToolResult
 from madang.core.tools import tool
+from madang.database.notices import Notices
 from madang.services.workspace.domain.exports import Export
 from madang.services.workspace.domain.topics import exports_topic
 from madang.services.workspace.engine.exports import Exports
 from madang.services.workspace.views import exports as views
-from madang.storage.notices import Notices
 
 EXPORT_TIME_LIMIT_S = 300.0
 """More than other tools have: a gigabyte takes most of a minute to pack."""

@@ -15,6 +15,9 @@ from madang.core.errors import ToolError
 from madang.core.executor import Executor, Lane
 from madang.core.results import ToolResult
 from madang.core.tools import DEFAULT_TIME_LIMIT_S, tool
+from madang.database.notices import Notices
+from madang.files.folders import Entry, WorkspaceBusy, WriteMode, parse_path, workspace_busy
+from madang.files.folders.staging import MAX_LOCK_WAIT_S
 from madang.services.workspace.domain.files import (
     MAX_CONTENT_CHARS,
     MAX_EDITS,
@@ -34,9 +37,6 @@ from madang.services.workspace.engine.finding import FileFinder
 from madang.services.workspace.engine.searching import Searcher
 from madang.services.workspace.views import files as views
 from madang.services.workspace.views import searches
-from madang.storage.folders import Entry, WorkspaceBusy, WriteMode, parse_path, workspace_busy
-from madang.storage.folders.staging import MAX_LOCK_WAIT_S
-from madang.storage.notices import Notices
 
 FileContent = Annotated[str, Field(max_length=MAX_CONTENT_CHARS)]
 Pattern = Annotated[str, Field(min_length=1, max_length=2_000)]

@@ -9,6 +9,7 @@ from madang.core.phrases import Block, Line, Phrase, Rows, layout, say
 from madang.core.results import ToolResult
 from madang.core.texts import visible_name
 from madang.core.trust import Origin
+from madang.files.folders.entries import EntryKind
 from madang.services.workspace.domain.files import (
     UNKNOWN_ENCODING,
     DirectoryEntry,
@@ -21,8 +22,7 @@ from madang.services.workspace.domain.files import (
 )
 from madang.services.workspace.views.left_out import left_out_notes
 from madang.services.workspace.views.sizes import size_text
-from madang.storage.files.encodings import EncodingName
-from madang.storage.folders.entries import EntryKind
+from madang.text.encodings import EncodingName
 
 _LINE_ENDINGS: dict[LineEnding, Phrase] = {
     "lf": layout("lf"),

@@ -22,7 +22,7 @@ from madang.services.content.engine.parsing.child.pixels import CHANNELS, MAX_PI
 from madang.services.content.engine.parsing.detection import DocumentKind
 from madang.services.content.engine.parsing.parsed import PageImage, Parsed
 from madang.services.content.engine.parsing.refusals import reader_stopped, reading_timed_out, refusal_error
-from madang.storage.child_process import kill_group, start_python
+from madang.system.child_process import kill_group, start_python
 
 MEMORY_MB = 512
 

@@ -7,7 +7,7 @@ from typing import Literal
 from madang.core.errors import InvalidArguments
 from madang.core.phrases import Phrase, say
 from madang.services.content.engine.parsing.refusals import quoted_name
-from madang.storage.files.kinds import FileFamily, file_kind
+from madang.text.kinds import FileFamily, file_kind
 
 DocumentKind = Literal["pdf", "archive", "html"]
 """What the child knows how to read."""

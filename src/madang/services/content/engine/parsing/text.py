@@ -8,7 +8,7 @@ from madang.core.errors import InvalidArguments
 from madang.core.phrases import say
 from madang.services.content.engine.parsing.parsed import Parsed
 from madang.services.content.engine.parsing.refusals import quoted_name
-from madang.storage.files.encodings import decode, detect_encoding, encode, has_controls, replace_surrogates
+from madang.text.encodings import decode, detect_encoding, encode, has_controls, replace_surrogates
 
 PLAIN = "text/plain"
 HTML = "text/html"

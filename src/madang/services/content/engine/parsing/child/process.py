@@ -14,7 +14,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, BinaryIO
 
-from madang.storage.confinement import confine_process, end_with_parent
+from madang.system.confinement import confine_process, end_with_parent
 
 from .document import DocumentText
 from .refused import Refused

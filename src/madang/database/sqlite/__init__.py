@@ -1,0 +1,1 @@
+"""The database in one file: readers and one writer, units, backups."""

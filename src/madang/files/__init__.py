@@ -1,0 +1,1 @@
+"""Files of people and of sessions: folders by descriptor, what can be taken back, downloads, archives."""

@@ -1,0 +1,1 @@
+"""What Madang keeps: sessions, pauses, runs, events, operations, audit and assistants."""

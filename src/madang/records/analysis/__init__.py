@@ -1,0 +1,1 @@
+"""Texts of records turned into words, in a process of its own, in turns that are fair."""

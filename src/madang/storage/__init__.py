@@ -1,1 +1,0 @@
-"""The disk: the database, and what is kept for all services."""
