@@ -1,6 +1,6 @@
 """What waits for the person: a pause as it is kept, the form in which it is asked, and what can be answered to it.
 
-Whether a pause has expired is told here and nowhere else in Python; `storage.pauses` has the same rule in SQL.
+Whether a pause has expired is told here and nowhere else in Python; `records.pauses` has the same rule in SQL.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ class Liveness(ABC):
         self.me = new_id()
         """The id of this process, for what it owns once this is open."""
         self.place = ""
-        """Where this process has the files of sessions (`storage.place`), for others to know once this is open."""
+        """Where this process has the files of sessions (`files.place`), for others to know once this is open."""
         self._present: frozenset[str] = frozenset()
         self._places: frozenset[str] | None = None
         self._listeners: list[Callable[[], None]] = []

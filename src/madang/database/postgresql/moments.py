@@ -1,4 +1,4 @@
-"""Moments on a database server: `TIMESTAMPTZ` there, the text of `storage.clock` here."""
+"""Moments on a database server: `TIMESTAMPTZ` there, the text of `system.clock` here."""
 
 from __future__ import annotations
 

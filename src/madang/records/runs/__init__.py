@@ -1,4 +1,1 @@
-"""Runs of an agent as rows: who owns one, what it waits for, and that every write of it is by its owner.
-
-Nothing is imported here: `storage.pauses` needs the tables, and the store needs `storage.pauses`.
-"""
+"""Runs of an agent as rows: who owns one, what it waits for, and that every write of it is by its owner."""

@@ -30,7 +30,7 @@ WHERE run.user_id = ?1 AND session.id = ?2 ORDER BY run.no DESC LIMIT 1
 
 
 async def find_place(database: Database, call: Call) -> str:
-    """Return where the last run of the call's session had its files (`storage.place`); empty if it had none, or that is
+    """Return where the last run of the call's session had its files (`files.place`); empty if it had none, or that is
     one place for all. The tables must be there."""
     rows = await database.find(_PLACE, call.user_id, call.session, user_id=call.user_id)
     return str(rows[0][0]) if rows else ""

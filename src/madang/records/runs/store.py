@@ -70,7 +70,7 @@ class RunStore:
     ) -> None:
         """Keep runs of a database. Without an `analysis`, messages get their words from the first search.
 
-        `place` is where this process has the files of sessions (`storage.place`); empty if that is one for all.
+        `place` is where this process has the files of sessions (`files.place`); empty if that is one for all.
         """
         self.user_id = user_id
         self.clock = SteadyClock()

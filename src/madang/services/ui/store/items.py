@@ -1,6 +1,6 @@
 """Questions and waits in the database. Each is a row before the person is asked, so that an answer finds it.
 
-Whether one is open, and how it ended, its pause says (`storage.pauses`); here is what was asked and answered.
+Whether one is open, and how it ended, its pause says (`records.pauses`); here is what was asked and answered.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How the lines of a text end in its file. Its encoding is told by `storage.files.encodings`."""
+"""How the lines of a text end in its file. Its encoding is told by `text.encodings`."""
 
 from __future__ import annotations
 
