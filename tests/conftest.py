@@ -11,7 +11,7 @@ import pytest
 
 from tests.asking import Asker, open_asker
 
-pytest_plugins = ["tests.postgresql"]
+pytest_plugins = ["tests.postgresql", "tests.backends"]
 
 # A busy machine must not fail a test: a ceiling is there against hangs, and says nothing about speed.
 hypothesis.settings.register_profile("tests", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
@@ -22,7 +22,7 @@ for _name in ("LC_ALL", "LC_MESSAGES", "LANGUAGE"):
     os.environ.pop(_name, None)
 os.environ["LANG"] = "C.UTF-8"
 
-SLOW_FOLDERS = ("hosts", "crash", "faults", "browser", "conformance", "security", "cli", "storage")
+SLOW_FOLDERS = ("hosts", "crash", "faults", "browser", "conformance", "security", "cli", "stores", "database")
 """Those that start programs, browsers and servers."""
 
 LONG_FILES = (
@@ -60,7 +60,7 @@ LONG_FILES = (
     "cli/test_way_in.py",
     "contract/test_whole_sessions.py",
     "faults/test_machines.py",
-    "storage/search/test_analysis.py",
+    "records/analysis/test_analysis.py",
     "faults/test_power.py",
     "security/test_bad_inputs.py",
     "faults/test_memory.py",

@@ -22,7 +22,7 @@ from madang.settings import Settings
 from tests.asking import Asker
 from tests.postgresql import url_in
 from tests.promises import PROMISED, PROMISES, prepare
-from tests.storage.catalogue import tables
+from tests.stores.catalogue import tables
 
 ASSISTANT = AssistantId("test-agent")
 ONE_AT_A_TIME = 3

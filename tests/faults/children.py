@@ -24,7 +24,7 @@ from madang.settings import Settings
 from madang.system.locks import try_lock
 from tests.asking import CALL, Asker
 from tests.faults.story import STORY, state, tell
-from tests.storage.children import Child
+from tests.stores.children import Child
 
 ROOT = Path(__file__).resolve().parents[2]
 TIMEOUT_S = 60

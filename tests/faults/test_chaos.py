@@ -243,7 +243,7 @@ async def test_a_machine_that_vanishes_without_a_word_is_noticed(tmp_path: Path,
         await looking.open()
         looking.listen(heard.set)
         far = await asyncio.create_subprocess_exec(
-            *("ip", "netns", "exec", NAMESPACE, sys.executable, "-m", "tests.storage.children", "be_alive"),
+            *("ip", "netns", "exec", NAMESPACE, sys.executable, "-m", "tests.stores.children", "be_alive"),
             *(str(tmp_path), url),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,

@@ -18,9 +18,9 @@ from madang.core.errors import SetupError
 from madang.database.sqlite.database import SqliteDatabase
 from madang.settings import Settings
 from tests.asking import Asker
+from tests.database.test_sqlite import can_mount, file_size_limit, small_disk
 from tests.faults.disks import Disk
 from tests.faults.story import STORY, check_file, check_inside, open_story, state, states, tell
-from tests.storage.test_sqlite import can_mount, file_size_limit, small_disk
 
 WITHIN_S = 60
 NOBODY = 65534

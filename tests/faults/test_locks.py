@@ -21,8 +21,8 @@ from madang.settings import Settings
 from tests.asking import CALL, Asker
 from tests.faults.children import child
 from tests.faults.story import check_file
-from tests.storage.children import Child
-from tests.storage.children import child as storage_child
+from tests.stores.children import Child
+from tests.stores.children import child as storage_child
 
 WITHIN_S = 1.9 * LOCK_WAIT_S
 """Nobody waits for a lock twice in a row, so 5 s are kept on a quiet machine; the rest is for a busy one."""

@@ -14,8 +14,8 @@ from madang.database.port import LOCK_WAIT_S
 from madang.database.sqlite.database import SqliteDatabase
 from tests.faults.children import child
 from tests.faults.story import check_file, open_story, state
-from tests.storage.children import Child
-from tests.storage.children import child as storage_child
+from tests.stores.children import Child
+from tests.stores.children import child as storage_child
 
 CLIENTS = int(os.environ.get("MADANG_TEST_CLIENTS", "20"))
 UPDATES = int(os.environ.get("MADANG_TEST_UPDATES", "20"))

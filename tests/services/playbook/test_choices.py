@@ -19,7 +19,7 @@ from madang.records.pauses import PauseStore, withdraw_run
 from madang.services.playbook.domain import Playbook, PlaybookContent, StepInput
 from madang.services.playbook.service import PlaybookService
 from madang.services.playbook.store import PlaybookStore
-from tests.storage.backends import BACK_ENDS
+from tests.backends import BACK_ENDS
 
 CALL = Call(assistant_id=AssistantId("default"), session_id=SessionId("monday"))
 CLIENT = replace(CALL, actor="foreign", client_id="first")

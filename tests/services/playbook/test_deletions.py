@@ -16,8 +16,8 @@ from madang.services.playbook.domain import DELETED_DAYS, Playbook, PlaybookCont
 from madang.services.playbook.store import PageRequest, PlaybookStore
 from madang.system import clock
 from tests.asking import CALL, Asker
+from tests.backends import BACK_ENDS
 from tests.services.playbook.playbooks import given, goals
-from tests.storage.backends import BACK_ENDS
 
 
 class Shelf:

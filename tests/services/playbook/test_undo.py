@@ -15,8 +15,8 @@ from madang.records.audit import AuditLog
 from madang.records.operations import OperationStore
 from madang.services.playbook.service import PlaybookService
 from tests.asking import Asker
+from tests.backends import BACK_ENDS
 from tests.services.playbook.playbooks import STEP
-from tests.storage.backends import BACK_ENDS
 
 DOCUMENT = '{"madangPlaybooks": 1, "playbooks": [{"goal": "Milk", "workflow": []}, {"goal": "Juice", "workflow": []}]}'
 CHANGES = ("create_playbook", "update_playbook", "delete_playbook", "import_playbooks")

@@ -29,7 +29,7 @@ from madang.services.ui.views.questions import question_outcome
 from madang.services.ui.views.waits import wait_outcome
 from madang.system import clock
 from tests.asking import Asker, open_asker
-from tests.storage.backends import BACK_ENDS
+from tests.backends import BACK_ENDS
 
 CALL = Call(assistant_id=AssistantId("default"), session_id=SessionId("monday"), actor="person", door="host")
 RUN = replace(CALL, actor="model", door="agent", run_id="run-1", call_id="call-1", operation_id="run-1/1/1")

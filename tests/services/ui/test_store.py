@@ -21,7 +21,7 @@ from madang.records.pauses import MAX_DELETED_PAUSES, pause_topic, settle_pause
 from madang.services.ui.domain import MAX_TIMEOUT_S, WAIT_TIMEOUT_S, AnswerValue, InboxItem, Question, Refusal, Wait
 from madang.services.ui.store import MAX_LISTED_ITEMS, UiStore
 from madang.system import clock
-from tests.storage.backends import BACK_ENDS
+from tests.backends import BACK_ENDS
 
 CALL = Call(assistant_id=AssistantId("default"), session_id=SessionId("monday"))
 STRANGERS = [
