@@ -1,4 +1,4 @@
-"""Databases full of playbooks: a thousand, and a hundred thousand of one assistant among as many of others.
+"""Databases full of playbooks: a thousand, and ten thousand of one assistant among as many of others.
 
 The product makes the tables; the rows then go in through a connection of our own in one transaction, with the product's
 triggers at work. Files are kept in the temporary folder under a name made from the schema, so a change makes new ones.
@@ -64,7 +64,7 @@ class Library:
 _ROWS_VERSION = "1"  # goes up when what is put into the files changes
 
 THOUSAND = Library("thousand", 1_000, 1_000, 0)
-HUNDRED_THOUSAND = Library("hundred-thousand", 200_000, 100_000, 999)
+TEN_THOUSAND = Library("ten-thousand", 20_000, 10_000, 99)
 
 
 def playbook_id(number: int) -> str:

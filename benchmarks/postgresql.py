@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 PAGE_SIZE = 20
 KEPT = 1_000
-MANY = 100_000
+MANY = 10_000
 ANN = replace(OWNER, user_id=UserId("ann"))
 BOB = replace(OWNER, user_id=UserId("bob"))
 
@@ -38,7 +38,7 @@ SELECT (SELECT total FROM playbook_owner WHERE user_id = $1 AND assistant_id = $
 WHERE user_id = $1 AND owner_no = (SELECT no FROM playbook_owner WHERE user_id = $1 AND assistant_id = $2)
 ORDER BY seq LIMIT $3
 """
-# Without the trigger: one transaction that updates one row a hundred thousand times would take minutes.
+# Without the trigger: one transaction that updates one row ten thousand times would take long.
 _MULTIPLY = """
 ALTER TABLE playbook DISABLE TRIGGER playbook_counted;
 INSERT INTO playbook (id, user_id, owner_no, version, created_at, updated_at, goal, initial_command, steps, sort_key,
@@ -62,7 +62,7 @@ def start_server() -> Server | None:
 
 
 async def scale(effort: Effort) -> list[Finding]:
-    """A hundred thousand playbooks of one user against a thousand of another."""
+    """Ten thousand playbooks of one user against a thousand of another."""
     running = start_server()
     if running is None:
         return []

@@ -14,7 +14,6 @@ from madang.core.ids import AssistantId
 from madang.database.sqlite.database import SqliteDatabase
 from madang.services.playbook.domain import PlaybookContent, PlaybookPatch, PlaybookSummary, fold, sort_key
 from madang.services.playbook.store import PageRequest, PlaybookStore, SortBy, SortOrder
-from madang.services.playbook.store.pages import MAX_INLINE_ROWS
 from tests.asking import CALL
 
 ORDERS: list[tuple[SortBy, SortOrder]] = [
@@ -106,7 +105,7 @@ async def test_every_order_is_that_of_a_plain_list_with_changes_in_between(seed:
     await database.close()
 
 
-@pytest.mark.parametrize("total", [MAX_INLINE_ROWS - 1, MAX_INLINE_ROWS, MAX_INLINE_ROWS + 1, 2 * MAX_INLINE_ROWS + 1])
+@pytest.mark.parametrize("total", [999, 1000, 1001, 2001])
 async def test_pages_from_both_ends_and_around_the_middle(total: int) -> None:
     database, store = await open_store()
     mine, other = Model(store, CALL), Model(store, replace(CALL, assistant_id=AssistantId("other")))
@@ -116,8 +115,8 @@ async def test_pages_from_both_ends_and_around_the_middle(total: int) -> None:
     await mine.add([f"Goal {number % 7}" for number in range(total - total // 2)])
 
     for page_size in (1, 7, 1000):
-        middle, inline = total // page_size // 2, MAX_INLINE_ROWS // page_size
-        await mine.check(page_size, [1, 2, middle, middle + 1, inline, inline + 1, total])
+        middle, thousand = total // page_size // 2, 1000 // page_size
+        await mine.check(page_size, [1, 2, middle, middle + 1, thousand, thousand + 1, total])
     await mine.delete([row.id for row in mine.rows[100:200]])
     await mine.delete([mine.rows[0].id, mine.rows[-1].id])
     for page_size in (1, 10):

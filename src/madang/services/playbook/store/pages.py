@@ -17,8 +17,8 @@ SortOrder = Literal["asc", "desc"]
 
 _Owner = tuple[UserId, int]
 
-MAX_INLINE_ROWS = 1000
-"""Index rows that are walked on the event loop: fewer than that take less time than a thread hop."""
+MAX_INLINE_ROWS = 100
+"""Rows of a page that is read on the event loop."""
 
 _COLUMNS: dict[SortBy, str] = {"createdAt": "seq", "updatedAt": "updated_at", "goal": "sort_key"}
 _OWNED = "user_id = ?1 AND owner_no = ?2"
@@ -36,33 +36,9 @@ class PageRequest:
     sort_order: SortOrder = "asc"
 
     @property
-    def is_near_start(self) -> bool:
-        return self._is_small and self.page * self.page_size <= MAX_INLINE_ROWS
-
-    def is_near_end(self, total: int) -> bool:
-        return self._is_small and total - (self.page - 1) * self.page_size <= MAX_INLINE_ROWS
-
-    @property
-    def _is_small(self) -> bool:
-        return not self.query and 0 < self.page_size <= 100
-
-
-async def find_near_page(database: Database, call: Call, request: PageRequest) -> tuple[Span, list[Row]] | None:
-    """Return a page near the start with a single statement, or None if it has no rows."""
-    owner = "FROM playbook_owner WHERE user_id = ?1 AND assistant_id = ?2"
-    order = _order(request.sort_by, request.sort_order == "desc")
-    rows = await database.find(
-        f"SELECT (SELECT total {owner}), {_SUMMARY} FROM playbook "
-        f"WHERE user_id = ?1 AND owner_no = (SELECT no {owner}) ORDER BY {order} LIMIT ?3 OFFSET ?4",
-        call.user_id,
-        call.assistant,
-        request.page_size,
-        (request.page - 1) * request.page_size,
-        user_id=call.user_id,
-    )
-    if not rows:
-        return None
-    return span(request.page, request.page_size, rows[0][0]), [row[1:] for row in rows]
+    def is_brief(self) -> bool:
+        """Whether it takes less time than a thread hop: a few rows, which an index leads to."""
+        return not self.query and 0 < self.page_size <= MAX_INLINE_ROWS
 
 
 async def find_page(
@@ -87,13 +63,9 @@ async def _slice(tx: Transaction, owner: _Owner, place: Span, request: PageReque
     is_reversed = from_end < place.offset
     order = _order(request.sort_by, (request.sort_order == "desc") != is_reversed)
     offset = from_end if is_reversed else place.offset
-    walk = f"FROM playbook WHERE {_OWNED} ORDER BY {order} LIMIT ?3 OFFSET ?4"
-    sql = f"SELECT {_SUMMARY} {walk}"
-    if offset > MAX_INLINE_ROWS:
-        # The inner select skips rows in the index alone; a server would read each row that the plain one skips.
-        page = f"(SELECT user_id, owner_no, seq {walk}) AS page"
-        sql = f"SELECT {_SUMMARY} FROM {page} JOIN playbook USING (user_id, owner_no, seq) ORDER BY {order}"
-    rows = await tx.all(sql, *owner, length, offset)
+    rows = await tx.all(
+        f"SELECT {_SUMMARY} FROM playbook WHERE {_OWNED} ORDER BY {order} LIMIT ?3 OFFSET ?4", *owner, length, offset
+    )
     return rows[::-1] if is_reversed else rows
 
 

@@ -42,7 +42,7 @@ from madang.services.playbook.store.changes import (
     take_back,
 )
 from madang.services.playbook.store.choices import find_choice, open_choice, settle_choice
-from madang.services.playbook.store.pages import PageRequest, find_near_page, find_page, summaries
+from madang.services.playbook.store.pages import PageRequest, find_page, summaries
 from madang.services.playbook.store.rows import WHOLE_COLUMNS, columns_of, new_playbook, parse_playbook
 from madang.services.playbook.store.selections import find_last_selections, find_selections
 from madang.services.playbook.store.tables import MIGRATIONS
@@ -110,15 +110,7 @@ class PlaybookStore:
         async def work(tx: Transaction) -> tuple[Span, list[Row]]:
             return await find_page(tx, call, *await _known_owner(tx, call), request)
 
-        page = None
-        is_brief = request.is_near_start
-        if self._database.dialect == "postgresql":
-            page = await find_near_page(self._database, call, request) if is_brief else None
-        elif not is_brief:
-            is_brief = request.is_near_end(await self.total(call))
-        if page is None:
-            page = await self._database.read(work, user_id=call.user_id, brief=is_brief)
-        place, rows = page
+        place, rows = await self._database.read(work, user_id=call.user_id, brief=request.is_brief)
         return place.fill(summaries(call.assistant, rows))
 
     async def list_after(self, call: Call, after: int, limit: int) -> list[tuple[int, Playbook]]:
