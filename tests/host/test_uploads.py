@@ -15,8 +15,8 @@ from starlette.requests import Request
 from madang.core.calls import Call
 from madang.core.uploads import AcceptedUpload, UploadedFile
 from madang.host import receiving
-from madang.host.uploads import MAX_UPLOAD_BYTES
 from madang.llm.messages import Part, TextPart
+from madang.services.content.domain.contents import MAX_CONTENT_BYTES
 from madang.services.content.service import ContentService
 from madang.services.workspace.engine.files import FileEngine
 from madang.settings import Settings
@@ -192,7 +192,7 @@ async def test_what_is_too_large_is_told_in_the_words_of_the_person(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def endless() -> AsyncIterator[bytes]:
-        for _ in range(MAX_UPLOAD_BYTES // 1_000_000 + 2):
+        for _ in range(MAX_CONTENT_BYTES // 1_000_000 + 2):
             yield b"x" * 1_000_000
 
     async with hosting(tmp_path) as tab:
@@ -203,7 +203,7 @@ async def test_what_is_too_large_is_told_in_the_words_of_the_person(
         assert (chunked.status_code, chunked.json()["code"]) == (413, "too_large")
         assert "25" in chunked.json()["message"]
         assert any("가" <= letter <= "힣" for letter in chunked.json()["message"])
-        assert (await tab.http.post(path, content=b"x" * (MAX_UPLOAD_BYTES + 1), headers=headers)).status_code == 413
+        assert (await tab.http.post(path, content=b"x" * (MAX_CONTENT_BYTES + 1), headers=headers)).status_code == 413
         monkeypatch.setattr("madang.host.files.MAX_COPIED_FILE_BYTES", 1024**2)
         into_files = await tab.http.post(f"/api/sessions/{session}/files?path=a", content=endless(), headers=headers)
         assert (into_files.status_code, into_files.json()["code"]) == (413, "too_large")

@@ -17,13 +17,13 @@ from madang.core.results import Reply
 from madang.core.trust import Origin
 from madang.core.uploads import UploadedFile
 from madang.llm.messages import ImagePart, Part, TextPart
+from madang.services.content.domain.contents import MAX_CONTENT_BYTES
 from madang.text.encodings import decode, detect_encoding, has_controls, replace_surrogates
 from madang.text.kinds import MAX_IMAGE_BYTES, file_kind, image_type
 
 CONTENT = "content"
 """The service that keeps files which are no images."""
 MAX_INPUT_BYTES = 1024 * 1024
-MAX_FILE_BYTES = 25 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,12 +78,12 @@ def _read(name: str) -> Attachment:
     try:
         path = Path(name).expanduser()
         with path.open("rb") as file:
-            data = file.read(MAX_FILE_BYTES + 1)
+            data = file.read(MAX_CONTENT_BYTES + 1)
     except (OSError, RuntimeError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise RequestError(say("The file {path} cannot be read: {reason}.", path=name, reason=reason)) from None
-    if len(data) > MAX_FILE_BYTES:
-        raise RequestError(say("The file {path} is larger than {max} MB.", path=name, max=MAX_FILE_BYTES // 1024**2))
+    if len(data) > MAX_CONTENT_BYTES:
+        raise RequestError(say("The file {path} is larger than {max} MB.", path=name, max=MAX_CONTENT_BYTES // 1024**2))
     return Attachment(path.name, data, image_type(data))
 
 

@@ -21,8 +21,11 @@ MAX_BODY_DEPTH = MAX_ARGUMENT_DEPTH + 2
 MAX_BODY_VALUES = 2 * MAX_ARGUMENT_VALUES
 """Only separators are counted before parsing, so this is a rough bound."""
 
-MAX_LINE_BYTES = 40 * 1024 * 1024
-"""Of a message over standard input: room for the largest content, 25 MiB in base64."""
+MAX_INLINE_BYTES = 4 * 1024 * 1024
+"""Of a text or file inside a call; what is larger comes by its path, or as an upload."""
+
+MAX_LINE_BYTES = 8 * MAX_INLINE_BYTES
+"""Of a message over standard input: room for the largest text with every byte of it escaped, and for more."""
 
 MAX_REPLY_BYTES = 8 * 1024
 """Of the text of a reply, about: the renderer cuts what does not fit, and says so."""

@@ -19,11 +19,11 @@ from madang.host.parts import HostParts
 from madang.host.receiving import BYTES, Receiver, UploadLimit, UploadTooLarge, keep_if_wanted, upload_route
 from madang.host.wire import UploadAnswer, UploadQuery
 from madang.server.gate import PolicyRoute
+from madang.services.content.domain.contents import MAX_CONTENT_BYTES
 from madang.text.kinds import MAX_IMAGE_BYTES, image_type
 
 CONTENT = "content"
 """The service that keeps what is not an image."""
-MAX_UPLOAD_BYTES = 25 * 1024 * 1024
 MAX_FILES_PER_SESSION = 100
 FIRST_BYTES = 4096
 """By which an image is told from other files."""
@@ -52,7 +52,7 @@ class Uploads:
         """Keep a file in the content store of a session, or an image for its next message."""
         query: UploadQuery = request.query
         call, _ = await self._parts.session_of(request.request, request.path("id"))
-        limit = UploadLimit(MAX_UPLOAD_BYTES, _LARGER)
+        limit = UploadLimit(MAX_CONTENT_BYTES, _LARGER)
         async with self._counted(call), self._receiver.receive(call, request.request, limit) as upload:
             content_id = await self._add(call, request.request, query.name, upload)
             return UploadAnswer(content_id=content_id, name=query.name, size=upload.size_bytes)

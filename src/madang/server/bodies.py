@@ -9,20 +9,19 @@ import asyncio
 import json
 import re
 import time
-from concurrent.futures import Future
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Any, NamedTuple
+from typing import Any
 
 import anyio
 import anyio.to_thread
 from starlette.types import Message, Receive
 
 from madang.core.limits import MAX_BODY_DEPTH, MAX_BODY_VALUES
-from madang.server.long_strings import LongStrings, decode_string, find_places, take_out
 from madang.server.malformed import BAD_ID, has_bad_id
 
 INLINE_PARSE_MAX_BYTES = 64 * 1024
+"""What is longer is parsed in a thread."""
 MAX_PARSED_AT_ONCE = 1
 
 BODY_GRACE_S = 10.0
@@ -43,7 +42,9 @@ TOO_SLOW = Refusal(408, "The body came too slowly.")
 
 
 def too_large(max_bytes: int) -> Refusal:
-    return Refusal(413, f"The body has more than {max_bytes} bytes.")
+    return Refusal(
+        413, f"The body has more than {max_bytes} bytes. A large text or file comes by its path, or as an upload."
+    )
 
 
 class BoundedBody:
@@ -117,13 +118,6 @@ def replay(body: bytes, receive: Receive) -> Receive:
     return replayed
 
 
-class CheckedBody(NamedTuple):
-    """A body of JSON as the application gets it. Of a tool call it may be without its long strings."""
-
-    body: bytes
-    long_strings: LongStrings | None = None
-
-
 class JsonCheck:
     """Refuses JSON that is too deep or too large, or has a duplicate key, of which parsers take the one or the other.
 
@@ -134,37 +128,11 @@ class JsonCheck:
     def __init__(self) -> None:
         self._large = anyio.CapacityLimiter(MAX_PARSED_AT_ONCE)
 
-    async def __call__(self, body: bytes, *, is_rpc: bool = False) -> Refusal | CheckedBody:
-        """Return what is left to parse of a body, or why it is refused.
-
-        A message of JSON-RPC comes without its long strings, which are decoded by then: the application would parse
-        them once more, on the event loop. It is also refused for an id that no answer can carry.
-        """
+    async def __call__(self, body: bytes, *, is_rpc: bool = False) -> Refusal | None:
+        """Return why a body is refused; a message of JSON-RPC is also for an id that no answer can carry."""
         if len(body) <= INLINE_PARSE_MAX_BYTES:
-            return _check_json(body, is_rpc) or CheckedBody(body)
-        return await anyio.to_thread.run_sync(_check_large, body, is_rpc, limiter=self._large)
-
-
-def _check_large(body: bytes, is_rpc: bool) -> Refusal | CheckedBody:
-    without_strings = _without_long_strings(body) if is_rpc else None
-    return without_strings or _check_json(body, is_rpc) or CheckedBody(body)
-
-
-def _without_long_strings(body: bytes) -> CheckedBody | None:
-    """Return a body that is accepted without its long strings; None if it has to be checked as a whole."""
-    extract = take_out(body)
-    message = _parse_json(extract.rest) if extract is not None else None
-    if extract is None or not isinstance(message, dict) or has_bad_id(message):
-        return None
-    places = find_places(message.get("method"), message.get("params"), extract.encoded)
-    if places is None:
-        return None
-    texts: Future[list[str]] = Future()
-    try:
-        texts.set_result([decode_string(extract.encoded[marker]) for marker in places])
-    except ValueError:
-        return None
-    return CheckedBody(extract.rest, LongStrings(list(places.values()), texts))
+            return _check_json(body, is_rpc)
+        return await anyio.to_thread.run_sync(_check_json, body, is_rpc, limiter=self._large)
 
 
 def _check_json(body: bytes, is_rpc: bool) -> Refusal | None:

@@ -17,7 +17,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from madang.core.limits import MAX_BODY_BYTES
 from madang.server.bodies import BoundedBody, JsonCheck, Refusal, replay, too_large
-from madang.server.long_strings import LONG_STRINGS_KEY
 
 WELL_KNOWN = "/.well-known/"
 
@@ -271,10 +270,9 @@ class Gate:
             return content
         is_json = _has_body(scope["method"]) and _content_type(headers) == "application/json"
         if is_json:
-            checked = await self._check_json(content, is_rpc=policy.kind == "mcp")
-            if isinstance(checked, Refusal):
-                return checked
-            content, scope[LONG_STRINGS_KEY] = checked
+            refusal = await self._check_json(content, is_rpc=policy.kind == "mcp")
+            if refusal is not None:
+                return refusal
         return await _Exchange(self._app, policy, body).run(scope, replay(content, receive), send)
 
 

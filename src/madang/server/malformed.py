@@ -30,7 +30,7 @@ _MEMBERS = re.compile(_MEMBER)
 
 def oversized_answer(start: bytes, end: bytes) -> JSONRPCError:
     """Return the answer to a line that is too long to be kept, of which these are the ends."""
-    message = f"The line has more than {MAX_LINE_BYTES} bytes and was not read."
+    message = f"The line has more than {MAX_LINE_BYTES} bytes and was not read. A large text or file comes by its path."
     return _error(INVALID_REQUEST, message, _written_id(start, end))
 
 

@@ -6,13 +6,11 @@ says what to change here when the SDK moves on.
 
 from __future__ import annotations
 
-import asyncio
 import json
 import math
 from collections import deque
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
-from dataclasses import replace
 from functools import cached_property
 from http import HTTPStatus
 from importlib.util import find_spec
@@ -30,10 +28,7 @@ from mcp.server.transport_security import TransportSecuritySettings
 from mcp.shared.exceptions import MCPError
 from mcp.shared.message import SessionMessage
 from starlette.datastructures import Headers
-from starlette.requests import Request
 from starlette.types import Message, Receive, Scope, Send
-
-from madang.server.long_strings import LONG_STRINGS_KEY, LongStrings
 
 OnRead = Callable[[str], AbstractAsyncContextManager[None]]
 """Entered with the id of a session while a client of the older era reads its stream of notifications over HTTP."""
@@ -65,7 +60,7 @@ class SdkServer(Server[Any]):
         if find_spec("opentelemetry.sdk") is None:
             # Without OpenTelemetry's SDK the spans are not received, and making one takes a tenth of a small call.
             self.middleware = [one for one in self.middleware if type(one).__name__ != TRACING_MIDDLEWARE]
-        self.middleware += [_put_back_long_strings, _bound_handshake]
+        self.middleware.append(_bound_handshake)
 
     async def run(
         self,
@@ -190,31 +185,6 @@ class MessageStream:
 
     async def __aexit__(self, *_: object) -> None:
         await self.aclose()
-
-
-class MalformedMessage(Exception):
-    """What was left of a message until after it was dispatched cannot be read."""
-
-    def __init__(self, error: types.ErrorData) -> None:
-        super().__init__(error.message)
-        self.error = error
-
-
-async def _put_back_long_strings(ctx: RequestContext, call_next: Any) -> Any:
-    """Wait for the strings that a transport took out of a message, and put them back into its arguments.
-
-    A transport attaches them to the message as its request; over HTTP they are in the scope of that.
-    """
-    request = ctx.request
-    strings = request.scope.get(LONG_STRINGS_KEY) if isinstance(request, Request) else request
-    if not isinstance(strings, LongStrings) or ctx.params is None:
-        return await call_next(ctx)
-    try:
-        texts = await asyncio.wrap_future(strings.texts)
-    except MalformedMessage as malformed:
-        raise MCPError.from_error_data(malformed.error) from None
-    strings.put_back(ctx.params, texts)
-    return await call_next(replace(ctx, request=None if strings is request else request))
 
 
 async def _bound_handshake(ctx: RequestContext, call_next: Any) -> Any:

@@ -15,15 +15,14 @@ import re
 import sys
 import threading
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import BinaryIO, NamedTuple, Self
 
 import anyio
 from mcp.shared.dispatcher import coerce_request_id
 from mcp.shared.jsonrpc_dispatcher import cancelled_request_id_from_params
-from mcp.shared.message import ServerMessageMetadata, SessionMessage
+from mcp.shared.message import SessionMessage
 from mcp_types import (
     JSONRPCError,
     JSONRPCMessage,
@@ -36,18 +35,9 @@ from mcp_types import (
 from pydantic import ValidationError
 
 from madang.core.limits import MAX_LINE_BYTES
-from madang.server.long_strings import (
-    MIN_LONG_BYTES,
-    Extract,
-    LongStrings,
-    Place,
-    decode_string,
-    find_places,
-    take_out,
-    value_at,
-)
+from madang.server.bodies import INLINE_PARSE_MAX_BYTES
 from madang.server.malformed import ID_SCAN_BYTES, malformed_answer, oversized_answer, unanswerable
-from madang.server.sdk import MalformedMessage, MessageStream
+from madang.server.sdk import MessageStream
 
 DRAIN_TIMEOUT_S = 3.0
 """So long an answer may take after the end of input; the process has 5 s to end, and closing takes the rest."""
@@ -191,15 +181,12 @@ class _Parsed(NamedTuple):
 
     line: _Line
     message: JSONRPCMessage | _Refused
-    long_strings: LongStrings | None = None
-    """Those of the message that are decoded after it. Until then the line counts as waiting."""
 
 
 class StdinReader(MessageStream):
     """The messages that a client writes, one per line. A line that is none is answered with an error by `refuse`.
 
-    The event loop parses short lines. A long one is parsed by the thread that reads, its long strings by another one
-    after that: messages stay in order, and one that is short does not wait for the strings of those before it.
+    The event loop parses short lines, and the thread that reads the long ones: messages stay in order.
     """
 
     def __init__(
@@ -215,7 +202,6 @@ class StdinReader(MessageStream):
         self._loop = asyncio.get_running_loop()
         self._lines: asyncio.Queue[_Line | _Parsed] = asyncio.Queue()
         self._read_ahead = _ReadAhead()
-        self._decoder = ThreadPoolExecutor(1, thread_name_prefix="madang-stdin-decoder")
         threading.Thread(target=self._read, args=(fd,), name="madang-stdin", daemon=True).start()
 
     def __aiter__(self) -> Self:
@@ -223,16 +209,14 @@ class StdinReader(MessageStream):
 
     async def __anext__(self) -> SessionMessage:
         while item := await self._lines.get():
-            line, message, long_strings = item if isinstance(item, _Parsed) else _Parsed(item, _parse(item))
-            if long_strings is None:
-                self._read_ahead.release(line)
+            line, message = item if isinstance(item, _Parsed) else _Parsed(item, _parse(item))
+            self._read_ahead.release(line)
             if isinstance(message, _Refused):
                 if message.answer is not None:
                     await self._refuse(SessionMessage(message.answer))
                 continue
             self._pending.received(message)
-            metadata = ServerMessageMetadata(request_context=long_strings) if long_strings is not None else None
-            return SessionMessage(message, metadata)
+            return SessionMessage(message)
         self._lines.put_nowait(b"")  # the end of input stays the end for every later read
         await self._pending.drained()
         raise StopAsyncIteration
@@ -249,21 +233,9 @@ class StdinReader(MessageStream):
             with suppress(OSError), open(fd, "rb", buffering=BUFFER_BYTES, closefd=False) as file:
                 while line := _read_line(file):
                     self._read_ahead.reserve(line)
-                    item = self._parse_long(line) if isinstance(line, bytes) and len(line) >= MIN_LONG_BYTES else line
+                    item = _Parsed(line, _parse(line)) if _size_bytes(line) > INLINE_PARSE_MAX_BYTES else line
                     self._loop.call_soon_threadsafe(self._lines.put_nowait, item)
             self.end()
-
-    def _parse_long(self, line: bytes) -> _Parsed:
-        extract = take_out(line)
-        message = _parse(extract.rest) if extract is not None else None
-        if extract is None or not isinstance(message, JSONRPCRequest):
-            return _Parsed(line, _parse(line))
-        places = find_places(message.method, message.params, extract.encoded)
-        if places is None:
-            return _Parsed(line, _parse(line))
-        texts = self._decoder.submit(_decode_strings, line, extract, places)
-        texts.add_done_callback(lambda _: self._read_ahead.release(line))
-        return _Parsed(line, message, LongStrings(list(places.values()), texts))
 
     def end(self) -> None:
         """End the messages after those that were read: the client is gone. Any thread may call it."""
@@ -283,20 +255,6 @@ def _parse(line: _Line) -> JSONRPCMessage | _Refused:
     if isinstance(message, JSONRPCNotification) and (answer := unanswerable(line)):
         return _Refused(answer)
     return message
-
-
-def _decode_strings(line: bytes, extract: Extract, places: Mapping[str, Place]) -> list[str]:
-    try:
-        return [decode_string(extract.encoded[marker]) for marker in places]
-    except ValueError:
-        # The parser of the whole line has the last word, and says what is wrong.
-        message = _parse(line)
-    if isinstance(message, JSONRPCRequest) and message.params is not None:
-        return [value_at(message.params, place) for place in places.values()]
-    # The rest of the line is a request, so what is wrong with it has an answer.
-    assert isinstance(message, _Refused)
-    assert message.answer is not None
-    raise MalformedMessage(message.answer.error)
 
 
 def _enlarge_pipe(fd: int) -> None:

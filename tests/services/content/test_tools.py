@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from madang.core.ids import SessionId, UserId
+from madang.core.limits import MAX_INLINE_BYTES
 from madang.core.uploads import UploadedFile
 from madang.database.sqlite.database import SqliteDatabase
 from madang.files.folders import Folders
@@ -480,6 +481,31 @@ async def test_what_cannot_be_added_is_refused_and_nothing_is_kept(
     assert reply.error_code == code
     assert reply.data["error"]["hint"]
     assert (await asker.done("list_stores")).data["total"] == 0
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"content": "x" * (MAX_INLINE_BYTES + 1)},
+        {"content": "한" * (MAX_INLINE_BYTES // 3 + 1)},
+        {"fileUrl": "data:text/plain;base64," + "YWJj" * (MAX_INLINE_BYTES // 3 + 400)},
+    ],
+    ids=["text", "bytes", "data"],
+)
+async def test_what_is_too_large_for_a_call_is_told_how_it_can_come(asker: Asker, arguments: dict[str, str]) -> None:
+    reply = await asker.ask("add_content", **arguments)
+
+    assert reply.error_code == "limit_exceeded"
+    assert "larger than 4 MiB" in reply.text
+    assert "fileUrl" in reply.text
+    assert "upload" in reply.text
+    assert (await asker.done("list_content")).data["total"] == 0
+
+
+async def test_the_largest_text_of_a_call_is_kept(asker: Asker) -> None:
+    added = await asker.done("add_content", content=("x" * 63 + "\n") * (MAX_INLINE_BYTES // 64))
+
+    assert added.data["size"] == MAX_INLINE_BYTES
 
 
 async def test_a_query_of_a_megabyte_is_refused(asker: Asker) -> None:

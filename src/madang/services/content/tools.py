@@ -17,6 +17,7 @@ from madang.services.content.domain.arguments import (
     SearchQuery,
     StoreId,
     StoreMetadata,
+    check_inline,
 )
 from madang.services.content.domain.contents import UNTITLED_STORE, normalized_name
 from madang.services.content.domain.jobs import JobPlace
@@ -75,6 +76,7 @@ class ContentTools:
         metadata: ContentMetadata | None = None,
     ) -> ToolResult[views.ContentAdded]:
         """Keep a text (content) or a file (fileUrl) for searching and reading. Without storeId: the session's store."""
+        check_inline(content, file_url)
         metadata = metadata or ContentMetadata()
         if content is not None and file_url is None:
             return views.text_added(await self._writer.add_text(call, content, store_id, metadata))

@@ -8,26 +8,29 @@ from pydantic import Field
 
 from madang.core.documents import NOT_BLANK, Document
 from madang.core.errors import InvalidArguments, OutOfRange
+from madang.core.limits import MAX_INLINE_BYTES
 from madang.core.phrases import say
-from madang.services.content.domain.contents import MAX_CONTENT_BYTES, MAX_FILENAME_CHARS, Content
+from madang.services.content.domain.contents import MAX_FILENAME_CHARS, Content, inline_too_large
 
 MAX_RESULTS = 50
 MAX_QUERY_CHARS = 4_000
 
 # Base64 needs four characters for three bytes, and a data: URL has a head.
-MAX_URL_CHARS = MAX_CONTENT_BYTES // 3 * 4 + 1_024
+MAX_URL_CHARS = MAX_INLINE_BYTES // 3 * 4 + 1_024
 
 StoreId = Annotated[str, Field(max_length=100)]
 """A store; empty, or left out, it is the session's own."""
 
 ContentId = Annotated[str, Field(min_length=1, max_length=120)]
 JobId = Annotated[str, Field(min_length=1, max_length=100)]
-ContentText = Annotated[str, Field(min_length=1, max_length=MAX_CONTENT_BYTES), NOT_BLANK]
+
+# The lengths are in the schemas and checked by hand, so that the answer can say how to hand a larger one over.
+ContentText = Annotated[str, Field(min_length=1, json_schema_extra={"maxLength": MAX_INLINE_BYTES}), NOT_BLANK]
 FileUrl = Annotated[
     str,
     Field(
         min_length=1,
-        max_length=MAX_URL_CHARS,
+        json_schema_extra={"maxLength": MAX_URL_CHARS},
         description="a path in the workspace, file:// or data:; never http",
     ),
 ]
@@ -67,6 +70,17 @@ class SearchOptions(Document):
 
     top_n: Annotated[int, Field(ge=1, le=MAX_RESULTS)] = 5
     threshold: Annotated[float, Field(ge=0, le=1, description="least relevance, 0 to 1")] = 0.0
+
+
+def check_inline(content: str | None, file_url: str | None) -> None:
+    """Check the length of what is inside a call.
+
+    Raises:
+        LimitExceeded: it is too long; how to hand it over is in its hint.
+    """
+    # A text has at least as many bytes as characters. It is encoded, and counted, where that holds up nobody.
+    if len(content or "") > MAX_INLINE_BYTES or len(file_url or "") > MAX_URL_CHARS:
+        raise inline_too_large()
 
 
 def check_lines(range: LineRange, content: Content) -> tuple[int, int]:

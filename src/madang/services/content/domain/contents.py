@@ -15,12 +15,13 @@ from pydantic import Field
 from madang.core.documents import Document
 from madang.core.errors import Conflict, InvalidArguments, LimitExceeded, NotFound
 from madang.core.ids import UserId
+from madang.core.limits import MAX_INLINE_BYTES
 from madang.core.phrases import say
 from madang.system.clock import Timestamp
 from madang.text.search.queries import Tokens
 
 MAX_CONTENT_BYTES = 25 * 1024 * 1024
-"""Of a text or file that is added, before it is parsed."""
+"""Of a file that is added, by its path or as an upload, before it is parsed."""
 
 DELETED_DAYS = 30
 """How long a deleted content or store can be restored."""
@@ -257,6 +258,15 @@ def no_content(id: str) -> NotFound:
     return NotFound(
         say("Content {id} not found.", id=id[:120]),
         hint=say("Call 'list_content' to see the contents of a store with their ids."),
+    )
+
+
+def inline_too_large() -> LimitExceeded:
+    return LimitExceeded(
+        say("A text or file inside a call is larger than {limit} MiB.", limit=MAX_INLINE_BYTES // 1024**2),
+        hint=say(
+            "Put it into the workspace, and call 'add_content' with its path as fileUrl; or have the person upload it."
+        ),
     )
 
 

@@ -1,6 +1,6 @@
 """The bytes of a content: a text, a data: URL, or a file that the session may read. Never the network.
 
-The one place where the size of what is added is checked; how long a data: URL may be is in its argument's schema.
+The one place where the bytes of what is added are counted; how long an argument may be is checked before.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ from urllib.parse import unquote_to_bytes
 from madang.core.calls import Call
 from madang.core.errors import InvalidArguments, Unavailable
 from madang.core.executor import Executor
+from madang.core.limits import MAX_INLINE_BYTES
 from madang.core.phrases import say
 from madang.files.folders import Folders
 from madang.files.folders.uploads import SCHEME as UPLOAD_SCHEME
-from madang.services.content.domain.contents import content_too_large
+from madang.services.content.domain.contents import content_too_large, inline_too_large
 
 INLINE_ENCODE_MAX_CHARS = 256 * 1024
 _UNQUOTE_BLOCK_CHARS = 64 * 1024
@@ -52,6 +53,8 @@ class SourceReader:
         # Encoding a long one would hold up the event loop.
         is_long = len(text) > INLINE_ENCODE_MAX_CHARS
         data = await self._executor.slow.run(call, text.encode) if is_long else text.encode()
+        if len(data) > MAX_INLINE_BYTES:
+            raise inline_too_large()
         return self._checked(Source(data, text=text))
 
     async def from_url(self, call: Call, url: str) -> Source:
