@@ -5,10 +5,22 @@ from __future__ import annotations
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import NoneType, UnionType
-from typing import Any, Literal, TypedDict, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+from typing import (
+    Any,
+    Literal,
+    ParamSpec,
+    Protocol,
+    TypedDict,
+    TypeVar,
+    Union,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from pydantic import ValidationError, create_model
 from pydantic.alias_generators import to_camel
@@ -43,6 +55,7 @@ DEFAULT_TIME_LIMIT_S = 30.0
 """How long a call may take. A tool that waits gives up earlier, so that it can say what it waited for."""
 
 Handler = Callable[..., Awaitable[ToolResult[Any]]]
+P = ParamSpec("P")
 MethodT = TypeVar("MethodT", bound=Callable[..., Awaitable[ToolResult[Any]]])
 
 _DECLARATION = "_madang_tool"
@@ -99,56 +112,30 @@ class Traits:
     """The arguments that name files or folders, one or a list, and what is done with these: rules are about paths."""
 
 
-def tool(
-    *,
-    effect: Effect,
-    audience: Audience = "model",
-    reach: Reach = "session",
-    restorable: bool = False,
-    idempotent: bool = False,
-    once_per_operation: bool = False,
-    open_world: bool = False,
-    trusted: bool = False,
-    page: str = "",
-    refills: tuple[str, ...] = (),
-    buttons_on: tuple[str, ...] = (),
-    answers_pause: bool = False,
-    answered_by: str = "",
-    in_runs: bool = True,
-    only_in_runs: bool = False,
-    joins_contexts: bool = False,
-    either: tuple[str, ...] = (),
-    time_limit_s: float | None = None,
-    paths: Mapping[str, PathUse] | None = None,
-) -> Callable[[MethodT], MethodT]:
-    """Declare a method to be a tool with these `Traits`."""
-    traits = Traits(
-        effect=effect,
-        audience=audience,
-        reach=reach,
-        restorable=restorable,
-        idempotent=idempotent or effect == "read",
-        once_per_operation=once_per_operation,
-        open_world=open_world,
-        trusted=trusted,
-        page=page,
-        refills=refills,
-        buttons_on=buttons_on,
-        answers_pause=answers_pause,
-        answered_by=answered_by,
-        in_runs=in_runs,
-        only_in_runs=only_in_runs,
-        joins_contexts=joins_contexts,
-        either=either,
-        time_limit_s=time_limit_s,
-        paths=paths or {},
-    )
+class ToolDecorator(Protocol):
+    """Makes a tool of a method and leaves it as it is."""
 
-    def declare(method: MethodT) -> MethodT:
-        setattr(method, _DECLARATION, traits)
-        return method
+    def __call__(self, method: MethodT, /) -> MethodT: ...
 
-    return declare
+
+def _declares(make_traits: Callable[P, Traits]) -> Callable[P, ToolDecorator]:
+    """Return the decorator that takes what makes the traits: they are written down once, with their defaults."""
+
+    def tool(*values: P.args, **traits: P.kwargs) -> ToolDecorator:
+        declared = make_traits(*values, **traits)
+        declared = replace(declared, idempotent=declared.idempotent or declared.effect == "read")
+
+        def declare(method: MethodT, /) -> MethodT:
+            setattr(method, _DECLARATION, declared)
+            return method
+
+        return declare
+
+    return tool
+
+
+tool = _declares(Traits)
+"""Declare a method to be a tool with these `Traits`: `@tool(effect="write")`."""
 
 
 @dataclass(frozen=True, kw_only=True)
