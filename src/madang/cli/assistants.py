@@ -13,14 +13,12 @@ from typing import Any
 from madang.agent.limits import parse_limits
 from madang.agent.policy import ASK_FIRST
 from madang.app import Madang, check_service_names, open_madang
+from madang.cli.language import line_of
 from madang.cli.terminal import show, show_table
 from madang.core.errors import SetupError
-from madang.core.phrases import Phrase, say
+from madang.core.phrases import say
 from madang.core.service import ServiceMetadata
-from madang.core.texts import one_line
 from madang.provider.grants import is_granted
-from madang.records.assistants import AssistantRecord
-from madang.rendering.catalogue import translator
 from madang.settings import Settings
 
 NONE = "none"
@@ -44,9 +42,14 @@ async def _list(madang: Madang, _: argparse.Namespace) -> int:
     assistants = await madang.assistants.list_all(madang.settings.user)
     rows = [(assistant.id, _services(madang, assistant)) for assistant in assistants]
     if not rows:
-        show(_words(madang, say("No assistant was set up: each has the services that neither run code nor reach out.")))
+        show(
+            line_of(
+                madang.settings,
+                say("No assistant was set up: each has the services that neither run code nor reach out."),
+            )
+        )
         return 0
-    show_table([_words(madang, heading) for heading in (say("ASSISTANT"), say("SERVICES"))], rows)
+    show_table([line_of(madang.settings, heading) for heading in (say("ASSISTANT"), say("SERVICES"))], rows)
     return 0
 
 
@@ -70,7 +73,7 @@ async def _show(madang: Madang, options: argparse.Namespace) -> int:
     if assistant.instructions:
         lines.append(say("Instructions: {text}", text=assistant.instructions))
     for line in lines:
-        show(_words(madang, line))
+        show(line_of(madang.settings, line))
     return 0
 
 
@@ -81,7 +84,7 @@ async def _grant(madang: Madang, options: argparse.Namespace) -> int:
     services = None if options.default else tuple(dict.fromkeys(options.granted))
     saved = await madang.assistants.save(user, replace(assistant, services=services))
     text = say("The assistant '{id}' may use: {services}", id=saved.id, services=_services(madang, saved))
-    show(_words(madang, text))
+    show(line_of(madang.settings, text))
     return 0
 
 
@@ -151,7 +154,3 @@ def _services(madang: Madang, assistant: AssistantRecord) -> str:
     """Return the names of the services that an assistant may use."""
     names = None if assistant.services is None else frozenset(assistant.services)
     return ", ".join(metadata.name for metadata in _known_services(madang) if is_granted(metadata, names)) or "-"
-
-
-def _words(madang: Madang, phrase: Phrase) -> str:
-    return one_line(phrase.render(translator(madang.settings.locale)))

@@ -9,12 +9,11 @@ from pathlib import Path
 
 from madang import __version__
 from madang.app import open_madang
+from madang.cli.language import line_of
 from madang.cli.shutdown import exit_on_signals, run_until_signal
 from madang.cli.terminal import confirm, show
 from madang.core.errors import RequestError
 from madang.core.phrases import Phrase, say
-from madang.core.texts import one_line
-from madang.rendering.catalogue import translator
 from madang.settings import Settings, prepare_data_dir
 
 
@@ -137,7 +136,7 @@ def _is_confirmed(settings: Settings) -> bool:
         "Delete every session, playbook, file and setting in {folder}? This cannot be undone.",
         folder=str(settings.data_dir),
     )
-    return confirm(_words(settings, question))
+    return confirm(line_of(settings, question))
 
 
 def _check_is_file(settings: Settings, hint: Phrase) -> None:
@@ -153,9 +152,5 @@ def _absolute(name: str) -> Path:
 
 
 def _tell(settings: Settings, phrase: Phrase) -> int:
-    show(_words(settings, phrase))
+    show(line_of(settings, phrase))
     return 0
-
-
-def _words(settings: Settings, phrase: Phrase) -> str:
-    return one_line(phrase.render(translator(settings.locale)))

@@ -14,13 +14,13 @@ from urllib.parse import urlsplit
 from madang.cli.clients.editing import Edit, find_entry, find_install, find_madang, put_entry, remove_entry
 from madang.cli.clients.files import InstallRecord, read_file
 from madang.cli.clients.known import CLIENTS, Client
+from madang.cli.language import line_of
 from madang.cli.launcher import launch_command, runs_from_uv_cache, shell_line, uvx_command
 from madang.cli.terminal import show, show_table
 from madang.core.errors import MadangError, RequestError, SetupError
 from madang.core.phrases import Phrase, layout, say
 from madang.core.suggestions import did_you_mean
 from madang.core.texts import one_line
-from madang.rendering.catalogue import translator
 from madang.settings import Settings
 
 PASSED_ON = ("assistant", "session", "user", "services", "ui", "ask")
@@ -113,8 +113,8 @@ def _list(options: argparse.Namespace, settings: Settings) -> int:
             state = say("connected") if entry is not None else layout("-")
         except MadangError as error:
             state = error.message
-        rows.append((client.id, _words(settings, state), str(path)))
-    show_table([_words(settings, heading) for heading in (say("CLIENT"), say("MADANG"), say("FILE"))], rows)
+        rows.append((client.id, line_of(settings, state), str(path)))
+    show_table([line_of(settings, heading) for heading in (say("CLIENT"), say("MADANG"), say("FILE"))], rows)
     return 0
 
 
@@ -183,9 +183,5 @@ def _show_changes(settings: Settings, edit: Edit) -> int:
 
 
 def _tell(settings: Settings, phrase: Phrase) -> int:
-    show(_words(settings, phrase))
+    show(line_of(settings, phrase))
     return 0
-
-
-def _words(settings: Settings, phrase: Phrase) -> str:
-    return one_line(phrase.render(translator(settings.locale)))

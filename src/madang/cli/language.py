@@ -1,4 +1,4 @@
-"""The language of the command line: which it is, and argparse's own words in it."""
+"""The language of the command line: which it is, phrases and argparse's own words in it."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from madang.core.calls import LOCALES, Locale
-from madang.core.phrases import say
-from madang.rendering.catalogue import LOCALE_FOLDER
-from madang.settings import environment_locale
+from madang.core.phrases import Phrase, say
+from madang.core.texts import one_line
+from madang.rendering.catalogue import LOCALE_FOLDER, translator
+from madang.settings import Settings, environment_locale
 
 _ARGPARSE = (
     say("usage: "),
@@ -41,6 +42,16 @@ def command_locale(arguments: Sequence[str], environment: Mapping[str, str]) -> 
         elif argument.startswith("--locale="):
             told = argument.partition("=")[2]
     return next((locale for locale in LOCALES if locale == told), environment_locale(environment))
+
+
+def words(settings: Settings, phrase: Phrase) -> str:
+    """Return a phrase in the person's language."""
+    return phrase.render(translator(settings.locale))
+
+
+def line_of(settings: Settings, phrase: Phrase) -> str:
+    """Return a phrase in the person's language that is safe for one line, whatever its values hold."""
+    return one_line(words(settings, phrase))
 
 
 @contextmanager

@@ -11,9 +11,10 @@ from getpass import getpass
 
 from pydantic import SecretStr
 
+from madang.cli.language import words
 from madang.cli.terminal import show, show_error, show_json, show_table
 from madang.core.errors import RequestError, SetupError
-from madang.core.phrases import Phrase, say
+from madang.core.phrases import say
 from madang.llm.base import ModelRequest, complete
 from madang.llm.discovery import FoundServer, find_servers
 from madang.llm.errors import ModelError
@@ -21,7 +22,6 @@ from madang.llm.keys import KeyStore
 from madang.llm.messages import user_message
 from madang.llm.opening import open_model
 from madang.llm.vendors import VENDORS, is_installed
-from madang.rendering.catalogue import translator
 from madang.settings import Settings, prepare_data_dir
 
 TRIAL = "Answer with one word: ready"
@@ -38,7 +38,7 @@ def run(options: argparse.Namespace, settings: Settings) -> int:
         was_kept = keys.delete(options.forget)
         name = options.forget
         text = say("The key '{name}' is gone.", name=name) if was_kept else say("No key '{name}' is kept.", name=name)
-        show(_words(settings, text))
+        show(words(settings, text))
         return 0 if was_kept else 1
     if name := _tried(options):
         if options.stories:
@@ -68,10 +68,10 @@ async def _list(keys: KeyStore, settings: Settings, *, as_json: bool) -> int:
         show_json([{"model": model, "from": source, "key": key} for model, source, key in rows])
         return 0
     if rows:
-        show_table([_words(settings, heading) for heading in (say("MODEL"), say("FROM"), say("KEY"))], rows)
+        show_table([words(settings, heading) for heading in (say("MODEL"), say("FROM"), say("KEY"))], rows)
     if not servers:
-        show(_words(settings, say("No server of models answers on this machine (Ollama, LM Studio, llama.cpp, vLLM).")))
-    show(_words(settings, say("Try one with: madang models MODEL")))
+        show(words(settings, say("No server of models answers on this machine (Ollama, LM Studio, llama.cpp, vLLM).")))
+    show(words(settings, say("Try one with: madang models MODEL")))
     return 0
 
 
@@ -81,7 +81,7 @@ def _configured(settings: Settings, keys: KeyStore) -> list[tuple[str, str, str]
         if not config.key:
             place = "-"
         else:
-            place = config.key if keys.resolve(config.key) else _words(settings, say("missing: {key}", key=config.key))
+            place = config.key if keys.resolve(config.key) else words(settings, say("missing: {key}", key=config.key))
         rows.append((name, f"config.toml: {config.provider or config.url} {config.model}", place))
     return rows
 
@@ -93,12 +93,12 @@ def _vendors(settings: Settings, keys: KeyStore) -> list[tuple[str, str, str]]:
             continue
         _, place = keys.find(vendor.key_name, vendor.key_variables)
         missing = say("missing: {key}", key=vendor.key_variables[0])
-        rows.append((f"{name}:…", vendor.title, place or _words(settings, missing)))
+        rows.append((f"{name}:…", vendor.title, place or words(settings, missing)))
     return rows
 
 
 def _local(settings: Settings, servers: list[FoundServer]) -> list[tuple[str, str, str]]:
-    empty = _words(settings, say("it has no models"))
+    empty = words(settings, say("it has no models"))
     return [
         (f"{server.url}#{model}" if model else server.url, server.name if model else f"{server.name}: {empty}", "-")
         for server in servers
@@ -112,8 +112,8 @@ async def _try(name: str, keys: KeyStore, settings: Settings) -> int:
     try:
         answer = await complete(opened.model, ModelRequest("", [user_message(TRIAL)], options=opened.options))
     except ModelError as error:
-        hint = f" {_words(settings, error.hint)}" if error.hint else ""
-        show_error(f"{_words(settings, error.message)}{hint}")
+        hint = f" {words(settings, error.hint)}" if error.hint else ""
+        show_error(f"{words(settings, error.message)}{hint}")
         return 1
     finally:
         await opened.model.close()
@@ -127,7 +127,7 @@ async def _try(name: str, keys: KeyStore, settings: Settings) -> int:
         input="?" if usage.input_tokens is None else usage.input_tokens,
         output="?" if usage.output_tokens is None else usage.output_tokens,
     )
-    show(_words(settings, tokens))
+    show(words(settings, tokens))
     return 0
 
 
@@ -135,14 +135,10 @@ def _keep(name: str, keys: KeyStore, settings: Settings) -> int:
     """Keep a key from standard input; at a terminal it is typed without being shown. Never from the command line."""
     prepare_data_dir(settings.data_dir)
     if sys.stdin.isatty():
-        key = getpass(_words(settings, say("The key '{name}' (it is not shown): ", name=name)))
+        key = getpass(words(settings, say("The key '{name}' (it is not shown): ", name=name)))
     else:
         key = sys.stdin.read(MAX_KEY_INPUT_CHARS)
     if not key.strip():
         raise SetupError(say("There is no key on standard input."))
-    show(_words(settings, keys.save(name, SecretStr(key.strip()))))
+    show(words(settings, keys.save(name, SecretStr(key.strip()))))
     return 0
-
-
-def _words(settings: Settings, phrase: Phrase) -> str:
-    return phrase.render(translator(settings.locale))

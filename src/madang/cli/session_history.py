@@ -8,12 +8,13 @@ from dataclasses import replace
 from datetime import timedelta
 
 from madang.app import Madang
+from madang.cli.language import line_of
 from madang.cli.terminal import show, show_json, show_table
 from madang.core.calls import Call
 from madang.core.errors import RequestError
 from madang.core.ids import SessionId, is_name, is_raw_name, normalised_name
 from madang.core.limits import MAX_NAME_CHARS
-from madang.core.phrases import Phrase, say
+from madang.core.phrases import say
 from madang.core.texts import one_line
 from madang.records.analysis.analysis import Analysis
 from madang.records.runs.journal import Message
@@ -22,7 +23,6 @@ from madang.records.runs.messages import MessageStore
 from madang.records.runs.store import open_run_tables
 from madang.records.runs.usage import UsageStore, UsageTotal
 from madang.records.runs.words import MessageAnalysis, readable_text
-from madang.rendering.catalogue import translator
 from madang.system.clock import format_timestamp, now
 
 MAX_SHOWN = 200
@@ -44,7 +44,9 @@ async def _show(madang: Madang, options: argparse.Namespace, call: Call) -> int:
         )
         for message in messages
     ]
-    show_table([_words(madang, one) for one in (say("WHEN (UTC)"), say("MESSAGE"), say("WHO"), say("TEXT"))], rows)
+    show_table(
+        [line_of(madang.settings, one) for one in (say("WHEN (UTC)"), say("MESSAGE"), say("WHO"), say("TEXT"))], rows
+    )
     return 0
 
 
@@ -71,7 +73,7 @@ async def _search(madang: Madang, options: argparse.Namespace, call: Call) -> in
         show_json([_hit(hit) for hit in hits])
         return 0
     if not hits:
-        show(_words(madang, say('No message has all words of "{query}".', query=options.query)))
+        show(line_of(madang.settings, say('No message has all words of "{query}".', query=options.query)))
         return 1
     for hit in hits:
         head = (
@@ -97,7 +99,7 @@ async def _fork(madang: Madang, options: argparse.Namespace, call: Call) -> int:
     await madang.session_operations.fork(
         call, target, options.after or options.before, before=options.after is None, title=options.title
     )
-    show(_words(madang, say("The session '{target}' branches off '{id}'.", id=call.session, target=target)))
+    show(line_of(madang.settings, say("The session '{target}' branches off '{id}'.", id=call.session, target=target)))
     return 0
 
 
@@ -108,7 +110,7 @@ async def _usage(madang: Madang, options: argparse.Namespace, call: Call) -> int
     if options.json:
         show_json([_total(total) for total in totals])
         return 0
-    unknown = _words(madang, say("not known"))
+    unknown = line_of(madang.settings, say("not known"))
     rows = [
         (
             total.day,
@@ -122,7 +124,7 @@ async def _usage(madang: Madang, options: argparse.Namespace, call: Call) -> int
         )
         for total in totals
     ]
-    show_table([_words(madang, heading) for heading in _USAGE_HEADINGS], rows)
+    show_table([line_of(madang.settings, heading) for heading in _USAGE_HEADINGS], rows)
     return 0
 
 
@@ -169,7 +171,3 @@ def named(madang: Madang, name: str) -> Call:
     # One from before hidden characters were refused can still be deleted or exported, by exactly that name.
     spelling = normalised_name(name) if is_name(name) else name
     return replace(madang.call("command"), session_id=SessionId(spelling))
-
-
-def _words(madang: Madang, phrase: Phrase) -> str:
-    return one_line(phrase.render(translator(madang.settings.locale)))

@@ -10,20 +10,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from madang.app import Madang, open_madang
+from madang.cli.language import line_of
 from madang.cli.session_history import HISTORY_ACTIONS, named
 from madang.cli.shutdown import run_until_signal
 from madang.cli.terminal import confirm, show, show_json, show_table
 from madang.core.calls import Call
 from madang.core.errors import RequestError
 from madang.core.phrases import Phrase, say
-from madang.core.texts import one_line
-from madang.files.archives import NO_LIMITS, ArchiveLimits
-from madang.files.place import read_place
-from madang.records.data_folder import WORKSPACES
-from madang.records.runs.latest import find_place
-from madang.records.runs.store import open_run_tables
-from madang.records.sessions import MAX_SESSIONS_LISTED, SessionRecord
-from madang.rendering.catalogue import translator
 from madang.settings import Settings
 
 
@@ -70,7 +63,7 @@ async def _list(madang: Madang, options: argparse.Namespace) -> int:
     ]
     if not rows:
         return _say(madang, say("There are no sessions yet."))
-    show_table([_words(madang, heading) for heading in _HEADINGS], rows)
+    show_table([line_of(madang.settings, heading) for heading in _HEADINGS], rows)
     return 0
 
 
@@ -178,7 +171,7 @@ def _document(session: SessionRecord) -> dict[str, object]:
 
 def _remark(madang: Madang, session: SessionRecord) -> str:
     if session.state == "deleting":
-        return _words(madang, say("(is being deleted: delete it again if it stays)"))
+        return line_of(madang.settings, say("(is being deleted: delete it again if it stays)"))
     return session.title
 
 
@@ -197,13 +190,9 @@ async def _confirmed(madang: Madang, call: Call) -> bool:
             say("Nothing was deleted: there is no terminal to ask at."), hint=say("To delete it without asking: --yes")
         )
     question = say("Delete the session '{id}' with its plan, files, contents and questions?", id=call.session)
-    return await asyncio.to_thread(confirm, _words(madang, question))
+    return await asyncio.to_thread(confirm, line_of(madang.settings, question))
 
 
 def _say(madang: Madang, phrase: Phrase, code: int = 0) -> int:
-    show(_words(madang, phrase))
+    show(line_of(madang.settings, phrase))
     return code
-
-
-def _words(madang: Madang, phrase: Phrase) -> str:
-    return one_line(phrase.render(translator(madang.settings.locale)))

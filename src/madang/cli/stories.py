@@ -9,18 +9,17 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from madang.agent_app import Agent, open_agent
+from madang.cli.language import words
 from madang.cli.story_tasks import STORIES, Scene, Story, behind_the_scene
 from madang.cli.terminal import show, show_json, show_table
 from madang.core.calls import Call
 from madang.core.errors import ToolError
 from madang.core.ids import SessionId
 from madang.core.pauses import Answer, Decline
-from madang.core.phrases import Phrase, say
+from madang.core.phrases import say
 from madang.llm.keys import KeyStore
 from madang.llm.messages import TextPart, parse_parts
 from madang.llm.opening import open_model
-from madang.records.runs.records import Run
-from madang.rendering.catalogue import translator
 from madang.settings import Settings
 
 MAX_STORY_S = 600.0
@@ -136,7 +135,7 @@ async def _last_words(agent: Agent, call: Call) -> str:
 
 
 def _show(played: Sequence[Played], settings: Settings) -> None:
-    yes, no = _words(settings, say("yes")), _words(settings, say("no"))
+    yes, no = words(settings, say("yes")), words(settings, say("no"))
     rows = [
         (
             one.story,
@@ -150,7 +149,7 @@ def _show(played: Sequence[Played], settings: Settings) -> None:
         )
         for one in played
     ]
-    show_table([_words(settings, heading) for heading in _HEADINGS], rows)
+    show_table([words(settings, heading) for heading in _HEADINGS], rows)
     total = say(
         "{done} of {count} done; {calls} calls, {read} tokens read, {written} written.",
         done=sum(one.done for one in played),
@@ -159,8 +158,4 @@ def _show(played: Sequence[Played], settings: Settings) -> None:
         read=sum(one.input_tokens for one in played),
         written=sum(one.output_tokens for one in played),
     )
-    show(_words(settings, total))
-
-
-def _words(settings: Settings, phrase: Phrase) -> str:
-    return phrase.render(translator(settings.locale))
+    show(words(settings, total))

@@ -10,13 +10,13 @@ import sys
 from typing import Any
 
 from madang.app import Madang, open_madang
+from madang.cli.language import line_of
 from madang.cli.terminal import show, show_json, show_table
 from madang.core.errors import RequestError
-from madang.core.phrases import Phrase, say
+from madang.core.phrases import say
 from madang.core.results import Image
 from madang.core.texts import one_line
 from madang.core.tools import Tool
-from madang.rendering.catalogue import translator
 from madang.settings import Settings
 
 BYTES_PER_TOKEN = 4
@@ -74,9 +74,9 @@ def _show_tools(tools: list[Tool], settings: Settings) -> None:
         (tool.name, tool.effect, tool.audience, f"{token_estimate(tool):6}", first_sentence(tool.description))
         for tool in tools
     ]
-    show_table([_words(settings, heading) for heading in headings], rows)
+    show_table([line_of(settings, heading) for heading in headings], rows)
     show(
-        _words(
+        line_of(
             settings,
             say(
                 "{count} tools, about {tokens} tokens (an estimate: {bytes} bytes of schema are a token)",
@@ -97,10 +97,10 @@ def explain_tool(tool: Tool, settings: Settings) -> None:
         audience=tool.audience,
         tokens=token_estimate(tool),
     )
-    show(f"  {_words(settings, facts)}")
+    show(f"  {line_of(settings, facts)}")
     properties: dict[str, Any] = tool.input_schema.get("properties", {})
     if not properties:
-        show("\n" + _words(settings, say("It takes no arguments.")))
+        show("\n" + line_of(settings, say("It takes no arguments.")))
     else:
         required = tool.input_schema.get("required", [])
         headings = (say("ARGUMENT"), say("TYPE"), say("DEFAULT"), say("WHAT IT IS"))
@@ -109,7 +109,7 @@ def explain_tool(tool: Tool, settings: Settings) -> None:
             for name, schema in properties.items()
         ]
         show("")
-        show_table([_words(settings, heading) for heading in headings], rows)
+        show_table([line_of(settings, heading) for heading in headings], rows)
     example = {name: _example(properties[name]) for name in tool.input_schema.get("required", [])}
     arguments = f" '{json.dumps(example, ensure_ascii=False)}'" if example else ""
     show(f"\nmadang call {one_line(tool.name)}{one_line(arguments)}")
@@ -130,7 +130,7 @@ def _type(schema: dict[str, Any]) -> str:
 
 def _default(settings: Settings, is_required: bool, schema: dict[str, Any]) -> str:
     if is_required:
-        return _words(settings, say("(required)"))
+        return line_of(settings, say("(required)"))
     return json.dumps(schema["default"], ensure_ascii=False) if "default" in schema else "-"
 
 
@@ -164,10 +164,6 @@ def _document(tool: Tool) -> dict[str, Any]:
 
 def first_sentence(text: str) -> str:
     return re.split(r"(?<=[.:;])\s", one_line(text), maxsplit=1)[0].rstrip(".:;")
-
-
-def _words(settings: Settings, phrase: Phrase) -> str:
-    return one_line(phrase.render(translator(settings.locale)))
 
 
 def token_estimate(tool: Tool) -> int:

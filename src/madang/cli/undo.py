@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 
 from madang.app import Madang, open_madang
+from madang.cli.language import line_of
 from madang.cli.terminal import show, show_json, show_table
 from madang.core.calls import Call
 from madang.core.errors import NotFound, RequestError, ToolError
@@ -15,9 +16,6 @@ from madang.core.ids import SessionId, is_name, is_raw_name, normalised_name
 from madang.core.limits import MAX_NAME_CHARS
 from madang.core.operations import Operation
 from madang.core.phrases import Phrase, layout, say
-from madang.core.texts import one_line
-from madang.files.folders.undo import ChangedFile, TakenBack
-from madang.rendering.catalogue import translator
 from madang.settings import Settings
 
 _RUN_HEADINGS = (say("CHANGED (UTC)"), say("RUN"), say("FILES"), say("TAKES BACK"))
@@ -82,7 +80,7 @@ async def _list_operations(madang: Madang, call: Call, options: argparse.Namespa
             operation.made_at[:16].replace("T", " "),
             operation.id,
             operation.undone_at[:16].replace("T", " "),
-            _words(madang, madang.provider.describe(operation) or layout("{name}", name=operation.service)),
+            line_of(madang.settings, madang.provider.describe(operation) or layout("{name}", name=operation.service)),
         )
         for operation in operations
     ]
@@ -119,10 +117,10 @@ async def _take_back(madang: Madang, call: Call, options: argparse.Namespace) ->
         taken = TakenBack("")
     undone, kept = await _undo_all(madang, call, operations)
     if options.json:
-        conflicts = [{"path": path, "reason": _words(madang, reason)} for path, reason in taken.conflicts]
+        conflicts = [{"path": path, "reason": line_of(madang.settings, reason)} for path, reason in taken.conflicts]
         told = {"run_id": run_id, "undo_id": taken.undo_id, "restored": taken.restored, "conflicts": conflicts}
         told["operations"] = [{"operation": one.id, "undo_id": by.id} for one, by in undone]
-        told["not_undone"] = [{"operation": one.id, "reason": _words(madang, reason)} for one, reason in kept]
+        told["not_undone"] = [{"operation": one.id, "reason": line_of(madang.settings, reason)} for one, reason in kept]
         show_json(told)
         return 1 if conflicts or kept else 0
     for operation, _ in undone:
@@ -177,8 +175,8 @@ async def _undo_all(
 def _file_row(madang: Madang, file: ChangedFile) -> tuple[str, str, str, str]:
     path = f"{file.path} → {file.target}" if file.target else file.path
     if file.is_conflict:
-        path = _words(madang, say("{path} (changed again after the run)", path=path))
-    return _words(madang, _KINDS[file.kind]), _size(file.size_before), _size(file.size_after), path
+        path = line_of(madang.settings, say("{path} (changed again after the run)", path=path))
+    return line_of(madang.settings, _KINDS[file.kind]), _size(file.size_before), _size(file.size_after), path
 
 
 def _size(size: int | None) -> str:
@@ -186,7 +184,7 @@ def _size(size: int | None) -> str:
 
 
 def _show_rows(madang: Madang, headings: tuple[Phrase, ...], rows: list[tuple[str, str, str, str]]) -> None:
-    show_table([_words(madang, heading) for heading in headings], rows)
+    show_table([line_of(madang.settings, heading) for heading in headings], rows)
 
 
 def _named(madang: Madang, name: str) -> Call:
@@ -198,9 +196,5 @@ def _named(madang: Madang, name: str) -> Call:
 
 
 def _say(madang: Madang, phrase: Phrase, code: int = 0) -> int:
-    show(_words(madang, phrase))
+    show(line_of(madang.settings, phrase))
     return code
-
-
-def _words(madang: Madang, phrase: Phrase) -> str:
-    return one_line(phrase.render(translator(madang.settings.locale)))

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from madang.cli.browser import forward_command, has_screen, open_browser, remove_launch_file
 from madang.cli.conversation import absolute_models
+from madang.cli.language import words
 from madang.cli.launcher import shell_line, typed_command
 from madang.cli.serve import SWITCH_INTERVAL_S
 from madang.cli.shutdown import ShutdownClock
@@ -28,7 +29,6 @@ from madang.cli.terminal import show, show_note
 from madang.cli.tokens import browser_token, kept_browser_token, kept_token, new_token
 from madang.core.errors import SetupError
 from madang.core.phrases import Phrase, say
-from madang.rendering.catalogue import translator
 from madang.settings import Settings, prepare_data_dir
 from madang.system.locks import try_lock
 
@@ -274,12 +274,8 @@ def _write_port(settings: Settings, port: int) -> None:
 
 
 def _say(settings: Settings, phrase: Phrase) -> None:
-    show(_words(settings, phrase))
+    show(words(settings, phrase))
 
 
 def _note(settings: Settings, phrase: Phrase) -> None:
-    show_note(_words(settings, phrase))
-
-
-def _words(settings: Settings, phrase: Phrase) -> str:
-    return phrase.render(translator(settings.locale))
+    show_note(words(settings, phrase))
