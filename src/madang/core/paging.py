@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Annotated, ClassVar, Generic, TypeVar
 
 from pydantic import AfterValidator, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
 from madang.core.documents import DOCUMENT_CONFIG
-from madang.core.errors import OutOfRange
+from madang.core.errors import InvalidCursor, OutOfRange
 from madang.core.phrases import Phrase, say
 
 ALL = -1
@@ -120,3 +121,21 @@ def check_page(asked: int, page: Page[T], things: Phrase, tool: str) -> None:
                 size=page.page_size,
             ),
         )
+
+
+def parse_cursor(cursor: str) -> tuple[str, str]:
+    """Return the time and the id at which a page of a listing, newest first, begins; without a cursor it is the first.
+
+    Raises:
+        InvalidCursor: no page gave it.
+    """
+    if not cursor:
+        return "9999-12-31T23:59:59.999Z", ""
+    at, _, id = cursor.partition(" ")
+    try:
+        is_ours = datetime.fromisoformat(at).tzinfo is not None and bool(id)
+    except ValueError:
+        is_ours = False
+    if not is_ours:
+        raise InvalidCursor(say("The cursor is not one of ours."))
+    return at, id

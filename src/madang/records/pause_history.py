@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from madang.core.errors import InvalidCursor
 from madang.core.ids import UserId
+from madang.core.paging import parse_cursor
 from madang.core.pauses import PauseRecord, PauseStatus
-from madang.core.phrases import say
 from madang.database.port import Database, Row, Transaction
 from madang.records.pauses import PAUSE_COLUMNS, has_expired, parse_pause
-from madang.system.clock import parse_timestamp, timestamp
+from madang.system.clock import timestamp
 
 ANSWERED: tuple[PauseStatus, ...] = ("answered",)
 UNANSWERED: tuple[PauseStatus, ...] = ("expired", "withdrawn", "superseded", "cancelled")
 
-_FIRST = ("9999-12-31T23:59:59.999Z", "")
 _SELECT = f"SELECT {PAUSE_COLUMNS} FROM pause WHERE user_id = ?1 AND kind <> 'model'"
 # That one has expired need not be written: then its end is its expiry. Each half follows `pause_by_age`.
 _SETTLED = (
@@ -48,7 +46,7 @@ async def list_settled(
     Raises:
         InvalidCursor: `after` is none.
     """
-    now, place = timestamp(), _place(after) if after else _FIRST
+    now, place = timestamp(), parse_cursor(after)
     settled = _SETTLED.format(statuses=", ".join(f"'{status}'" for status in statuses))
 
     async def work(tx: Transaction) -> list[Row]:
@@ -65,14 +63,3 @@ async def list_settled(
 
 def _order(pause: PauseRecord) -> tuple[str, str]:
     return pause.settled_at, pause.id
-
-
-def _place(cursor: str) -> tuple[str, str]:
-    at, _, id = cursor.partition(" ")
-    try:
-        is_one = parse_timestamp(at).tzinfo is not None and bool(id)
-    except ValueError:
-        is_one = False
-    if not is_one:
-        raise InvalidCursor(say("The cursor is not one of ours."))
-    return at, id

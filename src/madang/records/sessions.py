@@ -13,8 +13,9 @@ from datetime import timedelta
 from typing import Literal
 
 from madang.core.calls import LOCALES, Call, Locale
-from madang.core.errors import Conflict, InvalidArguments, InvalidCursor, NotFound, Unavailable
+from madang.core.errors import Conflict, InvalidArguments, NotFound, Unavailable
 from madang.core.ids import AssistantId, SessionId, UserId
+from madang.core.paging import parse_cursor
 from madang.core.phrases import say
 from madang.core.texts import visible_name
 from madang.core.trust import Origin, dump_origins, parse_origins
@@ -198,7 +199,7 @@ class SessionStore:
         Raises:
             InvalidCursor: `after` is none.
         """
-        last_at, id = _place(after) if after else ("9999-12-31T23:59:59.999Z", "")
+        last_at, id = parse_cursor(after)
         limit = max(1, min(limit, MAX_SESSIONS_LISTED))
         rows = await self._database.find(
             f"SELECT {_COLUMNS} FROM session WHERE user_id = ?1 AND (last_at, id) < (?2, ?3) "
@@ -397,17 +398,6 @@ def _record(row: Row) -> SessionRecord:
         client,
         parse_origins(origins),
     )
-
-
-def _place(cursor: str) -> tuple[str, str]:
-    last_at, _, id = cursor.partition(" ")
-    try:
-        is_one = parse_timestamp(last_at).tzinfo is not None and bool(id)
-    except ValueError:
-        is_one = False
-    if not is_one:
-        raise InvalidCursor(say("The cursor is not one of ours."))
-    return last_at, id
 
 
 def _check_title(title: str) -> None:
