@@ -15,6 +15,7 @@ from madang.core.errors import NotFound
 from madang.core.ids import new_id
 from madang.core.pauses import PauseRecord, PauseStatus
 from madang.core.phrases import say
+from madang.core.results import PauseKind
 from madang.core.texts import one_line
 from madang.database.port import Database, Row, Transaction
 from madang.records.pauses import (
@@ -105,35 +106,12 @@ class UiStore:
         self, call: Call, type: QuestionType, text: str, options: Sequence[str], placeholder: str, timeout_s: int
     ) -> Question:
         """Keep a new question, pending; for an operation that has asked already, return what it asked."""
-        session, id, now = call.session, new_id(), timestamp()
-
-        async def work(tx: Transaction) -> Row | None:
-            pause, is_new = await open_pause(
-                tx,
-                call,
-                id=id,
-                kind="prompt",
-                service=SERVICE,
-                tool="prompt_user",
-                title=one_line(text, _MAX_TITLE_CHARS),
-                opened_at=now,
-                expires_at=_later(now, timedelta(seconds=timeout_s)),
-            )
-            if is_new:
-                await tx.run(
-                    "INSERT INTO prompt (user_id, id, type, prompt, options, placeholder, answer) "
-                    "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-                    call.user_id,
-                    id,
-                    type,
-                    text,
-                    json.dumps(list(options)),
-                    placeholder,
-                    json.dumps(""),
-                )
-            return await tx.one(_BY_ID, call.user_id, session, pause.id)
-
-        row = await self._database.write(work, user_id=call.user_id)
+        insert = (
+            "INSERT INTO prompt (user_id, id, type, prompt, options, placeholder, answer) "
+            "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)"
+        )
+        values = type, text, json.dumps(list(options)), placeholder, json.dumps("")
+        id, row = await self._keep(call, "prompt", "prompt_user", text, timeout_s, insert, *values)
         return _parse_question(_existing_question(id, row), timestamp())
 
     async def get(self, call: Call, id: str) -> InboxItem:
@@ -207,6 +185,15 @@ class UiStore:
 
     async def wait(self, call: Call, message: str, resume_instruction: str) -> Wait:
         """Keep a new wait; for an operation that waits already, return its wait."""
+        insert = "INSERT INTO wait (user_id, id, message, resume_instruction) VALUES (?1, ?2, ?3, ?4)"
+        values = message, resume_instruction
+        id, row = await self._keep(call, "wait", "wait_for_user", message, WAIT_TIMEOUT_S, insert, *values)
+        return _parse_wait(_existing_wait(id, row), timestamp())
+
+    async def _keep(
+        self, call: Call, kind: PauseKind, tool: str, title: str, timeout_s: int, insert: str, *values: object
+    ) -> tuple[str, Row | None]:
+        """Open a pause with its row of the other table, once for an operation, and return what is there."""
         session, id, now = call.session, new_id(), timestamp()
 
         async def work(tx: Transaction) -> Row | None:
@@ -214,25 +201,18 @@ class UiStore:
                 tx,
                 call,
                 id=id,
-                kind="wait",
+                kind=kind,
                 service=SERVICE,
-                tool="wait_for_user",
-                title=one_line(message, _MAX_TITLE_CHARS),
+                tool=tool,
+                title=one_line(title, _MAX_TITLE_CHARS),
                 opened_at=now,
-                expires_at=_later(now, timedelta(seconds=WAIT_TIMEOUT_S)),
+                expires_at=_later(now, timedelta(seconds=timeout_s)),
             )
             if is_new:
-                await tx.run(
-                    "INSERT INTO wait (user_id, id, message, resume_instruction) VALUES (?1, ?2, ?3, ?4)",
-                    call.user_id,
-                    id,
-                    message,
-                    resume_instruction,
-                )
+                await tx.run(insert, call.user_id, id, *values)
             return await tx.one(_BY_ID, call.user_id, session, pause.id)
 
-        row = await self._database.write(work, user_id=call.user_id)
-        return _parse_wait(_existing_wait(id, row), timestamp())
+        return id, await self._database.write(work, user_id=call.user_id)
 
     async def resume(self, call: Call, id: str) -> tuple[Wait, Refusal | None]:
         """End a wait, unless it has expired, and return it as it then is; ending it again changes nothing.
