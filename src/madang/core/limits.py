@@ -8,6 +8,9 @@ and for more, so that arguments over their limit get an answer that the model ca
 MAX_NAME_CHARS = 200
 """Of an assistant, a session, a user."""
 
+MAX_MODEL_CHARS = 500
+"""Of the name of a language model, as a person gives it."""
+
 MAX_ARGUMENT_DEPTH = 64
 
 MAX_ARGUMENT_VALUES = 100_000

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from madang.core.calls import Locale
 from madang.core.documents import Document
-from madang.core.limits import MAX_NAME_CHARS
+from madang.core.limits import MAX_MODEL_CHARS, MAX_NAME_CHARS
 from madang.core.run_events import CallOutcome, CallPause, ViewReference
 from madang.records.runs.journal import CallState, MessageKind, Role
 from madang.records.runs.records import RunState
@@ -21,7 +21,6 @@ MAX_ATTACHMENTS = 20
 MAX_PAGE_MESSAGES = 200
 MAX_ANSWERS = 100
 MAX_MANUAL_CALLS = 20
-MAX_MODEL_CHARS = 500
 
 
 class ErrorAnswer(Document):

@@ -9,12 +9,11 @@ from pydantic import Field
 from madang.agent.limits import RunLimits
 from madang.agent.model_options import OwnOptions
 from madang.core.documents import Document
-from madang.core.limits import MAX_NAME_CHARS
+from madang.core.limits import MAX_MODEL_CHARS, MAX_NAME_CHARS
 from madang.core.service import StatusName
 from madang.records.assistants import MAX_ASSISTANT_CHARS
 from madang.records.decisions import DecisionScope
 
-MAX_MODEL_CHARS = 500
 MAX_SERVICES = 200
 
 ServiceMode = Literal["on", "ask", "off"]

@@ -10,10 +10,9 @@ from typing import Literal
 from pydantic import Field, SecretStr
 
 from madang.core.documents import Document
-from madang.core.limits import MAX_NAME_CHARS
+from madang.core.limits import MAX_MODEL_CHARS, MAX_NAME_CHARS
 from madang.llm.keys import MAX_KEY_CHARS
 
-MAX_MODEL_CHARS = 500
 MAX_URL_CHARS = 2000
 MAX_WORDS_CHARS = 100
 

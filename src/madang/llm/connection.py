@@ -16,6 +16,9 @@ RequestListener = Callable[[str], None]
 """Takes the host of a request that leaves this computer, before it does."""
 
 
+CLOSE_S = 2.0
+"""How long an answer may take to be closed, also in a task that was cancelled."""
+
 _LOCAL_DOMAINS = (".home.arpa", ".internal", ".lan", ".local")
 
 

@@ -19,7 +19,7 @@ from pydantic_core import from_json
 
 from madang.core.phrases import say
 from madang.llm.base import Model, ModelAnswer, ModelDelta, ModelRequest
-from madang.llm.connection import Connection, RequestListener
+from madang.llm.connection import CLOSE_S, Connection, RequestListener
 from madang.llm.errors import (
     AnswerTooLarge,
     BadReply,
@@ -43,7 +43,6 @@ if TYPE_CHECKING:
 
 MAX_ERROR_BYTES = 64 * 1024
 ERROR_BODY_S = 10.0
-CLOSE_S = 2.0
 DRAIN_S = 0.5
 
 _PING = re.compile(rb'\{\s*"type"\s*:\s*"ping"')

@@ -20,7 +20,7 @@ from madang.core.ids import new_id
 from madang.core.phrases import Phrase, say
 from madang.llm.base import Model, ModelAnswer, ModelDelta, ModelRequest, Usage
 from madang.llm.call_ids import CallIds, used_ids
-from madang.llm.connection import Connection, RequestListener, check_url
+from madang.llm.connection import CLOSE_S, Connection, RequestListener, check_url
 from madang.llm.errors import (
     AnswerTooLarge,
     BadReply,
@@ -37,7 +37,6 @@ from madang.llm.errors import (
 if TYPE_CHECKING:
     from pydantic_ai.models import Model as PydanticModel
 
-CLOSE_S = 2.0
 T = TypeVar("T")
 
 

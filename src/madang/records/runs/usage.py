@@ -14,7 +14,8 @@ from madang.system.clock import timestamp
 
 MAX_CALIBRATIONS = 100
 """Of one user: those of models that were not used for longest go."""
-MAX_MODEL_CHARS = 200
+MAX_STORED_MODEL_CHARS = 200
+"""The rest of a longer name is cut."""
 
 
 def _tables(number: str, real: str, end: str = "") -> str:
@@ -115,7 +116,7 @@ async def write_usage(tx: Transaction, user_id: UserId, session_no: int, usage: 
         user_id,
         session_no,
         timestamp()[:10],
-        usage.model[:MAX_MODEL_CHARS],
+        usage.model[:MAX_STORED_MODEL_CHARS],
         usage.input_tokens,
         usage.cached_tokens,
         usage.output_tokens,
@@ -126,7 +127,7 @@ async def write_usage(tx: Transaction, user_id: UserId, session_no: int, usage: 
 
 async def write_calibration(tx: Transaction, user_id: UserId, calibration: Calibration) -> None:
     """Keep what was learnt of how a model counts."""
-    model = calibration.model[:MAX_MODEL_CHARS]
+    model = calibration.model[:MAX_STORED_MODEL_CHARS]
     await tx.run(_CALIBRATE, user_id, model, calibration.factor, calibration.window_tokens, timestamp())
     await tx.run(_FORGET_OLDEST, user_id)
 
@@ -149,7 +150,7 @@ class UsageStore:
 
     async def get_calibration(self, user_id: UserId, model: str) -> Calibration:
         """Return what is known of how a model counts."""
-        model = model[:MAX_MODEL_CHARS]
+        model = model[:MAX_STORED_MODEL_CHARS]
         rows = await self._database.find(
             "SELECT model, factor, window_tokens FROM calibration WHERE user_id = ?1 AND model = ?2",
             user_id,
