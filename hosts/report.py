@@ -14,8 +14,8 @@ _INTRODUCTION = """# Madang in real agents and frameworks
 Made by `make hosts`: do not edit. Last run: {date}.
 
 It installs the programs below, starts each with Madang in its configuration as \
-[the README](../../README.md#connect-a-client) has it, and lets a scripted model call the tools. A cell says how many \
-bytes the model was given for that step.
+[the guide](../guides/connect-a-client.md#by-hand) has it, and lets a scripted model call the tools. A cell says \
+how many bytes the model was given for that step.
 
 - ✓: our text once, word for word; or, with *data* after the number, our data alone, which then says what to do next \
 and what the agent waits for. No HTML, no sentence about a page, chart or form that nobody sees. 20 playbooks cost at \

@@ -23,8 +23,11 @@ from tests.asking import NO_FOLDERS
 from tests.docs.pages import PAGES, ROOT, Block, blocks, name_of
 
 README = ROOT / "README.md"
+GUIDE = ROOT / "docs/guides/connect-a-client.md"
 LANGUAGES = ("json", "toml", "yaml")
-CONFIGS = {block.heading: block for block in blocks(README) if block.language in LANGUAGES}
+BY_HAND = GUIDE.read_text(encoding="utf-8").partition("\n## By hand\n")[2].partition("\n## ")[0]
+CLIENTS = re.findall(r"^### (.+)$", BY_HAND, re.MULTILINE)
+CONFIGS = {block.heading: block for block in blocks(GUIDE) if block.language in LANGUAGES and block.heading in CLIENTS}
 STARTERS = [
     "Claude Code",
     "Codex",
@@ -47,8 +50,14 @@ class Started:
     args: list[str]
 
 
-def test_the_readme_has_a_configuration_for_each_client() -> None:
+def test_the_guide_has_a_configuration_for_each_client() -> None:
     assert [client for client in CONFIGS if client != "VS Code over HTTP"] == STARTERS
+
+
+def test_the_one_example_of_the_readme_is_that_of_most_clients() -> None:
+    (example,) = [block for block in blocks(README) if block.language in LANGUAGES]
+
+    assert _parsed(example) == _parsed(CONFIGS["Claude Desktop"])
 
 
 @pytest.mark.parametrize("client", STARTERS)
@@ -79,7 +88,7 @@ def test_every_block_of_a_configuration_parses(page: Path) -> None:
 
 def test_the_guide_tells_what_the_services_cost() -> None:
     """Within a tenth of what `madang tools` prints."""
-    guide = (ROOT / "docs/guides/connect-a-client.md").read_text(encoding="utf-8")
+    guide = GUIDE.read_text(encoding="utf-8")
     services = builtin_services(SqliteDatabase(None), NO_FOLDERS)
     schemas = prebuilt_schemas()
     rows = re.findall(r"^\| [^|]+ \| (?:`([a-z,]+)`|\(leave it out\)) \| (\d+) \| ([\d,]+) \|$", guide, re.MULTILINE)

@@ -1,4 +1,4 @@
-"""The configurations in the README: what they name is started as a client would, and is used."""
+"""The configurations that people paste: what they name is started as a client would, and is used."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ERAS: tuple[Era, ...] = ("auto", "legacy")
 
 def configuration(client: str) -> Any:
     """Return the configuration under this client's heading; tests/docs sees that there are no others."""
-    (block,) = (block for block in blocks(ROOT / "README.md") if block.heading == client)
+    (block,) = (block for block in blocks(ROOT / "docs/guides/connect-a-client.md") if block.heading == client)
     parsers: dict[str, Callable[[str], Any]] = {"json": json.loads, "toml": tomllib.loads, "yaml": yaml.safe_load}
     return parsers[block.language](block.body)
 
@@ -80,7 +80,7 @@ async def test_vs_code_reaches_a_running_madang_with_the_token_it_asks_for(era: 
     assert (asked["type"], asked["password"]) == ("promptString", True)
     headers = {name: value.replace("${input:" + asked["id"] + "}", TOKEN) for name, value in entry["headers"].items()}
 
-    # On another port than the one in the README, which somebody may be using here.
+    # On another port than the one in the guide, which somebody may be using here.
     async with (
         madang_over_http(tmp_path) as url,
         httpx2.AsyncClient(headers=headers, timeout=60) as http_client,
