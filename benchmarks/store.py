@@ -15,6 +15,8 @@ import apsw
 
 from benchmarks.harness import Effort, Finding, Goal, Sample, Side, compare, interleave, repeated, repeated_inline
 from benchmarks.libraries import CONTENT, OWNER, TEN_THOUSAND, THOUSAND, Library, playbook_id, prepare
+from madang.database.sqlite import writer as sqlite_writer
+from madang.database.sqlite.database import SqliteDatabase
 from madang.services.playbook.store import PageRequest, PlaybookStore
 
 PAGE_SIZE = 20

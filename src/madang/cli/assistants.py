@@ -19,6 +19,7 @@ from madang.core.errors import SetupError
 from madang.core.phrases import say
 from madang.core.service import ServiceMetadata
 from madang.provider.grants import is_granted
+from madang.records.assistants import AssistantRecord
 from madang.settings import Settings
 
 NONE = "none"

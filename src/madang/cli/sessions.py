@@ -17,6 +17,12 @@ from madang.cli.terminal import confirm, show, show_json, show_table
 from madang.core.calls import Call
 from madang.core.errors import RequestError
 from madang.core.phrases import Phrase, say
+from madang.files.archives import NO_LIMITS, ArchiveLimits
+from madang.files.place import read_place
+from madang.records.data_folder import WORKSPACES
+from madang.records.runs.latest import find_place
+from madang.records.runs.store import open_run_tables
+from madang.records.sessions import MAX_SESSIONS_LISTED, SessionRecord
 from madang.settings import Settings
 
 

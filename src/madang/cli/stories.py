@@ -20,6 +20,7 @@ from madang.core.phrases import say
 from madang.llm.keys import KeyStore
 from madang.llm.messages import TextPart, parse_parts
 from madang.llm.opening import open_model
+from madang.records.runs.records import Run
 from madang.settings import Settings
 
 MAX_STORY_S = 600.0

@@ -16,6 +16,7 @@ from madang.core.ids import SessionId, is_name, is_raw_name, normalised_name
 from madang.core.limits import MAX_NAME_CHARS
 from madang.core.operations import Operation
 from madang.core.phrases import Phrase, layout, say
+from madang.files.folders.undo import ChangedFile, TakenBack
 from madang.settings import Settings
 
 _RUN_HEADINGS = (say("CHANGED (UTC)"), say("RUN"), say("FILES"), say("TAKES BACK"))

@@ -1,4 +1,4 @@
-"""The archive of a session, as each service writes and reads its own part of it. The file format is `files.archives`'s."""
+"""The archive of a session, as each service writes and reads its own part. The file format is `files.archives`'s."""
 
 from __future__ import annotations
 

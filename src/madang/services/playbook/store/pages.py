@@ -9,7 +9,7 @@ from typing import Literal
 from madang.core.calls import Call
 from madang.core.ids import UserId
 from madang.core.paging import Span, span
-from madang.database.port import Database, Row, Transaction
+from madang.database.port import Row, Transaction
 from madang.services.playbook.domain import PlaybookSummary, fold
 
 SortBy = Literal["createdAt", "updatedAt", "goal"]
