@@ -1,9 +1,11 @@
 /**
- * Every word of the interface, in both languages, side by side. `{name}` is filled in by `say`.
+ * Every word of the interface, in both languages, side by side. `{name}` is filled in by `say`; `{을}` is 을 or 를, by
+ * the sound of what stands before it.
  *
  * Korean speaks as a colleague would (해요/합니다), and never says 당신.
  */
 
+import { withParticles } from "./particles.ts"
 import type { Locale } from "./wire/types.ts"
 
 const TEXTS = {
@@ -417,11 +419,13 @@ export function speakerOf<Key extends string>(
 ): (key: Key, values?: Record<string, string | number>) => string {
   const column = locale === "ko" ? 1 : 0
   return (key, values = {}) =>
-    texts[key][column]
-      .replace(/\{(\w+)\|([^|}]+)\|([^|}]+)\}/g, (_, name: string, one: string, many: string) =>
-        Number(values[name]) === 1 ? one : many,
-      )
-      .replace(/\{(\w+)\}/g, (whole, name: string) => String(values[name] ?? whole))
+    withParticles(texts[key][column], (part) =>
+      part
+        .replace(/\{(\w+)\|([^|}]+)\|([^|}]+)\}/g, (_, name: string, one: string, many: string) =>
+          Number(values[name]) === 1 ? one : many,
+        )
+        .replace(/\{(\w+)\}/g, (whole, name: string) => String(values[name] ?? whole)),
+    )
 }
 
 /** Tool calls told as deeds. A tool that is not here is told by its name. */

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
+from madang.core.particles import particle, split_at_particles
 from madang.core.texts import block, one_line
 
 Translate = Callable[[str], str]
@@ -25,7 +26,8 @@ class Phrase:
 
     Values are data from outside until proved otherwise: each is shown on one line, with its controls escaped. Only
     another `Phrase` or a `Block` may bring lines of its own. `{count|line|lines}` is the first word where `count` is 1,
-    else the second; a language without plurals leaves it out.
+    else the second; a language without plurals leaves it out. `{을}` in a Korean translation is 을 or 를, by the sound
+    of what stands before it.
     """
 
     template: str
@@ -36,7 +38,12 @@ class Phrase:
         template = translate(self.template)
         if not self.values:
             return template
-        return template.format_map(_Values({name: _rendered(value, translate) for name, value in self.values.items()}))
+        values = _Values({name: _rendered(value, translate) for name, value in self.values.items()})
+        head, *rest = split_at_particles(template)
+        text = head.format_map(values)
+        for named, part in zip(rest[::2], rest[1::2], strict=True):
+            text += particle(named, before=text) + part.format_map(values)
+        return text
 
     def __str__(self) -> str:
         return self.render(lambda template: template)
