@@ -289,7 +289,7 @@ def test_sessions_are_listed_renamed_copied_exported_imported_and_deleted(
     assert run("sessions", "export", "회의 one", archive) == (
         f"The session '회의 one' is in {archive}: 2 entries, 1 KiB.\n"
     )
-    assert run("sessions", "delete", "회의 one", "--yes", "--locale", "ko") == "세션 '회의 one'을(를) 삭제했습니다.\n"
+    assert run("sessions", "delete", "회의 one", "--yes", "--locale", "ko") == "세션 '회의 one'을 삭제했습니다.\n"
     assert run("sessions", "import", archive, "--session", "three") == "The archive is the session 'three' now.\n"
     assert run("sessions", "import", archive).startswith("The archive is the session '0")
     heading, *rows = run("sessions", "list").splitlines()

@@ -134,7 +134,7 @@ async def test_an_error_is_the_same_exception_at_every_door(doors: Doors) -> Non
         with pytest.raises(AttributeError, match="Did you mean 'list_playbooks'"):
             _ = server.list_playbook
 
-    assert str(missing.value) == "플레이북 nobody을(를) 찾을 수 없습니다."
+    assert str(missing.value) == "플레이북 nobody를 찾을 수 없습니다."
     assert "'list_playbooks'" in str(missing.value.hint)
     assert (invalid.value.code, unknown.value.code) == ("invalid_arguments", "unknown_tool")
     assert "make_coffee" in str(unknown.value)

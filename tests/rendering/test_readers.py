@@ -20,7 +20,7 @@ LACKING = frozenset({"get_prompt", "list_prompts", "grep"})
         ("It is gone. Use 'list_prompts' to see the rest. It stays so.", "It is gone. It stays so."),
         ("# Questions: {count} ('get_prompt' reads one)", "# Questions: {count}"),
         ("# Answered (do not ask again; 'get_prompt' reads one):", "# Answered (do not ask again):"),
-        ("# 질문 {count}개 ('get_prompt'을(를) 쓰면 읽습니다)", "# 질문 {count}개"),
+        ("# 질문 {count}개 ('get_prompt'를 쓰면 읽습니다)", "# 질문 {count}개"),
         ("  … {left_out} more: 'list_prompts'.", "  … {left_out} more."),
         ("… more: 'list_prompts' with offset {next}.", "… more."),
         ("Note: The rest cannot be shown; Madang's 'grep' finds places in it.", "Note: The rest cannot be shown."),

@@ -113,11 +113,11 @@ async def test_the_words_are_those_of_the_seed_in_korean(asker: Asker) -> None:
     package = await korean.done("export_zip", files=["document.pdf"], packageName="자료")
 
     assert file.text.splitlines()[:2] == [
-        "[export_file] 파일 'document.pdf'이(가) 성공적으로 export되었습니다.",
+        "[export_file] 파일 'document.pdf'가 성공적으로 export되었습니다.",
         f"있는 곳: {file.data['path']}",
     ]
     assert package.text.startswith(
-        "[export_zip] ZIP 패키지 '자료.zip'이(가) 성공적으로 생성되었습니다. 1개 파일이 포함되어 있습니다.\n"
+        "[export_zip] ZIP 패키지 '자료.zip'이 성공적으로 생성되었습니다. 1개 파일이 포함되어 있습니다.\n"
     )
 
 

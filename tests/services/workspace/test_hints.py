@@ -47,8 +47,8 @@ async def test_the_nearest_path_is_told_in_korean(asker: Asker) -> None:
     reply = await asker.with_call(locale="ko").ask("read_file", path="notes/todos.md")
 
     assert reply.text == (
-        "[read_file] 오류: 'notes/todos.md'이(가) 없습니다. 가장 비슷한 이름은 'notes/todo.md'입니다.\n"
-        "힌트: Madang의 'list_directory'에 path 'notes'을(를) 주어 호출해 무엇이 있는지 보세요."
+        "[read_file] 오류: 'notes/todos.md'가 없습니다. 가장 비슷한 이름은 'notes/todo.md'입니다.\n"
+        "힌트: Madang의 'list_directory'에 path 'notes'를 주어 호출해 무엇이 있는지 보세요."
     )
 
 

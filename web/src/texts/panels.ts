@@ -24,7 +24,7 @@ export const PANEL_TEXTS = {
   remove: ["Delete", "지우기"],
   close: ["Close", "닫기"],
   clearSearch: ["Clear the search", "검색어 지우기"],
-  nothingFound: ["Nothing found for “{query}”", "“{query}”(으)로 찾은 것이 없습니다"],
+  nothingFound: ["Nothing found for “{query}”", "“{query}”{으로} 찾은 것이 없습니다"],
   // Plan
   goal: ["Goal", "목표"],
   noGoal: ["No goal yet", "아직 목표가 없습니다"],
@@ -42,7 +42,7 @@ export const PANEL_TEXTS = {
   add: ["Add", "더하기"],
   moveUp: ["Move up", "위로 옮기기"],
   moveDown: ["Move down", "아래로 옮기기"],
-  todoMoved: ["“{name}” is now number {place}", "“{name}”을(를) {place}번째로 옮겼습니다"],
+  todoMoved: ["“{name}” is now number {place}", "“{name}”{을} {place}번째로 옮겼습니다"],
   addedByMe: ["Added by me", "내가 더함"],
   changedByMe: ["Changed by me", "내가 고침"],
   waitsForAnswer: ["Waiting for an answer", "답을 기다리는 중"],
@@ -137,7 +137,7 @@ export const PANEL_TEXTS = {
   ],
   imageNotSearched: [
     "“{name}” is a picture and has no words to search: attach it to a message",
-    "“{name}”은(는) 그림이라 찾을 글이 없습니다. 메시지에 붙여 보내세요",
+    "“{name}”{은} 그림이라 찾을 글이 없습니다. 메시지에 붙여 보내세요",
   ],
   passages: [
     "{passages} passage(s) in {contents} content(s) · {ms} ms",

@@ -87,7 +87,7 @@ const WORDS = {
   forget: ["Take back", "거두기"],
   forgetTool: ["Take back {tool}", "{tool} 거두기"],
   deleteAssistant: ["Delete this assistant", "이 어시스턴트 지우기"],
-  deleteAssistantAsk: ["Delete “{name}”?", "“{name}”을(를) 지울까요?"],
+  deleteAssistantAsk: ["Delete “{name}”?", "“{name}”{을} 지울까요?"],
   deleteAssistantText: [
     "Its instructions, limits and what you allowed to it are deleted. {count} {count|session|sessions} of its own will stay, with all that is in them, and go on with the default assistant. Playbooks stay under its name.",
     "지시와 한도, 늘 허용한 것이 지워집니다. 세션 {count}개는 내용까지 그대로 남아 기본 어시스턴트로 이어집니다. 플레이북은 그 이름 아래 남습니다.",
@@ -96,7 +96,7 @@ const WORDS = {
     "config.toml names it: the next start makes it again.",
     "config.toml에 적혀 있어서 다음에 시작할 때 다시 생깁니다.",
   ],
-  assistantDeleted: ["“{name}” is deleted", "“{name}”을(를) 지웠습니다"],
+  assistantDeleted: ["“{name}” is deleted", "“{name}”{을} 지웠습니다"],
   changedElsewhere: [
     "It was changed elsewhere meanwhile: this is how it stands now.",
     "그사이 다른 곳에서 바뀌어서, 지금 상태로 다시 불러왔습니다.",
