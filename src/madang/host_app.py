@@ -18,6 +18,7 @@ from madang.core.model_config import ModelConfig
 from madang.core.service import Service
 from madang.files.config_file import ConfigFile
 from madang.host.app import HostAddress, host_app
+from madang.host.calls import HostCalls
 from madang.host.ending import HostEnding
 from madang.host.launch import LaunchCodes
 from madang.host.live import LiveReaders
@@ -137,7 +138,7 @@ async def _host_parts(
     await images.open()
     await agent.inbox.open()
     return HostParts(
-        call=replace(madang.call("host", pages="linked"), session_id=None),
+        calls=HostCalls(replace(madang.call("host", pages="linked"), session_id=None), madang.sessions),
         database=madang.database,
         provider=madang.provider,
         executor=madang.executor,

@@ -23,7 +23,7 @@ from madang.core.errors import InvalidArguments, MadangError
 from madang.core.phrases import say
 from madang.core.results import Reply
 from madang.core.schemas import flat_schema
-from madang.host.parts import HostParts, accepted_locale
+from madang.host.calls import accepted_locale
 from madang.host.wire import Done, ErrorAnswer
 from madang.rendering.catalogue import translator
 from madang.server.gate import JSON_API, PolicyRoute, RoutePolicy
@@ -119,11 +119,11 @@ class Operation(Endpoint):
         )
         return policy if self.body is not None else replace(policy, content_types=frozenset(), max_body_bytes=0)
 
-    def route(self, parts: HostParts, host: str) -> PolicyRoute:
-        """Return the route of the operation."""
+    def route(self, host: str, locale: Locale) -> PolicyRoute:
+        """Return the route of the operation; `locale` is that of errors for who asks for none of ours."""
 
         async def answer(request: Request) -> Response:
-            return await answer_safely(parts, request, lambda: self._answer(request))
+            return await answer_safely(request, locale, lambda: self._answer(request))
 
         return PolicyRoute(self.path, answer, policy=self.policy(host), name=f"{self.method} {self.path}")
 
@@ -148,19 +148,19 @@ def document_response(document: Document, status: int = 200) -> Response:
     return Response(data, status, API_HEADERS, media_type="application/json")
 
 
-async def answer_safely(parts: HostParts, request: Request, answer: Callable[[], Awaitable[Response]]) -> Response:
-    """Return the answer, or the error as one."""
+async def answer_safely(request: Request, default: Locale, answer: Callable[[], Awaitable[Response]]) -> Response:
+    """Return the answer, or the error as one: in the language that the request asks for, else the default one."""
     try:
         return await answer()
     except ReplyError as error:
         return _error(error.answer)
     except MadangError as error:
-        return error_response(error, accepted_locale(request, parts.call.locale))
+        return error_response(error, accepted_locale(request, default))
     except Exception:
         reference = secrets.token_hex(4)
         logger.exception("Internal error %s in %s", reference, request.scope.get("route"))
         message = say("Internal error (reference {reference}).", reference=reference)
-        text = message.render(translator(accepted_locale(request, parts.call.locale)))
+        text = message.render(translator(accepted_locale(request, default)))
         return _error(ErrorAnswer(code="internal", message=text))
 
 

@@ -26,7 +26,7 @@ from madang.host.page_policy import PageRights, rights_of
 from madang.host.panels import PanelApi
 from madang.host.parts import HostParts
 from madang.host.problems import ProblemApi
-from madang.host.receiving import Receiver
+from madang.host.receiving import Receiver, upload_route
 from madang.host.sessions import SessionApi
 from madang.host.static_files import StaticFiles
 from madang.host.stream import EventStreams
@@ -118,26 +118,19 @@ def host_app(
         *archives.operations(),
     ]
     # With routes of their own, because their bodies are streams.
-    others = [
-        *streams.endpoints(),
-        uploads.operation,
-        session_files.upload_operation,
-        archives.import_operation,
-    ]
-    host = address.host
+    received = [uploads.operation, session_files.upload_operation, archives.import_operation]
+    host, locale = address.host, parts.calls.call.locale
     stream = replace(EVENT_STREAM, hosts=frozenset({host}), token="browser")
 
     async def find_rights(view_id: str) -> PageRights:
-        return rights_of(await parts.views.get(parts.call.user_id, view_id) if view_id else None)
+        return rights_of(await parts.views.get(parts.calls.call.user_id, view_id) if view_id else None)
 
     files = files or StaticFiles(address.origin, address.content_origin)
     routes: Sequence[PolicyRoute | PolicyMount] = [
         *(PolicyRoute(one.path, AsgiEndpoint(one.handler), policy=stream) for one in streams.endpoints()),
-        uploads.route(host),
-        session_files.upload_route(host),
-        archives.import_route(host),
-        _openapi_route([*operations, *others], host),
-        *(operation.route(parts, host) for operation in operations),
+        *(upload_route(operation, host, locale) for operation in received),
+        _openapi_route([*operations, *streams.endpoints(), *received], host),
+        *(operation.route(host, locale) for operation in operations),
         *health_routes(Readiness(parts.database, parts.provider), frozenset({host})),
         *files.routes(host, address.content_host, find_rights),
     ]

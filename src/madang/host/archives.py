@@ -16,10 +16,9 @@ from madang.core.texts import one_line
 from madang.files.part_files import PartFile
 from madang.host.api import API_HEADERS, ApiRequest, Operation
 from madang.host.parts import HostParts
-from madang.host.receiving import BYTES, UploadLimit, body_blocks, upload_route
+from madang.host.receiving import BYTES, UploadLimit, body_blocks
 from madang.host.wire import ImportAnswer, NoBody
 from madang.server.downloads import content_disposition, file_chunks
-from madang.server.gate import PolicyRoute
 from madang.system.clock import format_timestamp, now
 
 MAX_ARCHIVE_BYTES = 256 * 1024**2
@@ -43,12 +42,9 @@ class SessionArchives:
         """The route of imports as an operation, for the OpenAPI document."""
         return Operation("POST", "/api/imports", self.import_, ImportAnswer, status=201, body_media_type=BYTES)
 
-    def import_route(self, host: str) -> PolicyRoute:
-        return upload_route(self._parts, host, self.import_operation)
-
     async def export(self, request: ApiRequest) -> Response:
         """Return a session as a ZIP file, for another Madang or for this one."""
-        call, session = await self._parts.session_of(request.request, request.path("id"))
+        call, session = await self._parts.calls.session_of(request.request, request.path("id"))
         name = one_line(session.title)[:MAX_NAME_CHARS].strip() or "madang-session"
         return await archive_response(self._parts, name, lambda path: self._parts.operations.export(call, path))
 
@@ -63,7 +59,7 @@ class SessionArchives:
                 with path.open("xb") as file:
                     async for block in body_blocks(request.request, _LIMIT):
                         await asyncio.to_thread(file.write, block)
-                call = self._parts.call_of(request.request)
+                call = self._parts.calls.call_of(request.request)
                 session = await self._parts.operations.import_(call, path)
                 return ImportAnswer(session_id=session.id, title=session.title)
         finally:

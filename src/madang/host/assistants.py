@@ -65,7 +65,7 @@ class AssistantApi:
 
     async def list_assistants(self, request: ApiRequest) -> AssistantsAnswer:
         """List the assistants, the default one first."""
-        call = self._parts.call_of(request.request)
+        call = self._parts.calls.call_of(request.request)
         records = await self._parts.assistants.list_all(call.user_id)
         if call.assistant not in {record.id for record in records}:
             records.append(AssistantRecord(call.assistant))
@@ -88,7 +88,7 @@ class AssistantApi:
     async def create(self, request: ApiRequest) -> AssistantDetails:
         """Make an assistant, maybe as a copy of another: without what was allowed to that one."""
         body: NewAssistantBody = request.body
-        call = self._parts.call_of(request.request)
+        call = self._parts.calls.call_of(request.request)
         source = await self._record(call, body.copy_of) if body.copy_of else AssistantRecord(AssistantId(""))
         taken = {record.id for record in await self._parts.assistants.list_all(call.user_id)} | {call.assistant}
         if len(taken) >= MAX_ASSISTANTS:
@@ -99,14 +99,14 @@ class AssistantApi:
 
     async def get(self, request: ApiRequest) -> AssistantDetails:
         """Return one assistant, with its services, limits and what was allowed to it."""
-        call = self._parts.call_of(request.request)
+        call = self._parts.calls.call_of(request.request)
         return await self._details(call, await self._record(call, request.path("id")))
 
     async def change(self, request: ApiRequest) -> AssistantDetails:
         """Change what is given of an assistant."""
         body: AssistantPatch = request.body
         check_shape(body.model_dump(exclude_unset=True))
-        call = self._parts.call_of(request.request)
+        call = self._parts.calls.call_of(request.request)
         record = replace(await self._record(call, request.path("id")), version=body.version)
         changes: dict[str, Any] = {}
         if body.name is not None:
@@ -127,7 +127,7 @@ class AssistantApi:
     async def delete(self, request: ApiRequest) -> DeletedAssistantAnswer:
         """Delete an assistant. Its sessions stay, and go on with the default one."""
         query: DeleteAssistantQuery = request.query
-        call = self._parts.call_of(request.request)
+        call = self._parts.calls.call_of(request.request)
         record = await self._record(call, request.path("id"))
         if record.id == call.assistant:
             raise Conflict(
@@ -139,12 +139,12 @@ class AssistantApi:
 
     async def list_decisions(self, request: ApiRequest) -> DecisionsAnswer:
         """List all that the person has allowed for more than one call, newest first."""
-        return DecisionsAnswer(decisions=await self._decisions(self._parts.call_of(request.request)))
+        return DecisionsAnswer(decisions=await self._decisions(self._parts.calls.call_of(request.request)))
 
     async def forget(self, request: ApiRequest) -> Done:
         """Take back what was allowed: the next call of the tool asks again."""
         query: ForgetDecisionQuery = request.query
-        call = self._parts.call_of(request.request)
+        call = self._parts.calls.call_of(request.request)
         if query.scope == "session":
             call = replace(call, session_id=SessionId(query.scope_id))
         else:

@@ -70,7 +70,7 @@ class DataApi:
 
     async def get(self, request: ApiRequest) -> DataAnswer:
         """Return where the data is, and what can be told of it at once."""
-        call = self._parts.call_of(request.request)
+        call = self._parts.calls.call_of(request.request)
         counts = await self._parts.sessions.count_by_assistant(call.user_id)
         return DataAnswer(
             folder=str(self._folder),
@@ -117,7 +117,7 @@ class DataApi:
     async def delete(self, request: ApiRequest) -> Done:
         """Stop Madang and delete everything in the data folder, if the person has written the words for it."""
         body: DeleteDataBody = request.body
-        call = self._parts.call_of(request.request)
+        call = self._parts.calls.call_of(request.request)
         words = DELETION_WORDS.render(translator(call.locale))
         if " ".join(body.words.split()).casefold() != words.casefold():
             raise InvalidArguments(
@@ -135,7 +135,7 @@ class DataApi:
 
     async def list_clients(self, request: ApiRequest) -> ClientsAnswer:
         """List the programs that called tools lately, with the sessions that they worked in."""
-        call = self._parts.call_of(request.request)
+        call = self._parts.calls.call_of(request.request)
         rows = await self._clients.list_sessions(call.user_id, _since())
         by_client: dict[tuple[str, str], list[ClientSession]] = {}
         for row in rows:
@@ -170,7 +170,7 @@ class DataApi:
     async def list_calls(self, request: ApiRequest) -> ClientCallsAnswer:
         """List the calls of other programs in a session, the latest first."""
         query: ClientCallsQuery = request.query
-        call, session = await self._parts.session_of(request.request, request.path("id"))
+        call, session = await self._parts.calls.session_of(request.request, request.path("id"))
         calls = await self._clients.list_calls(call.user_id, session.id, _since(), query.before)
         return ClientCallsAnswer(
             calls=[
@@ -191,7 +191,7 @@ class DataApi:
 
     async def list_requests(self, request: ApiRequest) -> RequestsAnswer:
         """List the hosts that requests went to lately, beyond this computer."""
-        totals = await self._parts.egress.list_totals(self._parts.call.user_id, SEEN_DAYS)
+        totals = await self._parts.egress.list_totals(self._parts.calls.call.user_id, SEEN_DAYS)
         return RequestsAnswer(
             days=SEEN_DAYS,
             hosts=[

@@ -21,11 +21,10 @@ from madang.core.phrases import say
 from madang.core.uploads import UploadedFile
 from madang.host.api import ApiRequest, Operation
 from madang.host.parts import HostParts
-from madang.host.receiving import BYTES, Receiver, UploadLimit, keep_if_wanted, upload_route
+from madang.host.receiving import BYTES, Receiver, UploadLimit, keep_if_wanted
 from madang.host.wire_panels import ExportQuery, FileAnswer, FilePageQuery, FileQuery, FileTextAnswer
 from madang.rendering.png import encode_png
 from madang.server.downloads import HEADERS, content_disposition, file_chunks
-from madang.server.gate import PolicyRoute
 from madang.services.content.domain.contents import MAX_CONTENT_BYTES
 from madang.services.content.engine.parsing import Parser
 from madang.services.workspace.domain.exports import stored_name
@@ -63,25 +62,22 @@ class Files:
         """The route of uploads as an operation, for the OpenAPI document."""
         return Operation("POST", FILES_PATH, self.write, FileAnswer, query=FileQuery, status=201, body_media_type=BYTES)
 
-    def upload_route(self, host: str) -> PolicyRoute:
-        return upload_route(self._parts, host, self.upload_operation)
-
     async def read(self, request: ApiRequest) -> Response:
         """Return the bytes of a file of the workspace."""
         query: FileQuery = request.query
-        call, _ = await self._parts.session_of(request.request, request.path("id"))
+        call, _ = await self._parts.calls.session_of(request.request, request.path("id"))
         return await self._stream(call, query.path, PurePosixPath(query.path).name, is_export=False)
 
     async def read_export(self, request: ApiRequest) -> Response:
         """Return the bytes of an export."""
         query: ExportQuery = request.query
-        call, _ = await self._parts.session_of(request.request, request.path("id"))
+        call, _ = await self._parts.calls.session_of(request.request, request.path("id"))
         return await self._stream(call, stored_name(query.id, query.name), query.name, is_export=True)
 
     async def read_text(self, request: ApiRequest) -> FileTextAnswer:
         """Return what a document says, as the content service would read it; nothing is kept."""
         query: FileQuery = request.query
-        call, _ = await self._parts.session_of(request.request, request.path("id"))
+        call, _ = await self._parts.calls.session_of(request.request, request.path("id"))
         data = await self._read_document(call, query.path)
         async with self._parser() as parser:
             parsed = await parser.parse(data, filename=PurePosixPath(query.path).name, owner=call)
@@ -94,7 +90,7 @@ class Files:
     async def read_page(self, request: ApiRequest) -> Response:
         """Return a page of a PDF as a picture; `x-page-count` is how many it has. It is drawn in a fenced process."""
         query: FilePageQuery = request.query
-        call, _ = await self._parts.session_of(request.request, request.path("id"))
+        call, _ = await self._parts.calls.session_of(request.request, request.path("id"))
         data = await self._read_document(call, query.path)
         async with self._parser() as parser:
             page = await parser.render_page(data, filename=PurePosixPath(query.path).name, page=query.page)
@@ -123,7 +119,7 @@ class Files:
     async def write(self, request: ApiRequest) -> FileAnswer:
         """Keep a file in the workspace, where none is yet."""
         query: FileQuery = request.query
-        call, _ = await self._parts.session_of(request.request, request.path("id"))
+        call, _ = await self._parts.calls.session_of(request.request, request.path("id"))
         limit = UploadLimit(MAX_COPIED_FILE_BYTES, say("Let the agent copy it from a folder that you allow."))
         async with self._receiver.receive(call, request.request, limit) as upload:
             provider = self._parts.provider

@@ -20,6 +20,7 @@ from madang.core.pauses import (
 )
 from madang.core.phrases import say
 from madang.host.api import ApiRequest, Operation
+from madang.host.calls import in_session
 from madang.host.manual import turn_parts
 from madang.host.parts import HostParts
 from madang.host.wire_inbox import (
@@ -57,7 +58,7 @@ class InboxApi:
     async def list_items(self, request: ApiRequest) -> InboxAnswer:
         """Return what is open, or what was answered or ended otherwise in the last seven days, newest first."""
         query: InboxQuery = request.query
-        call = self._parts.call_of(request.request)
+        call = self._parts.calls.call_of(request.request)
         if query.state != "open":
             return await self._history(call, query)
         pauses = await self._parts.inbox.list_open(call.user_id, MAX_ITEMS)
@@ -65,7 +66,7 @@ class InboxApi:
 
     async def get(self, request: ApiRequest) -> InboxItemAnswer:
         """Return one thing that is open."""
-        call = self._parts.call_of(request.request)
+        call = self._parts.calls.call_of(request.request)
         pause = await self._parts.inbox.get(call, request.path("id"))
         if pause is None or not pause.is_open:
             raise _unknown()
@@ -75,13 +76,13 @@ class InboxApi:
     async def settle(self, request: ApiRequest) -> SettleAnswer:
         """Answer a question, decide over a call, or take the turn of the model. The first answer counts."""
         body: SettleBody = request.body
-        call = self._parts.call_of(request.request)
+        call = self._parts.calls.call_of(request.request)
         pause = await self._parts.inbox.get(call, request.path("id"))
         if pause is None:
             raise _unknown()
         sessions = await self._sessions(call, [pause])
         if pause.session_id in sessions:
-            call = self._parts.in_session(call, sessions[pause.session_id])
+            call = in_session(call, sessions[pause.session_id])
         # Also of one that is settled: the same answer again is told as what it was, another one as too late.
         settled = await self._parts.inbox.settle(call, pause, _answer(body))
         return SettleAnswer(id=settled.id, status=settled.status, text=settled.answer)

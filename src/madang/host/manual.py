@@ -32,7 +32,7 @@ class ManualApi:
     async def take_turn(self, request: ApiRequest) -> TurnAnswer:
         """Take the turn of the model: what comes of its calls is told by the stream, as it is of a model's."""
         body: TurnBody = request.body
-        call, session = await self._parts.session_of(request.request, request.path("id"))
+        call, session = await self._parts.calls.session_of(request.request, request.path("id"))
         assistant = await self._parts.assistants.get(call.user_id, session.assistant_id)
         if self._parts.model or (assistant is not None and assistant.model):
             raise Conflict(say("This session has a model."), hint=say("Write a message, or call a tool yourself."))

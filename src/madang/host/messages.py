@@ -65,7 +65,7 @@ class MessageApi:
         """Return the newest messages of a session, or those before a number, with the calls that they ask for."""
         query: MessagesQuery = request.query
         # The session first: what happens after `last_seq` is told by the stream, and may be here already.
-        call, session = await self._parts.session_of(request.request, request.path("id"))
+        call, session = await self._parts.calls.session_of(request.request, request.path("id"))
         # What is newer is told by the stream, from `last_seq` on: had both told it, it would be there twice.
         before = min(query.before or END_SEQ, session.last_seq + 1)
         messages = await self._parts.stores.messages.read_page(call, before, query.limit + 1)
@@ -90,7 +90,7 @@ class MessageApi:
     async def post(self, request: ApiRequest) -> PostAnswer:
         """Give the session's run a message, or start a run with it."""
         body: MessageBody = request.body
-        call, _ = await self._parts.session_of(request.request, request.path("id"))
+        call, _ = await self._parts.calls.session_of(request.request, request.path("id"))
         images = await self._parts.images.read(call, [one.content_id for one in body.attachments])
         parts: list[Part] = [TextPart(body.text)] if body.text.strip() else []
         parts += [_note(one, images, call) for one in body.attachments]
@@ -115,7 +115,7 @@ class MessageApi:
 
     async def withdraw(self, request: ApiRequest) -> Done:
         """Take back a message that the model was not given yet."""
-        call, _ = await self._parts.session_of(request.request, request.path("id"))
+        call, _ = await self._parts.calls.session_of(request.request, request.path("id"))
         id = request.path("message")
         if not await self._parts.stores.messages.withdraw(call, id, events.message_withdrawn(id)):
             raise NotFound(say("The model has this message already, or there is none."))
@@ -123,7 +123,7 @@ class MessageApi:
 
     async def stop(self, request: ApiRequest) -> StopAnswer:
         """Stop the session's run for good."""
-        call, _ = await self._parts.session_of(request.request, request.path("id"))
+        call, _ = await self._parts.calls.session_of(request.request, request.path("id"))
         run = await self._parts.stores.runs.get_live(call)
         return StopAnswer(stopped=run is not None and await self._parts.runner.cancel(call.user_id, run.id))
 

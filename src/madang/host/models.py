@@ -103,7 +103,7 @@ class ModelApi:
         is_found = is_local_model(body.name, None) and not body.name.startswith("scripted:")
         if body.name not in self._catalogue.names and not is_found:
             raise NotFound(say("There is no model '{name}'.", name=body.name[:200]))
-        translate = translator(self._parts.call_of(request.request).locale)
+        translate = translator(self._parts.calls.call_of(request.request).locale)
         started_s = time.perf_counter()
         text, message, hint = "", None, None
         try:
@@ -131,7 +131,7 @@ class ModelApi:
         self._parts.open_models.reopen()
         return SavedKeyAnswer(
             key=KeyAnswer(name=name, place=self._catalogue.keys.destination()),
-            message=message.render(translator(self._parts.call_of(request.request).locale)),
+            message=message.render(translator(self._parts.calls.call_of(request.request).locale)),
         )
 
     async def forget_key(self, request: ApiRequest) -> Done:

@@ -16,6 +16,7 @@ from madang.core.calls import Locale
 from madang.core.errors import MadangError
 from madang.core.pauses import PauseRecord, first_expiry
 from madang.database.subscriptions import topic
+from madang.host.calls import in_session
 from madang.host.inbox import MAX_ITEMS, InboxApi
 from madang.host.live import LiveReaders
 from madang.host.parts import HostParts
@@ -62,7 +63,7 @@ class OverviewFeed:
         await asyncio.gather(self._watch_changes(), self._watch_expiries())
 
     async def _watch_changes(self) -> None:
-        user_id = self._parts.call.user_id
+        user_id = self._parts.calls.call.user_id
         topics = topic("session", user_id), topic("run", user_id), pause_topic(user_id)
         while True:
             try:
@@ -97,14 +98,14 @@ class OverviewFeed:
             followed = self._readers.sessions()
             asking = {pause.session_id for pause in (self._open or {}).values()}
             sessions = {*(changed or ()), *followed, *asking}
-            rows = await read_overview(self._parts.database, self._parts.call.user_id, sessions)
+            rows = await read_overview(self._parts.database, self._parts.calls.call.user_id, sessions)
             self._working.tell(rows)
             ended = await self._tell_inbox(rows)
             if changed is not None:  # what expires has no notice, and its session asks one thing less
                 changed |= ended
             if changed is None or changed:
                 self._readers.tell_all(live_frame(SessionsChanged(value=session_news(changed, rows))))
-            at = [self._parts.in_session(self._parts.call, rows.sessions[id]) for id in followed & rows.sessions.keys()]
+            at = [in_session(self._parts.calls.call, rows.sessions[id]) for id in followed & rows.sessions.keys()]
             self._readers.cut_moved({call.session: call.assistant_id for call in at})
 
     async def _tell_inbox(self, rows: Overview) -> set[str]:
@@ -131,7 +132,7 @@ class OverviewFeed:
         return {pause.session_id for id, pause in (before or {}).items() if id not in now}
 
     async def _items(self, pauses: Sequence[PauseRecord], rows: Overview, locale: Locale) -> list[InboxItemAnswer]:
-        call = replace(self._parts.call, locale=locale)
+        call = replace(self._parts.calls.call, locale=locale)
         try:
             return await self._inbox.read_items(call, pauses, rows.sessions)
         except Exception:  # a tab that is told the ids alone asks for the items

@@ -33,7 +33,7 @@ class PanelApi:
 
     async def list_services(self, request: ApiRequest) -> ServiceStatesAnswer:
         """Return the services of a session's assistant, with the schema of what the stream tells of each."""
-        call, _ = await self._parts.session_of(request.request, request.path("id"))
+        call, _ = await self._parts.calls.session_of(request.request, request.path("id"))
         translate = translator(call.locale)
         return ServiceStatesAnswer(
             services=[
@@ -50,7 +50,7 @@ class PanelApi:
     async def list_rows(self, request: ApiRequest) -> StateRowsAnswer:
         """Return one page of a list in a service's state: all of it, or what belongs to something in it."""
         query: StateRowsQuery = request.query
-        call, _ = await self._parts.session_of(request.request, request.path("id"))
+        call, _ = await self._parts.calls.session_of(request.request, request.path("id"))
         wanted = RowQuery(request.path("list"), query.under, query.page, query.page_size)
         page = await self._parts.provider.state_rows(call, request.path("service"), wanted)
         return StateRowsAnswer(rows=[row.model_dump(mode="json", by_alias=True) for row in page.rows], total=page.total)

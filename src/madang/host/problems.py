@@ -66,7 +66,7 @@ class ProblemApi:
 
     async def report(self, request: ApiRequest) -> ReportAnswer:
         """Return a report of a problem that holds no content: what is where, how much there is, and what failed."""
-        call = self._parts.call_of(request.request)
+        call = self._parts.calls.call_of(request.request)
         sections = [
             ("Madang", self._versions()),
             ("Services", self._services()),
@@ -85,7 +85,7 @@ class ProblemApi:
             f"sqlite {sqlite3.sqlite_version}",
             *(f"{name} {version}" for name in PACKAGES if (version := _version(name))),
             f"database {self._parts.database.dialect}",
-            f"language {self._parts.call.locale}",
+            f"language {self._parts.calls.call.locale}",
             f"encoding {sys.getfilesystemencoding()}",
         ]
 

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
-from madang.core.calls import Call
+from madang.core.calls import Call, Locale
 from madang.core.documents import Document
 from madang.core.errors import InvalidArguments, LimitExceeded
 from madang.core.executor import Executor
@@ -23,7 +23,6 @@ from madang.core.phrases import Phrase, say
 from madang.files.folders import Folders
 from madang.files.folders.uploads import Upload
 from madang.host.api import ApiRequest, Operation, answer_safely, document_response, parse_query
-from madang.host.parts import HostParts
 from madang.server.gate import UPLOADS, PolicyRoute
 
 MAX_UPLOADS_AT_ONCE = 4
@@ -151,7 +150,7 @@ async def keep_if_wanted(
     return result
 
 
-def upload_route(parts: HostParts, host: str, operation: Operation) -> PolicyRoute:
+def upload_route(operation: Operation, host: str, locale: Locale) -> PolicyRoute:
     """Return the route of an operation whose body is a file."""
 
     async def answer(request: Request) -> Response:
@@ -161,7 +160,7 @@ def upload_route(parts: HostParts, host: str, operation: Operation) -> PolicyRou
             assert isinstance(kept, Document)
             return document_response(kept, operation.status)
 
-        return await answer_safely(parts, request, handle)
+        return await answer_safely(request, locale, handle)
 
     policy = replace(UPLOADS, hosts=frozenset({host}), token="browser", max_answer_s=MAX_ANSWER_S)
     return PolicyRoute(operation.path, answer, policy=policy)

@@ -60,14 +60,14 @@ class SessionApi:
     async def me(self, request: ApiRequest) -> MeAnswer:
         """Return what a tab needs to know before it draws anything."""
         parts = self._parts
-        assistants = await parts.assistants.list_all(parts.call.user_id)
+        assistants = await parts.assistants.list_all(parts.calls.call.user_id)
         listed = [AssistantAnswer(id=one.id, name=one.name, model=one.model) for one in assistants]
-        own = parts.call.assistant_id or ""
+        own = parts.calls.call.assistant_id or ""
         if own not in [one.id for one in listed]:
             listed.insert(0, AssistantAnswer(id=own, name="", model=""))
         return MeAnswer(
             version=__version__,
-            locale=parts.call.locale,
+            locale=parts.calls.call.locale,
             locales=list(LOCALES),
             model=parts.model,
             is_model_fixed=bool(parts.catalogue.fixed),
@@ -76,12 +76,12 @@ class SessionApi:
             assistant_id=own,
             data_dir=parts.data_dir,
             content_origin=parts.content_origin,
-            tool_count=len(await parts.provider.available_tools(parts.call)),
+            tool_count=len(await parts.provider.available_tools(parts.calls.call)),
         )
 
     async def _model(self, name: str, label: str) -> ModelChoice:
         config = self._parts.catalogue.configs.get(name)
-        learnt = await self._parts.stores.usage.get_calibration(self._parts.call.user_id, name)
+        learnt = await self._parts.stores.usage.get_calibration(self._parts.calls.call.user_id, name)
         told = (config.window_tokens if config else None) or self._parts.open_models.find_window(name)
         known = [tokens for tokens in (told, learnt.window_tokens) if tokens]
         return ModelChoice(name=name, label=label, context_tokens=min(known, default=None))
@@ -89,7 +89,7 @@ class SessionApi:
     async def list_sessions(self, request: ApiRequest) -> SessionsAnswer:
         """List sessions, newest first; with a query, those whose title or messages have its words."""
         query: SessionsQuery = request.query
-        call = self._parts.call_of(request.request)
+        call = self._parts.calls.call_of(request.request)
         if query.query.strip() and query.session:
             return await self._search_one(call, query)
         if query.query.strip():
@@ -154,7 +154,7 @@ class SessionApi:
     async def create(self, request: ApiRequest) -> SessionAnswer:
         """Begin a session."""
         body: NewSessionBody = request.body
-        call = self._parts.call_of(request.request)
+        call = self._parts.calls.call_of(request.request)
         if body.assistant_id and body.assistant_id != call.assistant_id:
             if await self._parts.assistants.get(call.user_id, AssistantId(body.assistant_id)) is None:
                 raise NotFound(say("There is no such assistant."))
@@ -167,12 +167,12 @@ class SessionApi:
 
     async def get(self, request: ApiRequest) -> SessionAnswer:
         """Return one session."""
-        return await self._answer(*await self._parts.session_of(request.request, request.path("id")))
+        return await self._answer(*await self._parts.calls.session_of(request.request, request.path("id")))
 
     async def change(self, request: ApiRequest) -> SessionAnswer:
         """Change what is given of a session: title, language, whether it is pinned or archived."""
         body: SessionPatch = request.body
-        call, session = await self._parts.session_of(request.request, request.path("id"))
+        call, session = await self._parts.calls.session_of(request.request, request.path("id"))
         sessions = self._parts.sessions
         if body.title is not None:
             session = await sessions.rename(call, body.title)
@@ -186,7 +186,7 @@ class SessionApi:
 
     async def delete(self, request: ApiRequest) -> Done:
         """Delete a session with all that is kept of it. A run that is not over is stopped first."""
-        call, _ = await self._parts.session_of(request.request, request.path("id"))
+        call, _ = await self._parts.calls.session_of(request.request, request.path("id"))
         run = await self._parts.stores.runs.get_live(call)
         if run is not None:
             await self._parts.runner.cancel(call.user_id, run.id)
@@ -196,7 +196,7 @@ class SessionApi:
     async def fork(self, request: ApiRequest) -> SessionAnswer:
         """Branch off a new session after a message, or before one of the person's."""
         body: ForkBody = request.body
-        call, _ = await self._parts.session_of(request.request, request.path("id"))
+        call, _ = await self._parts.calls.session_of(request.request, request.path("id"))
         target = SessionId(new_id())
         fork = await self._parts.operations.fork(call, target, body.message_id, before=body.before)
         return await self._answer(replace(call, session_id=target), fork)

@@ -57,11 +57,11 @@ class EventStreams:
             self._readers.check_room()
             return Response()
 
-        refusal = await answer_safely(self._parts, Request(scope, receive), begin)
+        refusal = await answer_safely(Request(scope, receive), self._parts.calls.call.locale, begin)
         if refusal.status_code != 200:
             await refusal(scope, receive, send)
             return
-        queue = ReaderQueue(self._parts.call_of(Request(scope)).locale)
+        queue = ReaderQueue(self._parts.calls.call_of(Request(scope)).locale)
         with self._readers.listening(queue):
             await self._serve([self._write(queue, scope, send), _disconnected(receive)], scope)
 
@@ -73,19 +73,19 @@ class EventStreams:
         async def begin() -> Response:
             query = parse_query(EventsQuery, request)
             assert isinstance(query, EventsQuery)
-            call, _ = await self._parts.session_of(request, request.path_params["id"])
+            call, _ = await self._parts.calls.session_of(request, request.path_params["id"])
             self._readers.check_room()
             begun.append((call, query.after))
             return Response()
 
-        refusal = await answer_safely(self._parts, request, begin)
+        refusal = await answer_safely(request, self._parts.calls.call.locale, begin)
         if not begun:
             await refusal(scope, receive, send)
             return
         await self._stream(*begun[0], scope, receive, send)
 
     async def _stream(self, call: Call, after: int, scope: Scope, receive: Receive, send: Send) -> None:
-        queue = ReaderQueue(self._parts.call_of(Request(scope)).locale)
+        queue = ReaderQueue(self._parts.calls.call_of(Request(scope)).locale)
         with self._readers.reading(call, queue):
             jobs: list[Coroutine[Any, Any, None]] = [
                 self._write(queue, scope, send),

@@ -30,7 +30,7 @@ class ToolApi:
     async def list_tools(self, request: ApiRequest) -> ToolsAnswer:
         """Return the tools that the session's assistant may use."""
         provider = self._parts.provider
-        call, _ = await self._parts.session_of(request.request, request.path("id"))
+        call, _ = await self._parts.calls.session_of(request.request, request.path("id"))
         return ToolsAnswer(
             tools=[
                 ToolAnswer(
@@ -50,7 +50,7 @@ class ToolApi:
     async def call(self, request: ApiRequest) -> ToolCallAnswer:
         """Call a tool as the person, and return what an agent would read. An error of the tool is an answer too."""
         body: ToolCallBody = request.body
-        call, _ = await self._parts.session_of(request.request, request.path("id"))
+        call, _ = await self._parts.calls.session_of(request.request, request.path("id"))
         # An operation of its own, by which the page of this call is kept and found.
         call = replace(call, operation_id=f"host:{new_id()}", pages="linked")
         started_s = time.perf_counter()

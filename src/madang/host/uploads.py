@@ -16,10 +16,8 @@ from madang.core.uploads import UploadedFile
 from madang.files.folders.uploads import Upload
 from madang.host.api import ApiRequest, Operation
 from madang.host.parts import HostParts
-from madang.host.receiving import BYTES, Receiver, UploadLimit, UploadTooLarge, keep_if_wanted, upload_route
+from madang.host.receiving import BYTES, Receiver, UploadLimit, UploadTooLarge, keep_if_wanted
 from madang.host.wire import UploadAnswer, UploadQuery
-from madang.server.gate import PolicyRoute
-from madang.services.content.domain.contents import MAX_CONTENT_BYTES
 from madang.text.kinds import MAX_IMAGE_BYTES, image_type
 
 CONTENT = "content"
@@ -45,14 +43,11 @@ class Uploads:
         path = "/api/sessions/{id}/uploads"
         return Operation("POST", path, self.keep, UploadAnswer, query=UploadQuery, status=201, body_media_type=BYTES)
 
-    def route(self, host: str) -> PolicyRoute:
-        return upload_route(self._parts, host, self.operation)
-
     async def keep(self, request: ApiRequest) -> UploadAnswer:
         """Keep a file in the content store of a session, or an image for its next message."""
         query: UploadQuery = request.query
-        call, _ = await self._parts.session_of(request.request, request.path("id"))
-        limit = UploadLimit(MAX_CONTENT_BYTES, _LARGER)
+        call, _ = await self._parts.calls.session_of(request.request, request.path("id"))
+        limit = UploadLimit(MAX_UPLOAD_BYTES, _LARGER)
         async with self._counted(call), self._receiver.receive(call, request.request, limit) as upload:
             content_id = await self._add(call, request.request, query.name, upload)
             return UploadAnswer(content_id=content_id, name=query.name, size=upload.size_bytes)

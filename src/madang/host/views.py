@@ -18,6 +18,7 @@ from madang.core.phrases import say
 from madang.core.results import Reply, ShownPage, page_uri
 from madang.core.tools import Tool
 from madang.host.api import ApiRequest, Operation
+from madang.host.calls import in_session
 from madang.host.parts import HostParts
 from madang.host.wire import Done, NoBody
 from madang.host.wire_views import ViewAnswer, ViewCallAnswer, ViewCallBody, ViewPause, ViewReadAnswer, ViewReadBody
@@ -97,14 +98,14 @@ class ViewApi:
         return ViewReadAnswer(contents=[resource_contents(resource, call)])
 
     async def _find(self, request: ApiRequest) -> tuple[View, Call]:
-        call = self._parts.call_of(request.request)
+        call = self._parts.calls.call_of(request.request)
         view = await self._parts.views.get(call.user_id, request.path("id"))
         session = None
         if view is not None:
             session = await self._parts.sessions.get(replace(call, session_id=SessionId(view.session_id)))
         if view is None or session is None:
             raise NotFound(say("There is no such page."))
-        return view, replace(self._parts.in_session(call, session), pages="linked")
+        return view, replace(in_session(call, session), pages="linked")
 
     def _is_granted(self, view: View, tool: Tool, arguments: dict[str, Any]) -> bool:
         if view.is_inert or self._parts.provider.find_service_name(tool.name) != view.service:
