@@ -113,7 +113,8 @@ async def open_web_host(
         access = address.access(client_token, browser_token)
         app = host_app(parts, address, access, codes, readers, mcp.server, agent.madang.downloads, files)
         working = WorkingRuns(settings.user, agent.stores.runs, DeltaStore(agent.madang.database), readers)
-        agent.madang.background.keep(OverviewFeed(parts, readers, working).watch, "overview")
+        overview = OverviewFeed(parts.calls.call, parts.database, parts.inbox, readers=readers, working=working)
+        agent.madang.background.keep(overview.watch, "overview")
         agent.madang.background.keep(working.read_words, "words of runs elsewhere")
         parts.recent_log.open()
         try:
@@ -165,7 +166,7 @@ async def _host_parts(
         is_on_server=bool(settings.database),
         recent_log=RecentLog(),
         own_services=frozenset(madang.provider.status),
-        data_dir=str(settings.data_dir),
+        data_dir=settings.data_dir,
         host_origin=address.origin,
         content_origin=address.content_origin,
     )

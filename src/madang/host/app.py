@@ -82,18 +82,32 @@ class AsgiEndpoint:
 
 def host_operations(parts: HostParts, codes: LaunchCodes, browser_token: str) -> list[Operation]:
     """Return every operation of the JSON API."""
+    calls = parts.calls
     return [
         *launch_operations(codes, browser_token, parts.host_origin),
         *SessionApi(parts).operations(),
         *MessageApi(parts).operations(),
-        *InboxApi(parts).operations(),
+        *InboxApi(calls, parts.inbox, parts.sessions, parts.database).operations(),
         *ManualApi(parts).operations(),
-        *ToolApi(parts).operations(),
-        *ViewApi(parts).operations(),
+        *ToolApi(calls, parts.provider, parts.views).operations(),
+        *ViewApi(
+            calls,
+            parts.views,
+            sessions=parts.sessions,
+            provider=parts.provider,
+            inbox=parts.inbox,
+            audit=parts.audit,
+        ).operations(),
         *AssistantApi(parts).operations(),
-        *ModelApi(parts).operations(),
+        *ModelApi(
+            calls,
+            parts.catalogue,
+            parts.open_models,
+            data_dir=parts.data_dir,
+            local_ports=parts.local_ports,
+        ).operations(),
         *DataApi(parts).operations(),
-        *PanelApi(parts).operations(),
+        *PanelApi(calls, parts.provider).operations(),
         *ProblemApi(parts).operations(),
     ]
 
@@ -110,8 +124,11 @@ def host_app(
 ) -> ASGIApp:
     """Return the application: the chat, its API and its streams, pages, and MCP, behind one gate."""
     receiver = Receiver(parts.executor, parts.folders)
-    streams, uploads, session_files = EventStreams(parts, readers), Uploads(parts, receiver), Files(parts, receiver)
-    archives = SessionArchives(parts)
+    calls, provider = parts.calls, parts.provider
+    streams = EventStreams(calls, parts.events, parts.stores.runs, provider=provider, readers=readers)
+    uploads = Uploads(calls, receiver, provider=provider, images=parts.images)
+    session_files = Files(calls, receiver, provider=provider, executor=parts.executor, folders=parts.folders)
+    archives = SessionArchives(calls, parts.operations, parts.data_dir)
     operations = [
         *host_operations(parts, codes, access.browser_token),
         *session_files.operations(),

@@ -51,7 +51,7 @@ class DataApi:
 
     def __init__(self, parts: HostParts) -> None:
         self._parts = parts
-        self._folder = Path(parts.data_dir)
+        self._folder = parts.data_dir
         self._clients = ClientCalls(parts.database, parts.audit)
         self._measuring = asyncio.Lock()
         self._measured = FolderSize(), -math.inf
@@ -105,14 +105,14 @@ class DataApi:
         async def write(path: Path) -> None:
             await asyncio.to_thread(back_up_folder, self._folder, path, __version__)
 
-        return await archive_response(self._parts, "madang-backup", write)
+        return await archive_response(self._folder, "madang-backup", write)
 
     async def export(self, request: ApiRequest) -> Response:
         """Return all sessions and playbooks as a ZIP file that people can read."""
         export = self._parts.export_everything
         if export is None:
             raise Unavailable(say("Nothing can be exported here."))
-        return await archive_response(self._parts, "madang-export", export)
+        return await archive_response(self._folder, "madang-export", export)
 
     async def delete(self, request: ApiRequest) -> Done:
         """Stop Madang and delete everything in the data folder, if the person has written the words for it."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 
+from madang.agent.inbox import Inbox
 from madang.core.calls import Call, Locale
 from madang.core.errors import InvalidArguments, NotFound
 from madang.core.ids import SessionId
@@ -19,10 +20,10 @@ from madang.core.pauses import (
     in_words,
 )
 from madang.core.phrases import say
+from madang.database.port import Database
 from madang.host.api import ApiRequest, Operation
-from madang.host.calls import in_session
+from madang.host.calls import HostCalls, in_session
 from madang.host.manual import turn_parts
-from madang.host.parts import HostParts
 from madang.host.wire_inbox import (
     ChoiceAnswer,
     InboxAnswer,
@@ -34,7 +35,7 @@ from madang.host.wire_inbox import (
 )
 from madang.llm.messages import dump_parts
 from madang.records.pause_history import ANSWERED, UNANSWERED, list_settled
-from madang.records.sessions import SessionRecord
+from madang.records.sessions import SessionRecord, SessionStore
 from madang.rendering.catalogue import translator
 from madang.system.clock import format_timestamp, now
 
@@ -45,8 +46,11 @@ HISTORY = timedelta(days=7)
 class InboxApi:
     """The operations on what waits for the person."""
 
-    def __init__(self, parts: HostParts) -> None:
-        self._parts = parts
+    def __init__(self, calls: HostCalls, inbox: Inbox, sessions: SessionStore, database: Database) -> None:
+        self._calls = calls
+        self._inbox = inbox
+        self._sessions = sessions
+        self._database = database
 
     def operations(self) -> list[Operation]:
         return [
@@ -58,16 +62,16 @@ class InboxApi:
     async def list_items(self, request: ApiRequest) -> InboxAnswer:
         """Return what is open, or what was answered or ended otherwise in the last seven days, newest first."""
         query: InboxQuery = request.query
-        call = self._parts.calls.call_of(request.request)
+        call = self._calls.call_of(request.request)
         if query.state != "open":
             return await self._history(call, query)
-        pauses = await self._parts.inbox.list_open(call.user_id, MAX_ITEMS)
+        pauses = await self._inbox.list_open(call.user_id, MAX_ITEMS)
         return InboxAnswer(items=await self._read(call, pauses), settled=[], next="")
 
     async def get(self, request: ApiRequest) -> InboxItemAnswer:
         """Return one thing that is open."""
-        call = self._parts.calls.call_of(request.request)
-        pause = await self._parts.inbox.get(call, request.path("id"))
+        call = self._calls.call_of(request.request)
+        pause = await self._inbox.get(call, request.path("id"))
         if pause is None or not pause.is_open:
             raise _unknown()
         (item,) = await self._read(call, [pause])
@@ -76,40 +80,41 @@ class InboxApi:
     async def settle(self, request: ApiRequest) -> SettleAnswer:
         """Answer a question, decide over a call, or take the turn of the model. The first answer counts."""
         body: SettleBody = request.body
-        call = self._parts.calls.call_of(request.request)
-        pause = await self._parts.inbox.get(call, request.path("id"))
+        call = self._calls.call_of(request.request)
+        pause = await self._inbox.get(call, request.path("id"))
         if pause is None:
             raise _unknown()
-        sessions = await self._sessions(call, [pause])
+        sessions = await self._find_sessions(call, [pause])
         if pause.session_id in sessions:
             call = in_session(call, sessions[pause.session_id])
         # Also of one that is settled: the same answer again is told as what it was, another one as too late.
-        settled = await self._parts.inbox.settle(call, pause, _answer(body))
+        settled = await self._inbox.settle(call, pause, _answer(body))
         return SettleAnswer(id=settled.id, status=settled.status, text=settled.answer)
 
     async def _history(self, call: Call, query: InboxQuery) -> InboxAnswer:
         statuses = ANSWERED if query.state == "answered" else UNANSWERED
         since = format_timestamp(now() - HISTORY)
         page = await list_settled(
-            self._parts.database, call.user_id, statuses, since=since, limit=query.limit, after=query.after
+            self._database, call.user_id, statuses, since=since, limit=query.limit, after=query.after
         )
-        sessions = await self._sessions(call, page.items)
+        sessions = await self._find_sessions(call, page.items)
         settled = [_settled(pause, sessions.get(pause.session_id), call.locale) for pause in page.items]
         return InboxAnswer(items=[], settled=settled, next=page.next)
 
     async def _read(self, call: Call, pauses: list[PauseRecord]) -> list[InboxItemAnswer]:
-        return await self.read_items(call, pauses, await self._sessions(call, pauses))
+        return await read_items(self._inbox, call, pauses, await self._find_sessions(call, pauses))
 
-    async def read_items(
-        self, call: Call, pauses: Sequence[PauseRecord], sessions: Mapping[SessionId, SessionRecord]
-    ) -> list[InboxItemAnswer]:
-        """Return what is open with all that the person needs to settle it, each in the language of its session."""
-        forms = await self._parts.inbox.read_all(call, pauses)
-        return [_item(form, sessions.get(form.pause.session_id), call.locale) for form in forms]
-
-    async def _sessions(self, call: Call, pauses: Iterable[PauseRecord]) -> dict[SessionId, SessionRecord]:
-        sessions = await self._parts.sessions.find(call.user_id, list({pause.session_id for pause in pauses}))
+    async def _find_sessions(self, call: Call, pauses: Iterable[PauseRecord]) -> dict[SessionId, SessionRecord]:
+        sessions = await self._sessions.find(call.user_id, list({pause.session_id for pause in pauses}))
         return {session.id: session for session in sessions}
+
+
+async def read_items(
+    inbox: Inbox, call: Call, pauses: Sequence[PauseRecord], sessions: Mapping[SessionId, SessionRecord]
+) -> list[InboxItemAnswer]:
+    """Return what is open with all that the person needs to settle it, each in the language of its session."""
+    forms = await inbox.read_all(call, pauses)
+    return [_item(form, sessions.get(form.pause.session_id), call.locale) for form in forms]
 
 
 def _item(form: PauseForm, session: SessionRecord | None, locale: Locale) -> InboxItemAnswer:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Mapping
+from pathlib import Path
 from urllib.parse import urlsplit
 
+from madang.agent.models import OpenModels
 from madang.core.errors import MadangError, NotFound, SetupError
 from madang.core.phrases import Phrase, say
 from madang.host.api import ApiRequest, Operation
-from madang.host.model_catalogue import is_local_model
-from madang.host.parts import HostParts
+from madang.host.calls import HostCalls
+from madang.host.model_catalogue import ModelCatalogue, is_local_model
 from madang.host.wire import Done, NoBody
 from madang.host.wire_settings import (
     DefaultModelBody,
@@ -43,9 +46,21 @@ MAX_TRIAL_CHARS = 500
 class ModelApi:
     """The operations on models and their keys."""
 
-    def __init__(self, parts: HostParts) -> None:
-        self._parts = parts
-        self._catalogue = parts.catalogue
+    def __init__(
+        self,
+        calls: HostCalls,
+        catalogue: ModelCatalogue,
+        models: OpenModels,
+        *,
+        data_dir: Path,
+        local_ports: Mapping[str, int],
+    ) -> None:
+        """`local_ports` are where servers of models are looked for on this computer, when the person asks."""
+        self._calls = calls
+        self._catalogue = catalogue
+        self._models = models
+        self._data_dir = data_dir
+        self._local_ports = local_ports
 
     def operations(self) -> list[Operation]:
         return [
@@ -74,7 +89,7 @@ class ModelApi:
             key=body.key if body.key is not None and body.key.get_secret_value() else None,
             window_tokens=body.window_tokens,
         )
-        self._parts.open_models.reopen()
+        self._models.reopen()
         return await asyncio.to_thread(self._list)
 
     async def set_default(self, request: ApiRequest) -> Done:
@@ -86,12 +101,12 @@ class ModelApi:
     async def remove(self, request: ApiRequest) -> Done:
         """Take a model out of `config.toml`, with the key that was kept for it alone."""
         await self._catalogue.remove(request.path("name"))
-        self._parts.open_models.reopen()
+        self._models.reopen()
         return Done()
 
     async def look(self, request: ApiRequest) -> LocalServersAnswer:
         """Look for servers of models on this computer, on their usual ports. Nothing else does this by itself."""
-        servers = await find_servers(self._parts.local_ports)
+        servers = await find_servers(self._local_ports)
         return LocalServersAnswer(
             servers=[LocalServer(name=one.name, url=one.url, models=list(one.models)) for one in servers]
         )
@@ -103,12 +118,12 @@ class ModelApi:
         is_found = is_local_model(body.name, None) and not body.name.startswith("scripted:")
         if body.name not in self._catalogue.names and not is_found:
             raise NotFound(say("There is no model '{name}'.", name=body.name[:200]))
-        translate = translator(self._parts.calls.call_of(request.request).locale)
+        translate = translator(self._calls.call_of(request.request).locale)
         started_s = time.perf_counter()
         text, message, hint = "", None, None
         try:
             async with asyncio.timeout(TRIAL_S):
-                opened = await self._parts.open_models.get(body.name)
+                opened = await self._models.get(body.name)
                 answer = await complete(opened.model, ModelRequest("", [user_message(TRIAL)], options=opened.options))
                 text = answer.text.strip()[:MAX_TRIAL_CHARS]
         except (ModelError, SetupError) as error:
@@ -128,10 +143,10 @@ class ModelApi:
         body: KeyBody = request.body
         name = self._known_key(request.path("name"))
         message: Phrase = await asyncio.to_thread(self._catalogue.keys.save, name, body.key)
-        self._parts.open_models.reopen()
+        self._models.reopen()
         return SavedKeyAnswer(
             key=KeyAnswer(name=name, place=self._catalogue.keys.destination()),
-            message=message.render(translator(self._parts.calls.call_of(request.request).locale)),
+            message=message.render(translator(self._calls.call_of(request.request).locale)),
         )
 
     async def forget_key(self, request: ApiRequest) -> Done:
@@ -139,7 +154,7 @@ class ModelApi:
         name = self._known_key(request.path("name"))
         if not await asyncio.to_thread(self._catalogue.keys.delete, name):
             raise NotFound(say("No key '{name}' is kept.", name=name))
-        self._parts.open_models.reopen()
+        self._models.reopen()
         return Done()
 
     def _known_key(self, name: str) -> str:
@@ -156,7 +171,7 @@ class ModelApi:
             models=[self._model(name) for name in catalogue.names],
             vendors=[self._vendor(name) for name in VENDORS],
             key_place=catalogue.keys.destination(),
-            key_file=f"{self._parts.data_dir}/{FILE_NAME}",
+            key_file=str(self._data_dir / FILE_NAME),
         )
 
     def _model(self, name: str) -> ModelAnswer:

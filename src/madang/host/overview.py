@@ -12,14 +12,15 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from madang.core.calls import Locale
+from madang.agent.inbox import Inbox
+from madang.core.calls import Call, Locale
 from madang.core.errors import MadangError
 from madang.core.pauses import PauseRecord, first_expiry
+from madang.database.port import Database
 from madang.database.subscriptions import topic
 from madang.host.calls import in_session
-from madang.host.inbox import MAX_ITEMS, InboxApi
+from madang.host.inbox import MAX_ITEMS, read_items
 from madang.host.live import LiveReaders
-from madang.host.parts import HostParts
 from madang.host.reader import live_frame
 from madang.host.session_news import changed_sessions, session_news
 from madang.host.wire_events import (
@@ -47,11 +48,14 @@ logger = logging.getLogger(__name__)
 class OverviewFeed:
     """Tells all readers what changes in the rows of the host's user, whichever process changes them."""
 
-    def __init__(self, parts: HostParts, readers: LiveReaders, working: WorkingRuns) -> None:
-        self._parts = parts
+    def __init__(
+        self, call: Call, database: Database, inbox: Inbox, *, readers: LiveReaders, working: WorkingRuns
+    ) -> None:
+        self._call = call
+        self._database = database
+        self._inbox = inbox
         self._readers = readers
         self._working = working
-        self._inbox = InboxApi(parts)
         self._looking = asyncio.Lock()
         self._open: dict[str, PauseRecord] | None = None
         """What was told to be open, by its id."""
@@ -63,11 +67,11 @@ class OverviewFeed:
         await asyncio.gather(self._watch_changes(), self._watch_expiries())
 
     async def _watch_changes(self) -> None:
-        user_id = self._parts.calls.call.user_id
+        user_id = self._call.user_id
         topics = topic("session", user_id), topic("run", user_id), pause_topic(user_id)
         while True:
             try:
-                async for changed in self._parts.database.changes(*topics):
+                async for changed in self._database.changes(*topics):
                     await self._look(changed_sessions(changed))
                     await asyncio.sleep(COALESCE_S)
             except Exception:
@@ -98,14 +102,14 @@ class OverviewFeed:
             followed = self._readers.sessions()
             asking = {pause.session_id for pause in (self._open or {}).values()}
             sessions = {*(changed or ()), *followed, *asking}
-            rows = await read_overview(self._parts.database, self._parts.calls.call.user_id, sessions)
+            rows = await read_overview(self._database, self._call.user_id, sessions)
             self._working.tell(rows)
             ended = await self._tell_inbox(rows)
             if changed is not None:  # what expires has no notice, and its session asks one thing less
                 changed |= ended
             if changed is None or changed:
                 self._readers.tell_all(live_frame(SessionsChanged(value=session_news(changed, rows))))
-            at = [in_session(self._parts.calls.call, rows.sessions[id]) for id in followed & rows.sessions.keys()]
+            at = [in_session(self._call, rows.sessions[id]) for id in followed & rows.sessions.keys()]
             self._readers.cut_moved({call.session: call.assistant_id for call in at})
 
     async def _tell_inbox(self, rows: Overview) -> set[str]:
@@ -132,9 +136,9 @@ class OverviewFeed:
         return {pause.session_id for id, pause in (before or {}).items() if id not in now}
 
     async def _items(self, pauses: Sequence[PauseRecord], rows: Overview, locale: Locale) -> list[InboxItemAnswer]:
-        call = replace(self._parts.calls.call, locale=locale)
+        call = replace(self._call, locale=locale)
         try:
-            return await self._inbox.read_items(call, pauses, rows.sessions)
+            return await read_items(self._inbox, call, pauses, rows.sessions)
         except Exception:  # a tab that is told the ids alone asks for the items
             logger.exception("What waits for the person cannot be read")
             return []

@@ -12,16 +12,18 @@ from madang.core.calls import LOCALES, Locale
 from madang.core.schemas import state_schema
 from madang.core.service import RowQuery
 from madang.host.api import ApiRequest, Operation
-from madang.host.parts import HostParts
+from madang.host.calls import HostCalls
 from madang.host.wire_panels import ServiceStateAnswer, ServiceStatesAnswer, StateRowsAnswer, StateRowsQuery
+from madang.provider.provider import Provider
 from madang.rendering.catalogue import translator
 
 
 class PanelApi:
     """The operations on the states of services."""
 
-    def __init__(self, parts: HostParts) -> None:
-        self._parts = parts
+    def __init__(self, calls: HostCalls, provider: Provider) -> None:
+        self._calls = calls
+        self._provider = provider
 
     def operations(self) -> list[Operation]:
         session = "/api/sessions/{id}"
@@ -33,7 +35,7 @@ class PanelApi:
 
     async def list_services(self, request: ApiRequest) -> ServiceStatesAnswer:
         """Return the services of a session's assistant, with the schema of what the stream tells of each."""
-        call, _ = await self._parts.calls.session_of(request.request, request.path("id"))
+        call, _ = await self._calls.session_of(request.request, request.path("id"))
         translate = translator(call.locale)
         return ServiceStatesAnswer(
             services=[
@@ -43,16 +45,16 @@ class PanelApi:
                     description=service.metadata.description.render(translate),
                     state_schema=_worded(state_schema(service.state_type), call.locale, translate),
                 )
-                for service in await self._parts.provider.watched_services(call)
+                for service in await self._provider.watched_services(call)
             ]
         )
 
     async def list_rows(self, request: ApiRequest) -> StateRowsAnswer:
         """Return one page of a list in a service's state: all of it, or what belongs to something in it."""
         query: StateRowsQuery = request.query
-        call, _ = await self._parts.calls.session_of(request.request, request.path("id"))
+        call, _ = await self._calls.session_of(request.request, request.path("id"))
         wanted = RowQuery(request.path("list"), query.under, query.page, query.page_size)
-        page = await self._parts.provider.state_rows(call, request.path("service"), wanted)
+        page = await self._provider.state_rows(call, request.path("service"), wanted)
         return StateRowsAnswer(rows=[row.model_dump(mode="json", by_alias=True) for row in page.rows], total=page.total)
 
 

@@ -66,7 +66,7 @@ class HostParts:
     recent_log: RecentLog
     own_services: frozenset[str]
     """Those that ship with Madang: their names are nobody's content."""
-    data_dir: str
+    data_dir: Path
     host_origin: str
     content_origin: str
 

@@ -74,7 +74,7 @@ class SessionApi:
             models=[await self._model(name, label) for name, label in parts.models.items()],
             assistants=listed,
             assistant_id=own,
-            data_dir=parts.data_dir,
+            data_dir=str(parts.data_dir),
             content_origin=parts.content_origin,
             tool_count=len(await parts.provider.available_tools(parts.calls.call)),
         )

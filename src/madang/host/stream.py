@@ -18,11 +18,14 @@ from starlette.types import Receive, Scope, Send
 
 from madang.core.calls import Call
 from madang.host.api import API_HEADERS, Endpoint, answer_safely, parse_query
+from madang.host.calls import HostCalls
 from madang.host.live import LiveReaders
-from madang.host.parts import HostParts
 from madang.host.reader import ReaderQueue, frame, live_frame
 from madang.host.wire import EventsQuery
 from madang.host.wire_events import ServiceChange, StateDelta, StateServices, StateSnapshot, StreamEvent
+from madang.provider.provider import Provider
+from madang.records.events import EventLog
+from madang.records.runs.store import RunStore
 from madang.server.gate import CONNECTION_KEY, GatedConnection
 
 HEARTBEAT_S = 15.0
@@ -38,8 +41,13 @@ class EventStreams:
     """GET /api/sessions/{id}/events and /api/events: ASGI applications, because they have to know when a client does
     not read. The second is for screens without a session: it tells of the inbox and the list of sessions alone."""
 
-    def __init__(self, parts: HostParts, readers: LiveReaders) -> None:
-        self._parts = parts
+    def __init__(
+        self, calls: HostCalls, events: EventLog, runs: RunStore, *, provider: Provider, readers: LiveReaders
+    ) -> None:
+        self._calls = calls
+        self._events = events
+        self._runs = runs
+        self._provider = provider
         self._readers = readers
 
     def endpoints(self) -> list[Endpoint]:
@@ -57,11 +65,11 @@ class EventStreams:
             self._readers.check_room()
             return Response()
 
-        refusal = await answer_safely(Request(scope, receive), self._parts.calls.call.locale, begin)
+        refusal = await answer_safely(Request(scope, receive), self._calls.call.locale, begin)
         if refusal.status_code != 200:
             await refusal(scope, receive, send)
             return
-        queue = ReaderQueue(self._parts.calls.call_of(Request(scope)).locale)
+        queue = ReaderQueue(self._calls.call_of(Request(scope)).locale)
         with self._readers.listening(queue):
             await self._serve([self._write(queue, scope, send), _disconnected(receive)], scope)
 
@@ -73,19 +81,19 @@ class EventStreams:
         async def begin() -> Response:
             query = parse_query(EventsQuery, request)
             assert isinstance(query, EventsQuery)
-            call, _ = await self._parts.calls.session_of(request, request.path_params["id"])
+            call, _ = await self._calls.session_of(request, request.path_params["id"])
             self._readers.check_room()
             begun.append((call, query.after))
             return Response()
 
-        refusal = await answer_safely(request, self._parts.calls.call.locale, begin)
+        refusal = await answer_safely(request, self._calls.call.locale, begin)
         if not begun:
             await refusal(scope, receive, send)
             return
         await self._stream(*begun[0], scope, receive, send)
 
     async def _stream(self, call: Call, after: int, scope: Scope, receive: Receive, send: Send) -> None:
-        queue = ReaderQueue(self._parts.calls.call_of(Request(scope)).locale)
+        queue = ReaderQueue(self._calls.call_of(Request(scope)).locale)
         with self._readers.reading(call, queue):
             jobs: list[Coroutine[Any, Any, None]] = [
                 self._write(queue, scope, send),
@@ -111,7 +119,7 @@ class EventStreams:
 
     async def _tell_log(self, call: Call, after: int, queue: ReaderQueue) -> None:
         await self._tell_written(call, queue)
-        pages = self._parts.events.watch(call, after, PAGE_EVENTS, PAGE_CHARS)
+        pages = self._events.watch(call, after, PAGE_EVENTS, PAGE_CHARS)
         async with aclosing(pages) as read:
             async for page in read:
                 if page.is_beyond or page.has_gap:
@@ -124,13 +132,13 @@ class EventStreams:
 
     async def _tell_written(self, call: Call, queue: ReaderQueue) -> None:
         """Tell a reader that comes in the middle of a message what there is of it."""
-        run = await self._parts.stores.runs.get_live(call)
+        run = await self._runs.get_live(call)
         for written in self._readers.written(run) if run is not None else []:
             queue.push_text(written)
 
     async def _tell_state(self, call: Call, queue: ReaderQueue) -> None:
         is_first = True
-        async with aclosing(self._parts.provider.watch_contexts(call)) as contexts:
+        async with aclosing(self._provider.watch_contexts(call)) as contexts:
             async for changed in contexts:
                 states = {
                     name: context.structured_state.model_dump(mode="json", by_alias=True)

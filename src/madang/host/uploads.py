@@ -15,9 +15,11 @@ from madang.core.phrases import say
 from madang.core.uploads import UploadedFile
 from madang.files.folders.uploads import Upload
 from madang.host.api import ApiRequest, Operation
-from madang.host.parts import HostParts
+from madang.host.calls import HostCalls
 from madang.host.receiving import BYTES, Receiver, UploadLimit, UploadTooLarge, keep_if_wanted
 from madang.host.wire import UploadAnswer, UploadQuery
+from madang.provider.provider import Provider
+from madang.records.image_uploads import ImageUploads
 from madang.text.kinds import MAX_IMAGE_BYTES, image_type
 
 CONTENT = "content"
@@ -31,9 +33,11 @@ _LARGER = say("Put a larger one into the workspace, and let the agent read it th
 class Uploads:
     """POST /api/sessions/{id}/uploads?name=…"""
 
-    def __init__(self, parts: HostParts, receiver: Receiver) -> None:
-        self._parts = parts
+    def __init__(self, calls: HostCalls, receiver: Receiver, *, provider: Provider, images: ImageUploads) -> None:
+        self._calls = calls
         self._receiver = receiver
+        self._provider = provider
+        self._images = images
         self._coming: Counter[str] = Counter()
         """Uploads of each session that are under way: they count as files of it."""
 
@@ -46,7 +50,7 @@ class Uploads:
     async def keep(self, request: ApiRequest) -> UploadAnswer:
         """Keep a file in the content store of a session, or an image for its next message."""
         query: UploadQuery = request.query
-        call, _ = await self._parts.calls.session_of(request.request, request.path("id"))
+        call, _ = await self._calls.session_of(request.request, request.path("id"))
         limit = UploadLimit(MAX_UPLOAD_BYTES, _LARGER)
         async with self._counted(call), self._receiver.receive(call, request.request, limit) as upload:
             content_id = await self._add(call, request.request, query.name, upload)
@@ -60,11 +64,11 @@ class Uploads:
         # Not for the content store, which keeps texts: it waits for the message that takes it.
         if upload.size_bytes > MAX_IMAGE_BYTES:
             raise UploadTooLarge(say("An image may have {max} MB.", max=MAX_IMAGE_BYTES // 1024**2), hint=_LARGER)
-        adding = self._parts.images.add(call, name, mime_type, upload.read(MAX_IMAGE_BYTES))
-        return await keep_if_wanted(request, adding, lambda id: self._parts.images.delete(call, [id]))
+        adding = self._images.add(call, name, mime_type, upload.read(MAX_IMAGE_BYTES))
+        return await keep_if_wanted(request, adding, lambda id: self._images.delete(call, [id]))
 
     async def _add_content(self, call: Call, request: Request, name: str, url: str) -> str:
-        provider = self._parts.provider
+        provider = self._provider
         accepting = provider.accept_upload(call, CONTENT, UploadedFile(url, name))
         withdraw = partial(provider.withdraw_upload, call, CONTENT)
         return (await keep_if_wanted(request, accepting, withdraw)).id
@@ -78,7 +82,7 @@ class Uploads:
         """
         self._coming[call.session] += 1
         try:
-            count = await self._parts.provider.count_uploads(call, CONTENT)
+            count = await self._provider.count_uploads(call, CONTENT)
             if count + self._coming[call.session] > MAX_FILES_PER_SESSION:
                 raise LimitExceeded(
                     say("A session takes {max} files from the chat.", max=MAX_FILES_PER_SESSION),

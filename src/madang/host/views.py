@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from madang.agent.inbox import Inbox
 from madang.core.calls import Call
 from madang.core.errors import Denied, NotFound
 from madang.core.ids import SessionId
@@ -18,12 +19,13 @@ from madang.core.phrases import say
 from madang.core.results import Reply, ShownPage, page_uri
 from madang.core.tools import Tool
 from madang.host.api import ApiRequest, Operation
-from madang.host.calls import in_session
-from madang.host.parts import HostParts
+from madang.host.calls import HostCalls, in_session
 from madang.host.wire import Done, NoBody
 from madang.host.wire_views import ViewAnswer, ViewCallAnswer, ViewCallBody, ViewPause, ViewReadAnswer, ViewReadBody
-from madang.records.audit import AuditEntry
-from madang.records.views import View
+from madang.provider.provider import Provider
+from madang.records.audit import AuditEntry, AuditLog
+from madang.records.sessions import SessionStore
+from madang.records.views import View, ViewStore
 from madang.rendering.replies import page_document
 from madang.server.mapping import arguments_of, call_result, page_tools, resource_contents
 
@@ -36,8 +38,22 @@ ENDED: tuple[PauseStatus, ...] = ("answered", "cancelled", "expired", "withdrawn
 class ViewApi:
     """The operations on views."""
 
-    def __init__(self, parts: HostParts) -> None:
-        self._parts = parts
+    def __init__(
+        self,
+        calls: HostCalls,
+        views: ViewStore,
+        *,
+        sessions: SessionStore,
+        provider: Provider,
+        inbox: Inbox,
+        audit: AuditLog,
+    ) -> None:
+        self._calls = calls
+        self._views = views
+        self._sessions = sessions
+        self._provider = provider
+        self._inbox = inbox
+        self._audit = audit
 
     def operations(self) -> list[Operation]:
         return [
@@ -50,7 +66,7 @@ class ViewApi:
     async def get(self, request: ApiRequest) -> ViewAnswer:
         """Return a page as it is shown: its template, what it was made of, and how its question stands."""
         view, call = await self._find(request)
-        pause = await self._parts.inbox.get(call, view.pause_id) if view.pause_id else None
+        pause = await self._inbox.get(call, view.pause_id) if view.pause_id else None
         return ViewAnswer(
             id=view.id,
             uri=page_uri(view.page),
@@ -70,20 +86,20 @@ class ViewApi:
         body: ViewCallBody = request.body
         view, call = await self._find(request)
         # A name means a tool of the server that made the page, also where another one has it too.
-        find_tool = self._parts.provider.find_tool
+        find_tool = self._provider.find_tool
         tool = find_tool(f"{view.service}__{body.name}") or find_tool(body.name)
         if tool is None or not self._is_granted(view, tool, body.arguments):
             name = body.name[:MAX_AUDITED_NAME_CHARS]
             effect = tool.effect if tool is not None else ""
-            self._parts.audit.record(AuditEntry(call, name, effect, body.arguments, Denied.code, 0, 0.0, "deny"))
+            self._audit.record(AuditEntry(call, name, effect, body.arguments, Denied.code, 0, 0.0, "deny"))
             raise Denied(say("This page may not call '{tool}'.", tool=name))
-        reply = await self._parts.provider.execute_tool(call, tool.name, body.arguments)
+        reply = await self._provider.execute_tool(call, tool.name, body.arguments)
         return ViewCallAnswer(result=call_result(reply) if reply.raw is None else dict(reply.raw))
 
     async def let_run_scripts(self, request: ApiRequest) -> Done:
         """Let a page run its scripts that may be what a model wrote: the person asked for it."""
         view, call = await self._find(request)
-        await self._parts.views.let_run_scripts(call.user_id, view.id)
+        await self._views.let_run_scripts(call.user_id, view.id)
         return Done()
 
     async def read(self, request: ApiRequest) -> ViewReadAnswer:
@@ -92,23 +108,23 @@ class ViewApi:
         view, call = await self._find(request)
         if view.is_inert or body.uri not in [link.uri for link in view.links]:
             raise Denied(say("This page may not read '{uri}'.", uri=body.uri[:MAX_AUDITED_NAME_CHARS]))
-        resource = await self._parts.provider.read_resource(call, body.uri)
+        resource = await self._provider.read_resource(call, body.uri)
         if resource is None:
             raise NotFound(say("It is not there any more."))
         return ViewReadAnswer(contents=[resource_contents(resource, call)])
 
     async def _find(self, request: ApiRequest) -> tuple[View, Call]:
-        call = self._parts.calls.call_of(request.request)
-        view = await self._parts.views.get(call.user_id, request.path("id"))
+        call = self._calls.call_of(request.request)
+        view = await self._views.get(call.user_id, request.path("id"))
         session = None
         if view is not None:
-            session = await self._parts.sessions.get(replace(call, session_id=SessionId(view.session_id)))
+            session = await self._sessions.get(replace(call, session_id=SessionId(view.session_id)))
         if view is None or session is None:
             raise NotFound(say("There is no such page."))
         return view, replace(in_session(call, session), pages="linked")
 
     def _is_granted(self, view: View, tool: Tool, arguments: dict[str, Any]) -> bool:
-        if view.is_inert or self._parts.provider.find_service_name(tool.name) != view.service:
+        if view.is_inert or self._provider.find_service_name(tool.name) != view.service:
             return False
         is_reader = tool.effect == "read" and view.page in (tool.page, *tool.refills)
         if tool.audience != "person" and not is_reader and view.page not in tool.buttons_on:
@@ -132,7 +148,7 @@ class ViewApi:
         tool = await self._reader(call, view) if view.pause_id else None
         if tool is not None:
             arguments = _arguments(view, tool)
-            reply = await self._parts.provider.execute_tool(call, tool.name, arguments)
+            reply = await self._provider.execute_tool(call, tool.name, arguments)
             if not reply.is_error and (reply.page is not None or reply.refill):
                 return call_result(replace(reply, tool=view.tool))
         page = ShownPage(view.page, view.fragment)
@@ -140,7 +156,7 @@ class ViewApi:
 
     async def _reader(self, call: Call, view: View) -> Tool | None:
         """Return the tool that reads what a page shows, if there is one."""
-        return page_tools(await self._parts.provider.available_tools(call)).get(view.page)
+        return page_tools(await self._provider.available_tools(call)).get(view.page)
 
 
 def _pause(view: View, pause: PauseRecord | None) -> ViewPause | None:
