@@ -142,6 +142,11 @@ class Runner:
         self._stop(run_id)
         return cancelled is not None
 
+    async def cancel_live(self, call: Call) -> bool:
+        """Stop the session's run for good; False if it has none that is not over."""
+        run = await self._stores.runs.get_live(call)
+        return run is not None and await self.cancel(call.user_id, run.id)
+
     async def look(self) -> list[Run]:
         """Take over the user's runs that can go on, and start those that answers wait for; of one session if this is
         for one. Those that were got are returned.

@@ -98,6 +98,8 @@ class Endpoint:
     media_type: str = "application/json"
     """Of the answer."""
     body_media_type: str = "application/json"
+    id: str = ""
+    """Of the document, if it is not that of class and method: clients made from the document call it by this."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,9 @@ from madang.host.files import Files
 from madang.host.inbox import InboxApi
 from madang.host.launch import LaunchCodes, launch_operations
 from madang.host.live import LiveReaders
-from madang.host.manual import ManualApi
+from madang.host.manual import ManualApi, PersonTurns
+from madang.host.me import MeApi, ModelChoices
+from madang.host.message_list import MessageListApi
 from madang.host.messages import MessageApi
 from madang.host.models import ModelApi
 from madang.host.openapi import openapi_document
@@ -27,12 +29,14 @@ from madang.host.panels import PanelApi
 from madang.host.parts import HostParts
 from madang.host.problems import ProblemApi
 from madang.host.receiving import Receiver, upload_route
+from madang.host.session_list import SessionListApi
 from madang.host.sessions import SessionApi
 from madang.host.static_files import StaticFiles
 from madang.host.stream import EventStreams
 from madang.host.tools import ToolApi
 from madang.host.uploads import Uploads
 from madang.host.views import ViewApi
+from madang.records.client_calls import ClientCalls
 from madang.server.gate import EVENT_STREAM, JSON_API, AccessPolicy, PolicyMount, PolicyRoute
 from madang.server.health import Readiness, health_routes
 from madang.server.http import http_app
@@ -85,10 +89,44 @@ def host_operations(parts: HostParts, codes: LaunchCodes, browser_token: str) ->
     calls = parts.calls
     return [
         *launch_operations(codes, browser_token, parts.host_origin),
-        *SessionApi(parts).operations(),
-        *MessageApi(parts).operations(),
+        *MeApi(
+            calls.call,
+            parts.assistants,
+            ModelChoices(parts.catalogue, parts.open_models, parts.stores.usage),
+            provider=parts.provider,
+            data_dir=parts.data_dir,
+            content_origin=parts.content_origin,
+        ).operations(),
+        *SessionListApi(
+            calls,
+            parts.sessions,
+            database=parts.database,
+            messages=parts.stores.messages,
+            search=parts.search,
+            clients=ClientCalls(parts.database, parts.audit),
+        ).operations(),
+        *SessionApi(
+            calls,
+            parts.sessions,
+            database=parts.database,
+            assistants=parts.assistants,
+            operations=parts.operations,
+            runner=parts.runner,
+        ).operations(),
+        *MessageListApi(
+            calls, parts.stores.messages, database=parts.database, events=parts.events, views=parts.views
+        ).operations(),
+        *MessageApi(
+            calls, parts.runner, stores=parts.stores, images=parts.images, catalogue=parts.catalogue
+        ).operations(),
         *InboxApi(calls, parts.inbox, parts.sessions, parts.database).operations(),
-        *ManualApi(parts).operations(),
+        *ManualApi(
+            calls,
+            PersonTurns(parts.database, parts.runner, parts.stores),
+            inbox=parts.inbox,
+            assistants=parts.assistants,
+            catalogue=parts.catalogue,
+        ).operations(),
         *ToolApi(calls, parts.provider, parts.views).operations(),
         *ViewApi(
             calls,

@@ -37,6 +37,11 @@ class ModelCatalogue:
         self._changing = asyncio.Lock()
 
     @property
+    def model(self) -> str:
+        """The model of runs whose assistant has none of its own, or that of every run; empty: the person is it."""
+        return self.fixed or self.default
+
+    @property
     def names(self) -> dict[str, str]:
         """The models that can be chosen, with how they are called."""
         names = {name: config.model or name for name, config in self.configs.items()}

@@ -98,7 +98,7 @@ def _operation(operation: Endpoint, keys: dict[Any, Any]) -> dict[str, Any]:
 
 def _name(operation: Endpoint) -> str:
     name: str = getattr(operation.handler, "__qualname__", operation.path)
-    return name.replace(".<locals>", "").replace(".", "_")
+    return operation.id or name.replace(".<locals>", "").replace(".", "_")
 
 
 def _path_parameters(operation: Endpoint) -> list[dict[str, Any]]:

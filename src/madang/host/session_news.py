@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from madang.database.subscriptions import parse_topic
-from madang.host.sessions import session_answers
+from madang.host.session_answers import session_answers
 from madang.host.wire_events import SessionsValue
 from madang.records.overview import Overview
 
