@@ -8,8 +8,13 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
+import httpx2
+from starlette.applications import Starlette
+
 from madang.core.calls import Call
 from madang.core.ids import AssistantId, SessionId, UserId
+from madang.host.calls import HostCalls
+from madang.host.data import DataApi
 from madang.records.audit import AuditEntry
 from madang.settings import Settings
 from tests.host.hosting import CLIENT_TOKEN, Tab, hosting
@@ -93,10 +98,20 @@ async def test_a_host_that_nobody_stops_deletes_nothing(tmp_path: Path) -> None:
 
 async def test_data_on_a_server_is_neither_backed_up_nor_deleted_here(tmp_path: Path) -> None:
     async with hosting(tmp_path) as tab:
-        object.__setattr__(tab.host.parts, "is_on_server", True)
-        words = (await tab.get("/api/data"))["deletionWords"]
-        assert (await tab.http.post("/api/data/backup", json={})).status_code == 409
-        assert (await tab.http.post("/api/data/delete", json={"words": words})).status_code == 409
+        madang = tab.host.agent.madang
+        api = DataApi(
+            HostCalls(madang.call("host"), madang.sessions),
+            madang.sessions,
+            folder=tmp_path,
+            is_on_server=True,
+            ending=tab.host.ending,
+            export_everything=None,
+        )
+        app = Starlette(routes=[operation.route("host", "en") for operation in api.operations()])
+        async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app), base_url="http://host") as http:
+            words = (await http.get("/api/data")).json()["deletionWords"]
+            assert (await http.post("/api/data/backup", json={})).status_code == 409
+            assert (await http.post("/api/data/delete", json={"words": words})).status_code == 409
 
 
 async def test_calls_of_a_foreign_client_are_told_as_a_session_of_its(tmp_path: Path) -> None:

@@ -12,8 +12,11 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from madang.files.downloads import Downloads
 from madang.host.api import API_HEADERS, Endpoint, Operation
 from madang.host.archives import SessionArchives
+from madang.host.assistant_answers import AssistantAnswers
 from madang.host.assistants import AssistantApi
+from madang.host.clients import ClientApi
 from madang.host.data import DataApi
+from madang.host.decisions import DecisionApi
 from madang.host.files import Files
 from madang.host.inbox import InboxApi
 from madang.host.launch import LaunchCodes, launch_operations
@@ -27,8 +30,9 @@ from madang.host.openapi import openapi_document
 from madang.host.page_policy import PageRights, rights_of
 from madang.host.panels import PanelApi
 from madang.host.parts import HostParts
-from madang.host.problems import ProblemApi
+from madang.host.problems import OwnServices, ProblemApi
 from madang.host.receiving import Receiver, upload_route
+from madang.host.service_modes import ServiceModes
 from madang.host.session_list import SessionListApi
 from madang.host.sessions import SessionApi
 from madang.host.static_files import StaticFiles
@@ -86,7 +90,7 @@ class AsgiEndpoint:
 
 def host_operations(parts: HostParts, codes: LaunchCodes, browser_token: str) -> list[Operation]:
     """Return every operation of the JSON API."""
-    calls = parts.calls
+    calls, clients, services = parts.calls, ClientCalls(parts.database, parts.audit), ServiceModes(parts.provider)
     return [
         *launch_operations(codes, browser_token, parts.host_origin),
         *MeApi(
@@ -103,7 +107,7 @@ def host_operations(parts: HostParts, codes: LaunchCodes, browser_token: str) ->
             database=parts.database,
             messages=parts.stores.messages,
             search=parts.search,
-            clients=ClientCalls(parts.database, parts.audit),
+            clients=clients,
         ).operations(),
         *SessionApi(
             calls,
@@ -136,7 +140,14 @@ def host_operations(parts: HostParts, codes: LaunchCodes, browser_token: str) ->
             inbox=parts.inbox,
             audit=parts.audit,
         ).operations(),
-        *AssistantApi(parts).operations(),
+        *AssistantApi(
+            calls,
+            parts.assistants,
+            AssistantAnswers(parts.sessions, parts.decisions, services, config_names=parts.config_assistants),
+            services=services,
+            catalogue=parts.catalogue,
+        ).operations(),
+        *DecisionApi(calls, parts.decisions, parts.sessions).operations(),
         *ModelApi(
             calls,
             parts.catalogue,
@@ -144,9 +155,24 @@ def host_operations(parts: HostParts, codes: LaunchCodes, browser_token: str) ->
             data_dir=parts.data_dir,
             local_ports=parts.local_ports,
         ).operations(),
-        *DataApi(parts).operations(),
+        *DataApi(
+            calls,
+            parts.sessions,
+            folder=parts.data_dir,
+            is_on_server=parts.is_on_server,
+            ending=parts.ending,
+            export_everything=parts.export_everything,
+        ).operations(),
+        *ClientApi(calls, parts.sessions, clients, parts.egress).operations(),
         *PanelApi(calls, parts.provider).operations(),
-        *ProblemApi(parts).operations(),
+        *ProblemApi(
+            calls,
+            parts.recent_log,
+            database=parts.database,
+            audit=parts.audit,
+            services=OwnServices(parts.provider),
+            catalogue=parts.catalogue,
+        ).operations(),
     ]
 
 

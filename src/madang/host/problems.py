@@ -16,9 +16,14 @@ from importlib import metadata
 
 from madang import __version__
 from madang.core.calls import Call
+from madang.database.port import Database
 from madang.host.api import ApiRequest, Operation
-from madang.host.parts import HostParts
+from madang.host.calls import HostCalls
+from madang.host.model_catalogue import ModelCatalogue
+from madang.host.recent_log import RecentLog
 from madang.host.wire import LogAnswer, LogQuery, ReportAnswer
+from madang.provider.provider import Provider
+from madang.records.audit import AuditLog
 from madang.system.clock import format_timestamp, now
 
 PACKAGES = ("mcp", "pydantic", "starlette", "uvicorn", "apsw", "asyncpg")
@@ -46,12 +51,49 @@ _CALL_ERRORS = (
 )
 
 
+class OwnServices:
+    """The services that ship with Madang: their names are nobody's content. That of an external server is the person's.
+
+    They are those that the provider has when this is made.
+    """
+
+    def __init__(self, provider: Provider) -> None:
+        self._provider = provider
+        self._names = frozenset(provider.status)
+
+    def states(self) -> list[str]:
+        """Return the state of each of them by its name, and how many others there are."""
+        statuses, own = self._provider.status, self._names
+        return [f"{name} {status.state}" for name, status in statuses.items() if name in own] + [
+            f"others {sum(name not in own for name in statuses)}"
+        ]
+
+    def tool_name(self, name: str) -> str:
+        """Return the name of a tool of theirs: what a model or a page has called is any text."""
+        tool = self._provider.find_tool(name)
+        is_own = tool is not None and self._provider.find_service_name(tool.name) in self._names
+        return name if is_own else OTHER_TOOL
+
+
 class ProblemApi:
     """The operations of a problem report."""
 
-    def __init__(self, parts: HostParts) -> None:
-        self._parts = parts
-        self._log = parts.recent_log
+    def __init__(
+        self,
+        calls: HostCalls,
+        log: RecentLog,
+        *,
+        database: Database,
+        audit: AuditLog,
+        services: OwnServices,
+        catalogue: ModelCatalogue,
+    ) -> None:
+        self._calls = calls
+        self._log = log
+        self._database = database
+        self._audit = audit
+        self._services = services
+        self._catalogue = catalogue
 
     def operations(self) -> list[Operation]:
         return [
@@ -66,10 +108,10 @@ class ProblemApi:
 
     async def report(self, request: ApiRequest) -> ReportAnswer:
         """Return a report of a problem that holds no content: what is where, how much there is, and what failed."""
-        call = self._parts.calls.call_of(request.request)
+        call = self._calls.call_of(request.request)
         sections = [
             ("Madang", self._versions()),
-            ("Services", self._services()),
+            ("Services", self._services.states()),
             ("Counts", await self._counts(call)),
             (f"Errors of calls, {ERROR_DAYS} days", await self._call_errors(call)),
             ("Errors of runs", await self._run_errors(call)),
@@ -84,43 +126,30 @@ class ProblemApi:
             f"system {platform.system()} {platform.release()} {platform.machine()}",
             f"sqlite {sqlite3.sqlite_version}",
             *(f"{name} {version}" for name in PACKAGES if (version := _version(name))),
-            f"database {self._parts.database.dialect}",
-            f"language {self._parts.calls.call.locale}",
+            f"database {self._database.dialect}",
+            f"language {self._calls.call.locale}",
             f"encoding {sys.getfilesystemencoding()}",
-        ]
-
-    def _services(self) -> list[str]:
-        # Those that ship with Madang by name: that of an external server is the person's.
-        statuses, own = self._parts.provider.status, self._parts.own_services
-        return [f"{name} {status.state}" for name, status in statuses.items() if name in own] + [
-            f"others {sum(name not in own for name in statuses)}"
         ]
 
     async def _counts(self, call: Call) -> list[str]:
         lines = [f"{name} {await self._count(call, sql)}" for name, sql in _COUNTS]
-        runs = await self._parts.database.find(_RUNS, call.user_id, user_id=call.user_id)
+        runs = await self._database.find(_RUNS, call.user_id, user_id=call.user_id)
         lines += [f"runs {state} {count}" for state, count in runs]
-        return [*lines, f"models {len(self._parts.models)}"]
+        return [*lines, f"models {len(self._catalogue.names)}"]
 
     async def _count(self, call: Call, sql: str) -> int:
-        ((count,),) = await self._parts.database.find(sql, call.user_id, user_id=call.user_id)
+        ((count,),) = await self._database.find(sql, call.user_id, user_id=call.user_id)
         return int(count)
 
     async def _call_errors(self, call: Call) -> list[str]:
-        await self._parts.audit.flush()
+        await self._audit.flush()
         since = format_timestamp(now() - timedelta(days=ERROR_DAYS))
-        rows = await self._parts.database.find(_CALL_ERRORS, call.user_id, since, MAX_ERRORS, user_id=call.user_id)
-        return [f"{self._tool(tool)} {_code(outcome)} {count}" for tool, outcome, count in rows]
+        rows = await self._database.find(_CALL_ERRORS, call.user_id, since, MAX_ERRORS, user_id=call.user_id)
+        return [f"{self._services.tool_name(tool)} {_code(outcome)} {count}" for tool, outcome, count in rows]
 
     async def _run_errors(self, call: Call) -> list[str]:
-        rows = await self._parts.database.find(_RUN_ERRORS, call.user_id, MAX_ERRORS, user_id=call.user_id)
+        rows = await self._database.find(_RUN_ERRORS, call.user_id, MAX_ERRORS, user_id=call.user_id)
         return [f"{_code(code)} {count}" for code, count in rows]
-
-    def _tool(self, name: str) -> str:
-        """Return the name of a tool of ours: what a model or a page has called is any text."""
-        tool = self._parts.provider.find_tool(name)
-        is_own = tool is not None and self._parts.provider.find_service_name(tool.name) in self._parts.own_services
-        return name if is_own else OTHER_TOOL
 
 
 def _code(code: str) -> str:
