@@ -9,6 +9,7 @@ from madang.core.calls import Call
 from madang.core.operations import Operation
 from madang.database.port import Database, MigrationSet, Row, Transaction, private_rows
 from madang.database.subscriptions import topic
+from madang.records.declarations import Session, SessionDeclaration, SessionFile, SessionTable, User, Whole
 from madang.records.operations import (
     OPERATION_MIGRATIONS,
     find_operation,
@@ -116,20 +117,6 @@ class PlanStore:
 
         return await self._database.write(work, user_id=call.user_id)
 
-    async def put(self, call: Call, plan: Plan) -> None:
-        """Replace the plan as it is: of a new session, in which nothing is to be taken back."""
-        await self._database.write(lambda tx: _write(tx, call, plan), user_id=call.user_id)
-
-    async def delete(self, call: Call) -> None:
-        """Delete the plan of the call's session."""
-        key = _key(call)
-
-        async def work(tx: Transaction) -> None:
-            if await tx.run("DELETE FROM plan WHERE user_id = ?1 AND session_id = ?2", *key):
-                await tx.notify(_topic(key))
-
-        await self._database.write(work, user_id=call.user_id)
-
     def changes(self, call: Call) -> AsyncIterator[frozenset[str]]:
         """Yield the topic at each change of this plan; the first value is empty."""
         return self._database.changes(_topic(_key(call)))
@@ -156,3 +143,15 @@ def _topic(key: tuple[str, str]) -> str:
 
 def _plan(row: Row | None) -> Plan:
     return Plan.model_validate_json(row[0]) if row else _EMPTY
+
+
+PLANS = SessionTable(
+    "plan",
+    Plan,
+    {"user_id": User(), "session_id": Session(), "document": Whole()},
+    order="session_id",
+    topic=lambda call, _: _topic(_key(call)),
+)
+SESSIONS = SessionDeclaration(
+    [SessionFile("plan.json", Plan, {"": PLANS}, admits=lambda plan: plan != _EMPTY, is_single=True)]
+)
