@@ -20,6 +20,7 @@ from madang.host.receiving import BYTES, Receiver, UploadLimit, UploadTooLarge, 
 from madang.host.wire import UploadAnswer, UploadQuery
 from madang.provider.provider import Provider
 from madang.records.image_uploads import ImageUploads
+from madang.services.content.domain.contents import MAX_CONTENT_BYTES
 from madang.text.kinds import MAX_IMAGE_BYTES, image_type
 
 CONTENT = "content"
@@ -51,7 +52,7 @@ class Uploads:
         """Keep a file in the content store of a session, or an image for its next message."""
         query: UploadQuery = request.query
         call, _ = await self._calls.session_of(request.request, request.path("id"))
-        limit = UploadLimit(MAX_UPLOAD_BYTES, _LARGER)
+        limit = UploadLimit(MAX_CONTENT_BYTES, _LARGER)
         async with self._counted(call), self._receiver.receive(call, request.request, limit) as upload:
             content_id = await self._add(call, request.request, query.name, upload)
             return UploadAnswer(content_id=content_id, name=query.name, size=upload.size_bytes)
