@@ -44,8 +44,8 @@ const result = await esbuild.build({
     // is first called. A quarter of the main thread's time until the page can be used.
     banner: { js: "//# allFunctionsCalledOnLoad" },
     alias: {
-        "decode-named-character-reference": join(WEB, "src/state/entities.ts"),
-        "property-information": join(WEB, "src/state/properties.ts"),
+        "decode-named-character-reference": join(WEB, "src/replacements/entities.ts"),
+        "property-information": join(WEB, "src/replacements/properties.ts"),
     },
     define: { "process.env.NODE_ENV": '"production"' },
     plugins: [twoLocales],

@@ -6,7 +6,7 @@ const web = process.argv[2]
 const esbuild = createRequire(join(web, "package.json"))("esbuild")
 const { outputFiles } = await esbuild.build({
     absWorkingDir: web,
-    stdin: { contents: `export * from "./src/state/fold.ts"; export * from "./src/state/talk.ts"`, resolveDir: web },
+    stdin: { contents: `export * from "./src/core/fold.ts"; export * from "./src/core/talk.ts"`, resolveDir: web },
     bundle: true,
     format: "esm",
     write: false,

@@ -2,7 +2,7 @@
 
 import { createRoot } from "react-dom/client"
 
-import { start } from "./state/app.ts"
+import { start } from "./services/app.ts"
 import { App } from "./views/App.tsx"
 
 createRoot(document.getElementById("root")!).render(<App />)

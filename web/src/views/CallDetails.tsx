@@ -3,7 +3,7 @@
 import { useState } from "react"
 import { Tab, TabList, TabPanel, Tabs } from "react-aria-components"
 
-import type { CallState } from "../state/talk.ts"
+import type { CallState } from "../core/talk.ts"
 import { AriaLocale } from "./AriaLocale.tsx"
 import { Code, JsonCode } from "./Calls.tsx"
 import { formatBytes, useLocale, useSay } from "./language.tsx"

@@ -2,11 +2,11 @@
 
 import { memo, Suspense, useEffect, useState } from "react"
 
-import type { CallState } from "../state/talk.ts"
-import { highlight } from "../state/highlight.ts"
-import { prettyJson } from "../state/json.ts"
-import { part } from "../state/parts.ts"
-import { firstArgument, groupCalls, hasFailed } from "../state/rows.ts"
+import type { CallState } from "../core/talk.ts"
+import { highlight } from "../core/highlight.ts"
+import { prettyJson } from "../core/json.ts"
+import { part } from "../services/parts.ts"
+import { firstArgument, groupCalls, hasFailed } from "../core/rows.ts"
 import { deedOf } from "../texts.ts"
 import { Icon, toolIcon } from "./icons.tsx"
 import { useLocale, useSay } from "./language.tsx"

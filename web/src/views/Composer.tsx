@@ -2,10 +2,10 @@
 
 import { useEffect, useLayoutEffect, useRef, useState } from "react"
 
-import { report } from "../state/app.ts"
-import { readDraft, readFiles, writeDraft, writeFiles } from "../state/drafts.ts"
-import { contextText } from "../state/meter.ts"
-import { Unreachable, upload } from "../wire/api.ts"
+import { report } from "../services/app.ts"
+import { readDraft, readFiles, writeDraft, writeFiles } from "../services/drafts.ts"
+import { contextText } from "../core/meter.ts"
+import { Unreachable, upload } from "../services/api.ts"
 import type { InboxItem, Model, Upload } from "../wire/types.ts"
 import { FilePicker } from "./FilePicker.tsx"
 import { Icon } from "./icons.tsx"

@@ -3,8 +3,8 @@
 import { useEffect, useState } from "react"
 import { Dialog, Heading, Modal, ModalOverlay } from "react-aria-components"
 
-import { answerLink, answerPage, app, changeSession, removeSession, report } from "../state/app.ts"
-import { useStore } from "../state/store.ts"
+import { answerLink, answerPage, app, changeSession, removeSession, report } from "../services/app.ts"
+import { useStore } from "../services/store.ts"
 import type { Session } from "../wire/types.ts"
 import { AriaLocale } from "./AriaLocale.tsx"
 import { Icon } from "./icons.tsx"

@@ -1,6 +1,6 @@
 /** How something that was asked stands. */
 
-import type { PauseEnd } from "../state/pauses.ts"
+import type { PauseEnd } from "../core/pauses.ts"
 import { Icon } from "./icons.tsx"
 import { formatTime, useLocale, useSay } from "./language.tsx"
 

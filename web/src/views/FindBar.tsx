@@ -2,10 +2,10 @@
 
 import { useEffect, useState } from "react"
 
-import { goQuietly, report } from "../state/app.ts"
-import type { TalkFeed } from "../state/feed.ts"
-import { useStore } from "../state/store.ts"
-import { findSessions } from "../wire/api.ts"
+import { goQuietly, report } from "../services/app.ts"
+import type { TalkFeed } from "../services/feed.ts"
+import { useStore } from "../services/store.ts"
+import { findSessions } from "../services/api.ts"
 import { Icon } from "./icons.tsx"
 import { useSay } from "./language.tsx"
 

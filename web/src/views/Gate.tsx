@@ -7,7 +7,7 @@
 
 import { useEffect, useRef, useState } from "react"
 
-import { settleItem } from "../state/settling.ts"
+import { settleItem } from "../services/settling.ts"
 import type { InboxItem, Scope } from "../wire/types.ts"
 import { JsonCode } from "./Calls.tsx"
 import { Icon } from "./icons.tsx"

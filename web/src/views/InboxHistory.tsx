@@ -2,11 +2,11 @@
 
 import { useCallback, useEffect, useState } from "react"
 
-import { app, report } from "../state/app.ts"
-import { addPage, endOf, splitByDay } from "../state/pauses.ts"
-import { routeTo } from "../state/route.ts"
-import { useStore } from "../state/store.ts"
-import { listSettled } from "../wire/api.ts"
+import { app, report } from "../services/app.ts"
+import { addPage, endOf, splitByDay } from "../core/pauses.ts"
+import { routeTo } from "../core/route.ts"
+import { useStore } from "../services/store.ts"
+import { listSettled } from "../services/api.ts"
 import type { SettledItem } from "../wire/types.ts"
 import { EndChip } from "./EndChip.tsx"
 import { Icon, type IconName } from "./icons.tsx"

@@ -2,9 +2,9 @@
 
 import { useEffect, useRef, useState } from "react"
 
-import { app, go, newSession, openFeed, refreshSoon, report } from "../state/app.ts"
-import type { Feed, TalkFeed } from "../state/feed.ts"
-import { questionsOf } from "../state/inbox.ts"
+import { app, go, newSession, openFeed, refreshSoon, report } from "../services/app.ts"
+import type { Feed, TalkFeed } from "../services/feed.ts"
+import { questionsOf } from "../core/inbox.ts"
 import {
   addOwn,
   isManual,
@@ -17,13 +17,13 @@ import {
   writeManualSession,
   writeOwn,
   type MadeCall,
-} from "../state/made.ts"
-import { routeTo } from "../state/route.ts"
-import { settleItem } from "../state/settling.ts"
-import { findSession } from "../state/sessions.ts"
-import { Store, useStore } from "../state/store.ts"
+} from "../core/made.ts"
+import { routeTo } from "../core/route.ts"
+import { settleItem } from "../services/settling.ts"
+import { findSession } from "../core/sessions.ts"
+import { Store, useStore } from "../services/store.ts"
 import { deedOf, doesPause, serviceTitleOf } from "../texts.ts"
-import { callTool, listTools, takeTurn } from "../wire/api.ts"
+import { callTool, listTools, takeTurn } from "../services/api.ts"
 import type { Tool } from "../wire/types.ts"
 import { AriaLocale } from "./AriaLocale.tsx"
 import { Icon } from "./icons.tsx"

@@ -9,7 +9,7 @@ import ReactMarkdown from "react-markdown"
 import type {} from "remark-parse"
 import type { Processor } from "unified"
 
-import { gfm } from "../state/gfm.ts"
+import { gfm } from "../replacements/gfm.ts"
 
 // What the application reads of its browser while it is loaded.
 const storage = { getItem: () => null, setItem: () => undefined, removeItem: () => undefined }

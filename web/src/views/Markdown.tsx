@@ -6,11 +6,11 @@
 import { memo, useMemo, useState, type MouseEvent, type ReactNode } from "react"
 import ReactMarkdown, { type Components } from "react-markdown"
 
-import { askLink } from "../state/app.ts"
-import { isSeparable, splitBlocks } from "../state/blocks.ts"
-import { gfm } from "../state/gfm.ts"
-import { highlight } from "../state/highlight.ts"
-import { wording } from "../state/wording.ts"
+import { askLink } from "../services/app.ts"
+import { isSeparable, splitBlocks } from "../core/blocks.ts"
+import { gfm } from "../replacements/gfm.ts"
+import { highlight } from "../core/highlight.ts"
+import { wording } from "../core/wording.ts"
 import { Icon } from "./icons.tsx"
 import { useSay } from "./language.tsx"
 

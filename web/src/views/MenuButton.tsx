@@ -2,7 +2,7 @@
 
 import { Suspense, useRef, useState } from "react"
 
-import { part } from "../state/parts.ts"
+import { part } from "../services/parts.ts"
 import { Icon } from "./icons.tsx"
 import type { MenuChoice } from "./MenuPopover.tsx"
 

@@ -6,10 +6,10 @@
 
 import { Suspense, useEffect, useRef, useState, useSyncExternalStore } from "react"
 
-import { app, NARROW, togglePanel } from "../state/app.ts"
-import type { TalkFeed } from "../state/feed.ts"
-import { part } from "../state/parts.ts"
-import { useStore } from "../state/store.ts"
+import { app, NARROW, togglePanel } from "../services/app.ts"
+import type { TalkFeed } from "../services/feed.ts"
+import { part } from "../services/parts.ts"
+import { useStore } from "../services/store.ts"
 import { Boundary } from "./Boundary.tsx"
 import { useSay } from "./language.tsx"
 

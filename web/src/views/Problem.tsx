@@ -2,9 +2,9 @@
 
 import { useState } from "react"
 
-import { app, notify, report as reportError } from "../state/app.ts"
-import { useStore } from "../state/store.ts"
-import { getLog, getReport } from "../wire/api.ts"
+import { app, notify, report as reportError } from "../services/app.ts"
+import { useStore } from "../services/store.ts"
+import { getLog, getReport } from "../services/api.ts"
 import { Code } from "./Calls.tsx"
 import { useSay } from "./language.tsx"
 

@@ -2,8 +2,8 @@
 
 import { useState, type FormEvent, type ReactNode } from "react"
 
-import { openFeed } from "../state/app.ts"
-import { settleItem } from "../state/settling.ts"
+import { openFeed } from "../services/app.ts"
+import { settleItem } from "../services/settling.ts"
 import type { InboxItem, Settlement } from "../wire/types.ts"
 import { Icon } from "./icons.tsx"
 import { askerOf, formatLeft, useLocale, useSay } from "./language.tsx"

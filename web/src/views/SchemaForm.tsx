@@ -2,7 +2,7 @@
 
 import { useId } from "react"
 
-import type { Entries, Entry, FormField, Problem } from "../state/schema.ts"
+import type { Entries, Entry, FormField, Problem } from "../core/schema.ts"
 import type { Say } from "../texts.ts"
 import { Icon } from "./icons.tsx"
 import { useLocale, useSay } from "./language.tsx"

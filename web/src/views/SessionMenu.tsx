@@ -2,8 +2,8 @@
 
 import { Suspense, useState } from "react"
 
-import { archiveSession, changeSession, report } from "../state/app.ts"
-import { loadPart, part } from "../state/parts.ts"
+import { archiveSession, changeSession, report } from "../services/app.ts"
+import { loadPart, part } from "../services/parts.ts"
 import type { Session } from "../wire/types.ts"
 import { titleOf, useLocale, useSay } from "./language.tsx"
 import { MenuButton } from "./MenuButton.tsx"
@@ -27,7 +27,7 @@ export function SessionMenu({ session }: { session: Session }) {
       case "language":
         return void changeSession(session.id, { locale: locale === "ko" ? "en" : "ko" }).catch(report)
       case "export":
-        return void loadPart(() => import("../wire/archives.ts"))
+        return void loadPart(() => import("../services/archives.ts"))
           .then(({ saveSession }) => saveSession(session.id))
           .catch(report)
       case "archive":

@@ -1,10 +1,10 @@
 /** The ways to every screen: a sidebar, and five tabs at the bottom of a phone. */
 
-import { app, go, refresh } from "../state/app.ts"
-import { questionsOf } from "../state/inbox.ts"
-import type { Route } from "../state/route.ts"
-import { routeTo } from "../state/route.ts"
-import { useStore } from "../state/store.ts"
+import { app, go, refresh } from "../services/app.ts"
+import { questionsOf } from "../core/inbox.ts"
+import type { Route } from "../core/route.ts"
+import { routeTo } from "../core/route.ts"
+import { useStore } from "../services/store.ts"
 import type { TextKey } from "../texts.ts"
 import type { Session } from "../wire/types.ts"
 import { Icon, Mark, type IconName } from "./icons.tsx"

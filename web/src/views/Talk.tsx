@@ -2,11 +2,11 @@
 
 import { useEffect, useLayoutEffect, useMemo, useRef, useState, type ReactNode } from "react"
 
-import type { TalkFeed } from "../state/feed.ts"
-import type { Item, MessageItem, Talk as TalkState } from "../state/talk.ts"
-import type { Draft } from "../state/writing.ts"
-import { rowsOf, type Row } from "../state/rows.ts"
-import { AT_END, boundsOf, showItem, showNewer, showOlder, trim } from "../state/window.ts"
+import type { TalkFeed } from "../services/feed.ts"
+import type { Item, MessageItem, Talk as TalkState } from "../core/talk.ts"
+import type { Draft } from "../core/writing.ts"
+import { rowsOf, type Row } from "../core/rows.ts"
+import { AT_END, boundsOf, showItem, showNewer, showOlder, trim } from "../core/window.ts"
 import type { InboxItem } from "../wire/types.ts"
 import { Icon } from "./icons.tsx"
 import { useSay } from "./language.tsx"

@@ -2,8 +2,8 @@
 
 import { useMemo, useState, type ReactNode } from "react"
 
-import { report } from "../state/app.ts"
-import { argumentsOf, entriesOf, fieldsOf, type Entries, type FormField, type Problem } from "../state/schema.ts"
+import { report } from "../services/app.ts"
+import { argumentsOf, entriesOf, fieldsOf, type Entries, type FormField, type Problem } from "../core/schema.ts"
 import { deedOf, doesPause } from "../texts.ts"
 import type { Tool } from "../wire/types.ts"
 import { Icon } from "./icons.tsx"

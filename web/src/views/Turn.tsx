@@ -2,8 +2,8 @@
 
 import { Component, type ReactNode, Suspense, memo, useEffect, useState } from "react"
 
-import { INCOMPLETE, type CallState, type MessageItem, type NoteItem, type Talk as TalkState } from "../state/talk.ts"
-import { part } from "../state/parts.ts"
+import { INCOMPLETE, type CallState, type MessageItem, type NoteItem, type Talk as TalkState } from "../core/talk.ts"
+import { part } from "../services/parts.ts"
 import type { InboxItem } from "../wire/types.ts"
 import { Boundary } from "./Boundary.tsx"
 import { Calls } from "./Calls.tsx"

@@ -2,11 +2,11 @@
 
 import { Suspense } from "react"
 
-import { app, setLocale } from "../state/app.ts"
-import { modelOf, nextAssistant } from "../state/choices.ts"
-import { part } from "../state/parts.ts"
-import { useStore } from "../state/store.ts"
-import { isTourOver } from "../state/tour.ts"
+import { app, setLocale } from "../services/app.ts"
+import { modelOf, nextAssistant } from "../core/choices.ts"
+import { part } from "../services/parts.ts"
+import { useStore } from "../services/store.ts"
+import { isTourOver } from "../core/tour.ts"
 import { Icon, Mark } from "./icons.tsx"
 import { useLocale, useSay } from "./language.tsx"
 import { Select } from "./Select.tsx"

@@ -2,9 +2,9 @@
 
 import { useState } from "react"
 
-import { go, report } from "../../state/app.ts"
-import { routeTo } from "../../state/route.ts"
-import { createAssistant, listAssistants } from "../../wire/settings.ts"
+import { go, report } from "../../services/app.ts"
+import { routeTo } from "../../core/route.ts"
+import { createAssistant, listAssistants } from "../../services/settings.ts"
 import { Icon } from "../icons.tsx"
 import { useLoaded } from "../settings/loaded.ts"
 import { useWords } from "../settings/words.ts"

@@ -2,7 +2,7 @@
 
 import { useId, useState } from "react"
 
-import { isTaken } from "../../state/fields.ts"
+import { isTaken } from "../../core/fields.ts"
 
 interface Props {
   label: string

@@ -2,8 +2,8 @@
 
 import { useEffect, useState } from "react"
 
-import { notify } from "../../state/app.ts"
-import { act, addContent, useMounted, useRows } from "../../state/panels.ts"
+import { notify } from "../../services/app.ts"
+import { act, addContent, useMounted, useRows } from "../../services/panels.ts"
 import type { ContentInState, ContentState } from "../../wire/types.ts"
 import { FilePicker } from "../FilePicker.tsx"
 import { Icon } from "../icons.tsx"

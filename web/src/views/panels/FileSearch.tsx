@@ -2,8 +2,8 @@
 
 import { useEffect, useState } from "react"
 
-import { act } from "../../state/panels.ts"
-import { nameOf } from "../../state/tree.ts"
+import { act } from "../../services/panels.ts"
+import { nameOf } from "../../core/tree.ts"
 import type { EntryRow, WorkspaceState } from "../../wire/types.ts"
 import { Icon } from "../icons.tsx"
 import { iconOf } from "./Files.tsx"

@@ -2,7 +2,7 @@
 
 import { useEffect, useState, type KeyboardEvent } from "react"
 
-import { ApiError, readFilePage, readFileText, Unreachable } from "../../wire/api.ts"
+import { ApiError, readFilePage, readFileText, Unreachable } from "../../services/api.ts"
 import { Icon } from "../icons.tsx"
 import type { PanelSay } from "./words.ts"
 

@@ -2,12 +2,12 @@
 
 import { useEffect, useId, useRef, useState, type KeyboardEvent, type RefObject } from "react"
 
-import { app } from "../../state/app.ts"
-import type { TalkFeed } from "../../state/feed.ts"
-import type { Talk } from "../../state/talk.ts"
-import type { Route } from "../../state/route.ts"
-import { useStore } from "../../state/store.ts"
-import { listServices } from "../../wire/api.ts"
+import { app } from "../../services/app.ts"
+import type { TalkFeed } from "../../services/feed.ts"
+import type { Talk } from "../../core/talk.ts"
+import type { Route } from "../../core/route.ts"
+import { useStore } from "../../services/store.ts"
+import { listServices } from "../../services/api.ts"
 import type { ServiceInfo } from "../../wire/types.ts"
 import { Icon } from "../icons.tsx"
 import { useLocale } from "../language.tsx"

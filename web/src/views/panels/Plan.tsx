@@ -2,8 +2,8 @@
 
 import { useLayoutEffect, useRef, useState, type DragEvent, type KeyboardEvent, type ReactNode } from "react"
 
-import { notify } from "../../state/app.ts"
-import { act, useMounted } from "../../state/panels.ts"
+import { notify } from "../../services/app.ts"
+import { act, useMounted } from "../../services/panels.ts"
 import type { PlanInState, Todo } from "../../wire/types.ts"
 import { Icon } from "../icons.tsx"
 import { useLocale } from "../language.tsx"

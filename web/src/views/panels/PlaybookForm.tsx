@@ -2,7 +2,7 @@
 
 import { useState, type FormEvent } from "react"
 
-import { act } from "../../state/panels.ts"
+import { act } from "../../services/panels.ts"
 import type { Playbook, Step } from "../../wire/types.ts"
 import { Icon } from "../icons.tsx"
 import type { PanelSay } from "./words.ts"

@@ -2,10 +2,10 @@
 
 import { Suspense, useEffect, useRef, useState } from "react"
 
-import { report } from "../../state/app.ts"
-import { part } from "../../state/parts.ts"
-import { nameOf, parseTable } from "../../state/tree.ts"
-import { readFile } from "../../wire/api.ts"
+import { report } from "../../services/app.ts"
+import { part } from "../../services/parts.ts"
+import { nameOf, parseTable } from "../../core/tree.ts"
+import { readFile } from "../../services/api.ts"
 import type { WorkspaceState } from "../../wire/types.ts"
 import { Icon } from "../icons.tsx"
 import { useLocale } from "../language.tsx"

@@ -1,7 +1,7 @@
 /** Files on their way to the server, each with how much of it is sent and a button that cancels it. */
 
-import { uploads, type Upload } from "../../state/uploads.ts"
-import { useStore } from "../../state/store.ts"
+import { uploads, type Upload } from "../../services/uploads.ts"
+import { useStore } from "../../services/store.ts"
 import { Icon } from "../icons.tsx"
 import type { PanelSay } from "./words.ts"
 

@@ -2,11 +2,11 @@
 
 import { useCallback, useState } from "react"
 
-import { report } from "../../state/app.ts"
-import { routeTo } from "../../state/route.ts"
+import { report } from "../../services/app.ts"
+import { routeTo } from "../../core/route.ts"
 import { deedOf } from "../../texts.ts"
 import type { ClientAnswer, ClientCallAnswer, ClientSessionAnswer } from "../../wire/generated.ts"
-import { listClientCalls, listClients } from "../../wire/settings.ts"
+import { listClientCalls, listClients } from "../../services/settings.ts"
 import { Icon } from "../icons.tsx"
 import { formatTime, titleOf, useLocale, useSay } from "../language.tsx"
 import { useLoaded } from "./loaded.ts"

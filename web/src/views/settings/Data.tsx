@@ -2,9 +2,9 @@
 
 import { useState, type ReactNode } from "react"
 
-import { notify, report } from "../../state/app.ts"
-import { saveAll } from "../../wire/archives.ts"
-import { deleteData, getData, getDataSize } from "../../wire/settings.ts"
+import { notify, report } from "../../services/app.ts"
+import { saveAll } from "../../services/archives.ts"
+import { deleteData, getData, getDataSize } from "../../services/settings.ts"
 import { formatBytes, useLocale } from "../language.tsx"
 import { Ask } from "./Ask.tsx"
 import { useLoaded } from "./loaded.ts"

@@ -1,10 +1,10 @@
 /** What the person has allowed for good, and taking it back. */
 
-import { app, report } from "../../state/app.ts"
-import { useStore } from "../../state/store.ts"
+import { app, report } from "../../services/app.ts"
+import { useStore } from "../../services/store.ts"
 import { deedOf } from "../../texts.ts"
 import type { DecisionAnswer } from "../../wire/generated.ts"
-import { forgetDecision } from "../../wire/settings.ts"
+import { forgetDecision } from "../../services/settings.ts"
 import { formatTime, useLocale } from "../language.tsx"
 import { useWords } from "./words.ts"
 

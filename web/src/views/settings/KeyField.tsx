@@ -2,10 +2,10 @@
 
 import { useId, useState } from "react"
 
-import { report } from "../../state/app.ts"
+import { report } from "../../services/app.ts"
 import type { WordKey } from "../../texts/settings.ts"
 import type { KeyAnswer } from "../../wire/generated.ts"
-import { forgetKey, saveKey } from "../../wire/settings.ts"
+import { forgetKey, saveKey } from "../../services/settings.ts"
 import { Ask } from "./Ask.tsx"
 import { useWords } from "./words.ts"
 

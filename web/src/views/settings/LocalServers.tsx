@@ -2,10 +2,10 @@
 
 import { useState } from "react"
 
-import { report } from "../../state/app.ts"
-import { freeName } from "../../state/fields.ts"
+import { report } from "../../services/app.ts"
+import { freeName } from "../../core/fields.ts"
 import type { LocalServer, ModelsAnswer } from "../../wire/generated.ts"
-import { addModel, findLocalServers } from "../../wire/settings.ts"
+import { addModel, findLocalServers } from "../../services/settings.ts"
 import { Icon } from "../icons.tsx"
 import { TryModel } from "./TryModel.tsx"
 import { useWords } from "./words.ts"

@@ -1,7 +1,7 @@
 /** Language and theme: choices of this browser. */
 
-import { app, setLocale, setTheme, startTour, type Theme } from "../../state/app.ts"
-import { useStore } from "../../state/store.ts"
+import { app, setLocale, setTheme, startTour, type Theme } from "../../services/app.ts"
+import { useStore } from "../../services/store.ts"
 import type { Locale } from "../../wire/types.ts"
 import { useSay } from "../language.tsx"
 import { Problem } from "../Problem.tsx"

@@ -2,9 +2,9 @@
 
 import { useState } from "react"
 
-import { refreshMe, report } from "../../state/app.ts"
+import { refreshMe, report } from "../../services/app.ts"
 import type { ModelAnswer, ModelsAnswer } from "../../wire/generated.ts"
-import { listModels, removeModel, setDefaultModel } from "../../wire/settings.ts"
+import { listModels, removeModel, setDefaultModel } from "../../services/settings.ts"
 import { Icon } from "../icons.tsx"
 import { useLocale } from "../language.tsx"
 import { Ask } from "./Ask.tsx"

@@ -2,9 +2,9 @@
 
 import { useState, type ComponentProps } from "react"
 
-import { report } from "../../state/app.ts"
+import { report } from "../../services/app.ts"
 import type { ModelsAnswer } from "../../wire/generated.ts"
-import { addModel } from "../../wire/settings.ts"
+import { addModel } from "../../services/settings.ts"
 import { Select } from "../Select.tsx"
 import { useWords } from "./words.ts"
 

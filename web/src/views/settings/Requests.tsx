@@ -1,6 +1,6 @@
 /** Requests that left this computer, by host. */
 
-import { listRequests } from "../../wire/settings.ts"
+import { listRequests } from "../../services/settings.ts"
 import { formatTime, useLocale } from "../language.tsx"
 import { useLoaded } from "./loaded.ts"
 import { useWords } from "./words.ts"

@@ -1,6 +1,6 @@
 /** When the person is asked, in words, and what they have allowed for good. */
 
-import { listDecisions } from "../../wire/settings.ts"
+import { listDecisions } from "../../services/settings.ts"
 import { Decisions } from "./Decisions.tsx"
 import { useLoaded } from "./loaded.ts"
 import { useWords } from "./words.ts"

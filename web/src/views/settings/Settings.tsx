@@ -2,8 +2,8 @@
 
 import { Suspense, useEffect, useRef } from "react"
 
-import { part } from "../../state/parts.ts"
-import { routeTo } from "../../state/route.ts"
+import { part } from "../../services/parts.ts"
+import { routeTo } from "../../core/route.ts"
 import type { WordKey } from "../../texts/settings.ts"
 import { Look } from "./Look.tsx"
 import { useWords } from "./words.ts"

@@ -2,9 +2,9 @@
 
 import { useState } from "react"
 
-import { report } from "../../state/app.ts"
+import { report } from "../../services/app.ts"
 import type { TryModelAnswer } from "../../wire/generated.ts"
-import { tryModel } from "../../wire/settings.ts"
+import { tryModel } from "../../services/settings.ts"
 import { Icon } from "../icons.tsx"
 import { useWords } from "./words.ts"
 

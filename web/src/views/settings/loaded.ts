@@ -2,8 +2,8 @@
 
 import { useCallback, useEffect, useRef, useState } from "react"
 
-import { report } from "../../state/app.ts"
-import { ApiError } from "../../wire/api.ts"
+import { report } from "../../services/app.ts"
+import { ApiError } from "../../services/api.ts"
 
 export interface Loaded<T> {
   value: T | null

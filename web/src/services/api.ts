@@ -1,6 +1,6 @@
 /** The only module that talks to the network. It keeps the token of this tab, and makes errors of refusals. */
 
-import { isPlace } from "../state/route.ts"
+import { isPlace } from "../core/route.ts"
 import { ServerTrust } from "./proof.ts"
 import type {
   FileText,
@@ -20,7 +20,7 @@ import type {
   TurnCall,
   Upload,
   View,
-} from "./types.ts"
+} from "../wire/types.ts"
 
 const TOKEN_KEY = "madang.token"
 /** Uploads and streams have none. */

@@ -1,8 +1,8 @@
 /** Archives: fetched, which may take minutes, and saved by the browser; and sent. */
 
-import { saveBlob } from "../state/save.ts"
+import { saveBlob } from "./save.ts"
 import { request, segmentOf } from "./api.ts"
-import type { ImportAnswer } from "./generated.ts"
+import type { ImportAnswer } from "../wire/generated.ts"
 
 /** All data at once. */
 export const saveAll = (kind: "backup" | "export") => save(`/api/data/${kind}`)

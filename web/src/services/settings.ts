@@ -18,7 +18,7 @@ import type {
   RequestsAnswer,
   SavedKeyAnswer,
   TryModelAnswer,
-} from "./generated.ts"
+} from "../wire/generated.ts"
 
 const at = encodeURIComponent
 

@@ -2,8 +2,8 @@
 
 import { lazy, type ComponentType } from "react"
 
-import { doubtServer, trustServer } from "../wire/api.ts"
-import { isSameBuild, PartLoader } from "../wire/build.ts"
+import { doubtServer, trustServer } from "./api.ts"
+import { isSameBuild, PartLoader } from "./build.ts"
 import { app } from "./app.ts"
 
 const showOutdated = () => app.update({ isOutdated: true })

@@ -1,8 +1,8 @@
 /** The event stream of a session: read, resumed by sequence number after every break, until it is closed. */
 
 import { ApiError, doubtServer, request, segmentOf } from "./api.ts"
-import { SseParser } from "./sse.ts"
-import type { RunEvent } from "./types.ts"
+import { SseParser } from "../core/sse.ts"
+import type { RunEvent } from "../wire/types.ts"
 
 export const FIRST_RETRY_MS = 250
 export const MAX_RETRY_MS = 5_000

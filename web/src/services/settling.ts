@@ -1,6 +1,6 @@
 /** Answers from this tab to what waits for the person. */
 
-import { settle } from "../wire/api.ts"
+import { settle } from "./api.ts"
 import type { InboxItem, Settlement } from "../wire/types.ts"
 import { dropFromInbox, refreshSoon, report } from "./app.ts"
 

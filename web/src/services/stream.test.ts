@@ -3,7 +3,7 @@ import { test } from "node:test"
 
 import { ApiError } from "./api.ts"
 import { follow, followAll, judgeSeq, type OpenStream } from "./stream.ts"
-import type { RunEvent } from "./types.ts"
+import type { RunEvent } from "../wire/types.ts"
 
 const stored = (seq: number) =>
   `id: ${seq}\ndata: ${JSON.stringify({ type: "TEXT_MESSAGE_END", messageId: `m${seq}` })}\n\n`

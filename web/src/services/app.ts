@@ -17,18 +17,18 @@ import {
   takeLaunchCode,
   Unreachable,
   updateSession,
-} from "../wire/api.ts"
+} from "./api.ts"
 import type { InboxItem, Locale, Me, PausesValue, Session, SessionsValue } from "../wire/types.ts"
-import { followAll, type Following } from "../wire/stream.ts"
-import { nextAssistant } from "./choices.ts"
+import { followAll, type Following } from "./stream.ts"
+import { nextAssistant } from "../core/choices.ts"
 import { TalkFeed, type FeedListener } from "./feed.ts"
-import { mergeInbox } from "./inbox.ts"
-import { dropOwn } from "./made.ts"
-import { parseRoute, routeTo, type Route } from "./route.ts"
+import { mergeInbox } from "../core/inbox.ts"
+import { dropOwn } from "../core/made.ts"
+import { parseRoute, routeTo, type Route } from "../core/route.ts"
 import { speaker } from "../texts.ts"
-import { mergeSessions } from "./sessions.ts"
+import { mergeSessions } from "../core/sessions.ts"
 import { Store } from "./store.ts"
-import { NEW_TOUR, readTour, writeTour, type Tour } from "./tour.ts"
+import { NEW_TOUR, readTour, writeTour, type Tour } from "../core/tour.ts"
 
 const REFRESH_AFTER_MS = 150
 const START_RETRY_MS = 1_000

@@ -1,10 +1,10 @@
 /** Branches are sessions of their own: what was said stays where it is. */
 
-import { forkSession, listStateRows, sendMessage, upload } from "../wire/api.ts"
+import { forkSession, listStateRows, sendMessage, upload } from "./api.ts"
 import type { ServiceStates, Upload } from "../wire/types.ts"
 import { go, refreshSoon } from "./app.ts"
 import { writeDraft, writeFiles } from "./drafts.ts"
-import type { MessageItem } from "./talk.ts"
+import type { MessageItem } from "../core/talk.ts"
 
 type Content = ServiceStates["content"]["contents"][number]
 

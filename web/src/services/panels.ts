@@ -2,7 +2,7 @@
 
 import { useCallback, useEffect, useRef, useState } from "react"
 
-import { callTool, listStateRows, upload, uploadFile } from "../wire/api.ts"
+import { callTool, listStateRows, upload, uploadFile } from "./api.ts"
 import type { ServiceStates, ToolOutcome } from "../wire/types.ts"
 import { notify, report } from "./app.ts"
 import { sendFile } from "./uploads.ts"

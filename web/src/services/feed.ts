@@ -1,10 +1,10 @@
 /** The talk of one session, kept up with the server: its newest page, then its events, folded once per frame. */
 
-import { ApiError, getMessages } from "../wire/api.ts"
-import { follow, type Following } from "../wire/stream.ts"
+import { ApiError, getMessages } from "./api.ts"
+import { follow, type Following } from "./stream.ts"
 import type { PausesValue, RunEvent, SessionsValue } from "../wire/types.ts"
-import { fold } from "./fold.ts"
-import { addImages, addOlder, EMPTY_TALK, oldestSeq, openTalk, type Talk } from "./talk.ts"
+import { fold } from "../core/fold.ts"
+import { addImages, addOlder, EMPTY_TALK, oldestSeq, openTalk, type Talk } from "../core/talk.ts"
 import { Store } from "./store.ts"
 
 const PAGE_SIZE = 60
