@@ -3,7 +3,8 @@ import { test } from "node:test"
 
 import type { MessagesPage, RunEvent } from "../wire/types.ts"
 import { fold } from "./fold.ts"
-import { addImages, addOlder, EMPTY_TALK, oldestSeq, openTalk, type MessageItem, type Talk } from "./talk.ts"
+import type { MessageItem } from "./items.ts"
+import { addImages, addOlder, EMPTY_TALK, oldestSeq, openTalk, type Talk } from "./talk.ts"
 
 const ANSWERED = {
   id: "p1",

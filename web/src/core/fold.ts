@@ -7,7 +7,8 @@
 
 import type { CustomValues, Interrupt, RunEvent } from "../wire/types.ts"
 import { keyOf, NEW_CALL } from "./page.ts"
-import { endCalls, NO_RUN, type CallState, type MessageItem, type NoteItem, type Talk } from "./talk.ts"
+import type { CallState, MessageItem, NoteItem } from "./items.ts"
+import { endCalls, NO_RUN, type Talk } from "./talk.ts"
 import { addDelta, put } from "./writing.ts"
 
 type Outcome = (RunEvent & { type: "RUN_FINISHED" })["outcome"]

@@ -2,7 +2,8 @@ import assert from "node:assert/strict"
 import { test } from "node:test"
 
 import type { Me, Session, ToolOutcome } from "../wire/types.ts"
-import { EMPTY_TALK, type MessageItem, type Talk } from "./talk.ts"
+import type { MessageItem } from "./items.ts"
+import { EMPTY_TALK, type Talk } from "./talk.ts"
 import { addOwn, isManual, isPending, MAX_KEPT, MAX_KEPT_CHARS, mergeCalls, ownCall, turnsOf } from "./made.ts"
 import { NEW_CALL } from "./page.ts"
 

@@ -8,11 +8,10 @@
 
 import type { Me, Session, ToolOutcome } from "../wire/types.ts"
 import { modelOf } from "./choices.ts"
-import type { CallState, Talk } from "./talk.ts"
+import type { CallState } from "./items.ts"
+import type { Talk } from "./talk.ts"
 import { hasFailed } from "./rows.ts"
 
-const KEY = "madang.calls."
-const SESSION_KEY = "madang.manual"
 export const MAX_KEPT = 30
 /** Of all that is kept of a session: a tab has a few million characters. */
 export const MAX_KEPT_CHARS = 400_000
@@ -92,40 +91,6 @@ export function addOwn(calls: readonly MadeCall[], call: MadeCall): MadeCall[] {
     chars += JSON.stringify(one).length
     return index === 0 || chars <= MAX_KEPT_CHARS
   })
-}
-
-export function readOwn(sessionId: string): MadeCall[] {
-  try {
-    const value: unknown = JSON.parse(sessionStorage.getItem(KEY + sessionId) ?? "[]")
-    return Array.isArray(value) ? (value as MadeCall[]) : []
-  } catch {
-    return []
-  }
-}
-
-export function writeOwn(sessionId: string, calls: readonly MadeCall[]): void {
-  write(KEY + sessionId, JSON.stringify(calls))
-}
-
-export function dropOwn(sessionId: string): void {
-  sessionStorage.removeItem(KEY + sessionId)
-}
-
-/** The session that the manual screen of this tab is in. */
-export function readManualSession(): string {
-  return sessionStorage.getItem(SESSION_KEY) ?? ""
-}
-
-export function writeManualSession(sessionId: string): void {
-  write(SESSION_KEY, sessionId)
-}
-
-function write(key: string, text: string): void {
-  try {
-    sessionStorage.setItem(key, text)
-  } catch {
-    // The storage is full: what is shown stays until the next reload.
-  }
 }
 
 function objectOf(text: string): Record<string, unknown> {

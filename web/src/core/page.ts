@@ -1,7 +1,7 @@
 /** A page of stored messages, as items and calls of a talk. Pure. */
 
 import type { CallPart, CallRecord, Message, MessagesPage, Note, Part } from "../wire/types.ts"
-import type { CallState, Item, NoteItem } from "./talk.ts"
+import type { CallState, Item, NoteItem } from "./items.ts"
 
 export const NEW_CALL: CallState = {
   id: "",

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 
-import type { CallState, Item, MessageItem } from "./talk.ts"
+import type { CallState, Item, MessageItem } from "./items.ts"
 import { NEW_CALL } from "./page.ts"
 import { firstArgument, groupCalls, rowsOf } from "./rows.ts"
 

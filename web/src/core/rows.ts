@@ -1,6 +1,6 @@
 /** The items of a talk as the rows that are drawn. Pure. */
 
-import type { CallState, Item, MessageItem, NoteItem } from "./talk.ts"
+import type { CallState, Item, MessageItem, NoteItem } from "./items.ts"
 
 /** What stands by itself: the person's words, a note, or an answer with the calls that follow without a word between. */
 export type Row =

@@ -1,13 +1,10 @@
 /**
  * The tour of the first run: five steps that are real calls, in a session of their own. What they make stays.
  *
- * The steps are data: the tool, its arguments in the person's language, and what is told when it is done. Pure but for
- * `readTour` and `writeTour`, which keep where the person is over a reload.
+ * The steps are data: the tool, its arguments in the person's language, and what is told when it is done. Pure.
  */
 
 import type { Locale, ToolOutcome, TurnCall } from "../wire/types.ts"
-
-const KEY = "madang.tour"
 
 /** What a step has brought. Where the person is the model, only its id: the rest is in the talk. */
 export interface TourResult {
@@ -117,21 +114,4 @@ export function answerOf(data: unknown): string | null {
   const { status, answer } = data as Record<string, unknown>
   if (typeof status !== "string" || status === "pending") return null
   return typeof answer === "string" ? answer : ""
-}
-
-export function readTour(): Tour {
-  try {
-    const value: unknown = JSON.parse(localStorage.getItem(KEY) ?? "null")
-    return typeof value === "object" && value !== null ? { ...NEW_TOUR, ...value } : NEW_TOUR
-  } catch {
-    return NEW_TOUR
-  }
-}
-
-export function writeTour(tour: Tour): void {
-  try {
-    localStorage.setItem(KEY, JSON.stringify(tour))
-  } catch {
-    // The storage is full: after a reload the tour begins anew.
-  }
 }

@@ -23,12 +23,13 @@ import { followAll, type Following } from "./stream.ts"
 import { nextAssistant } from "../core/choices.ts"
 import { TalkFeed, type FeedListener } from "./feed.ts"
 import { mergeInbox } from "../core/inbox.ts"
-import { dropOwn } from "../core/made.ts"
+import { dropOwn } from "./manual.ts"
 import { parseRoute, routeTo, type Route } from "../core/route.ts"
 import { speaker } from "../texts.ts"
 import { mergeSessions } from "../core/sessions.ts"
 import { Store } from "./store.ts"
-import { NEW_TOUR, readTour, writeTour, type Tour } from "../core/tour.ts"
+import { NEW_TOUR, type Tour } from "../core/tour.ts"
+import { readTour, writeTour } from "./tour.ts"
 
 const REFRESH_AFTER_MS = 150
 const START_RETRY_MS = 1_000

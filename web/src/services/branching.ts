@@ -4,7 +4,7 @@ import { forkSession, listStateRows, sendMessage, upload } from "./api.ts"
 import type { ServiceStates, Upload } from "../wire/types.ts"
 import { go, refreshSoon } from "./app.ts"
 import { writeDraft, writeFiles } from "./drafts.ts"
-import type { MessageItem } from "../core/talk.ts"
+import type { MessageItem } from "../core/items.ts"
 
 type Content = ServiceStates["content"]["contents"][number]
 

@@ -2,9 +2,11 @@
 
 import { useCallback, useEffect, useRef, useState } from "react"
 
-import { callTool, listStateRows, upload, uploadFile } from "./api.ts"
+import { callTool, listStateRows, readFile, upload, uploadFile } from "./api.ts"
 import type { ServiceStates, ToolOutcome } from "../wire/types.ts"
+import { nameOf } from "../core/tree.ts"
 import { notify, report } from "./app.ts"
+import { saveBlob } from "./save.ts"
 import { sendFile } from "./uploads.ts"
 
 /** Call a tool as the person. A refusal is told in the tool's own words; then there is no outcome. */
@@ -112,6 +114,15 @@ export async function putFile(sessionId: string, path: string, file: Blob): Prom
 export async function addContent(sessionId: string, file: File): Promise<string | undefined> {
   const target = { sessionId, panel: "contents", name: file.name } as const
   return (await reported(sendFile(target, (...how) => upload(sessionId, file, ...how))))?.contentId
+}
+
+/** Save a file of the workspace where the browser saves files. */
+export async function downloadFile(sessionId: string, path: string): Promise<void> {
+  try {
+    saveBlob(await readFile(sessionId, path), nameOf(path))
+  } catch (error) {
+    report(error)
+  }
 }
 
 async function reported<T>(work: Promise<T>): Promise<T | undefined> {

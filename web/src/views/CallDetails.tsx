@@ -3,9 +3,9 @@
 import { useState } from "react"
 import { Tab, TabList, TabPanel, Tabs } from "react-aria-components"
 
-import type { CallState } from "../core/talk.ts"
+import type { CallState } from "../core/items.ts"
 import { AriaLocale } from "./AriaLocale.tsx"
-import { Code, JsonCode } from "./Calls.tsx"
+import { Code, JsonCode } from "./Code.tsx"
 import { formatBytes, useLocale, useSay } from "./language.tsx"
 
 /** Longer ones are shown in part, with a button for the rest. */

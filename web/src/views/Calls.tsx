@@ -2,9 +2,7 @@
 
 import { memo, Suspense, useEffect, useState } from "react"
 
-import type { CallState } from "../core/talk.ts"
-import { highlight } from "../core/highlight.ts"
-import { prettyJson } from "../core/json.ts"
+import type { CallState } from "../core/items.ts"
 import { part } from "../services/parts.ts"
 import { firstArgument, groupCalls, hasFailed } from "../core/rows.ts"
 import { deedOf } from "../texts.ts"
@@ -115,26 +113,5 @@ function CallMark({ call }: { call: CallState }) {
     <span className="mark-bad" role="img" aria-label={call.outcome === "" ? say("callEnded") : say("callFailed")}>
       <Icon name="cross" small />
     </span>
-  )
-}
-
-export function Code({ text, label }: { text: string; label?: string }) {
-  return (
-    <pre className="code scrolls" tabIndex={0} role={label ? "group" : undefined} aria-label={label}>
-      {text}
-    </pre>
-  )
-}
-
-/** JSON set out over lines and in colours: names of fields apart from what stands in them. */
-export function JsonCode({ text, label }: { text: string; label?: string }) {
-  const tokens = highlight(prettyJson(text), "json")
-  return (
-    <pre className="code scrolls" tabIndex={0} role={label ? "group" : undefined} aria-label={label}>
-      {tokens.map(([kind, piece], index) => {
-        if (kind === "string" && /^\s*:/.test(tokens[index + 1]?.[1] ?? "")) return <i key={index}>{piece}</i>
-        return kind === "string" ? <u key={index}>{piece}</u> : piece
-      })}
-    </pre>
   )
 }

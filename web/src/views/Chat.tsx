@@ -22,7 +22,8 @@ import { Icon } from "./icons.tsx"
 import { COMMAND_KEY, titleOf, useSay } from "./language.tsx"
 import { usePanelOpen } from "./PanelSlot.tsx"
 import { SessionMenu } from "./SessionMenu.tsx"
-import { Talk, type TalkActions } from "./Talk.tsx"
+import { Talk } from "./Talk.tsx"
+import type { TalkActions } from "./talkActions.ts"
 import { Welcome, WelcomeHead } from "./Welcome.tsx"
 
 const ForeignCalls = part(async () => ({ default: (await import("./settings/Clients.tsx")).ForeignCalls }))

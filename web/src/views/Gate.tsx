@@ -9,7 +9,7 @@ import { useEffect, useRef, useState } from "react"
 
 import { settleItem } from "../services/settling.ts"
 import type { InboxItem, Scope } from "../wire/types.ts"
-import { JsonCode } from "./Calls.tsx"
+import { JsonCode } from "./Code.tsx"
 import { Icon } from "./icons.tsx"
 import { askerOf, useSay } from "./language.tsx"
 import { MenuButton } from "./MenuButton.tsx"

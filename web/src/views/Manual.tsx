@@ -5,19 +5,8 @@ import { useEffect, useRef, useState } from "react"
 import { app, go, newSession, openFeed, refreshSoon, report } from "../services/app.ts"
 import type { Feed, TalkFeed } from "../services/feed.ts"
 import { questionsOf } from "../core/inbox.ts"
-import {
-  addOwn,
-  isManual,
-  isPending,
-  mergeCalls,
-  ownCall,
-  readManualSession,
-  readOwn,
-  turnsOf,
-  writeManualSession,
-  writeOwn,
-  type MadeCall,
-} from "../core/made.ts"
+import { addOwn, isManual, isPending, mergeCalls, ownCall, turnsOf, type MadeCall } from "../core/made.ts"
+import { readManualSession, readOwn, writeManualSession, writeOwn } from "../services/manual.ts"
 import { routeTo } from "../core/route.ts"
 import { settleItem } from "../services/settling.ts"
 import { findSession } from "../core/sessions.ts"

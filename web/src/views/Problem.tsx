@@ -5,7 +5,7 @@ import { useState } from "react"
 import { app, notify, report as reportError } from "../services/app.ts"
 import { useStore } from "../services/store.ts"
 import { getLog, getReport } from "../services/api.ts"
-import { Code } from "./Calls.tsx"
+import { Code } from "./Code.tsx"
 import { useSay } from "./language.tsx"
 
 export function Problem() {

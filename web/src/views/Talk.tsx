@@ -3,26 +3,21 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState, type ReactNode } from "react"
 
 import type { TalkFeed } from "../services/feed.ts"
-import type { Item, MessageItem, Talk as TalkState } from "../core/talk.ts"
+import type { Item, MessageItem } from "../core/items.ts"
+import type { Talk as TalkState } from "../core/talk.ts"
 import type { Draft } from "../core/writing.ts"
 import { rowsOf, type Row } from "../core/rows.ts"
 import { AT_END, boundsOf, showItem, showNewer, showOlder, trim } from "../core/window.ts"
 import type { InboxItem } from "../wire/types.ts"
 import { Icon } from "./icons.tsx"
 import { useSay } from "./language.tsx"
+import type { TalkActions } from "./talkActions.ts"
 import { Answer, Note, OwnMessage, ThinkingAnswer } from "./Turn.tsx"
 
 /** How near to an end counts as being there. */
 const NEAR_PX = 80
 /** What was looked for is marked so long. */
 const FOUND_MS = 1_500
-
-export interface TalkActions {
-  fork(item: MessageItem): void
-  edit(item: MessageItem): void
-  /** Ask again what led to an answer, or to the end of a run: in a branch, or here where nothing was answered. */
-  again(itemId: string): void
-}
 
 interface Props {
   feed: TalkFeed

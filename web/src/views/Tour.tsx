@@ -12,7 +12,7 @@ import { addResult, addTurn, answerOf, callsOfStep, currentStep, QUESTION_STEP, 
 import type { TextKey } from "../texts.ts"
 import { callTool, settle, takeTurn, updateSession } from "../services/api.ts"
 import type { TurnCall } from "../wire/types.ts"
-import { Code } from "./Calls.tsx"
+import { Code } from "./Code.tsx"
 import { Icon } from "./icons.tsx"
 import { useLocale, useSay } from "./language.tsx"
 

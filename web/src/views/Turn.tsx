@@ -2,7 +2,8 @@
 
 import { Component, type ReactNode, Suspense, memo, useEffect, useState } from "react"
 
-import { INCOMPLETE, type CallState, type MessageItem, type NoteItem, type Talk as TalkState } from "../core/talk.ts"
+import type { CallState, MessageItem, NoteItem } from "../core/items.ts"
+import { INCOMPLETE, type Talk as TalkState } from "../core/talk.ts"
 import { part } from "../services/parts.ts"
 import type { InboxItem } from "../wire/types.ts"
 import { Boundary } from "./Boundary.tsx"
@@ -10,7 +11,7 @@ import { Calls } from "./Calls.tsx"
 import { Icon, Mark, type IconName } from "./icons.tsx"
 import { formatSeconds, formatTime, useLocale, useSay } from "./language.tsx"
 import { Question } from "./Question.tsx"
-import type { TalkActions } from "./Talk.tsx"
+import type { TalkActions } from "./talkActions.ts"
 
 const Markdown = part(() => import("./Markdown.tsx"))
 const PageView = part(() => import("./PageView.tsx"))

@@ -96,3 +96,10 @@ export function Mark() {
     </svg>
   )
 }
+
+export function fileIcon({ kind, path }: { kind: string; path: string }): IconName {
+  if (kind === "folder") return "folder"
+  if (/\.(csv|tsv|xlsx?)$/i.test(path)) return "table"
+  if (/\.(png|jpe?g|gif|webp|avif|svg|bmp)$/i.test(path)) return "image"
+  return "page"
+}

@@ -15,13 +15,12 @@ import { Ask } from "../settings/Ask.tsx"
 import { Decisions } from "../settings/Decisions.tsx"
 import { useLoaded } from "../settings/loaded.ts"
 import { useWords } from "../settings/words.ts"
+import type { Change } from "./change.ts"
 import { Limits } from "./Limits.tsx"
 import { ModelFields } from "./ModelFields.tsx"
 import { Services } from "./Services.tsx"
 
 const TryChat = part(() => import("./TryChat.tsx"))
-
-export type Change = (patch: Omit<AssistantPatch, "version">) => void
 
 export function Editor({ id }: { id: string }) {
   const words = useWords()

@@ -4,7 +4,7 @@ import { useRef } from "react"
 
 import type { AssistantDetails, RunLimits } from "../../wire/generated.ts"
 import { useWords } from "../settings/words.ts"
-import type { Change } from "./Editor.tsx"
+import type { Change } from "./change.ts"
 import { NumberField } from "./NumberField.tsx"
 
 export function Limits({ details, onChange }: { details: AssistantDetails; onChange: Change }) {

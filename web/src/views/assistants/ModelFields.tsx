@@ -5,7 +5,7 @@ import { useState } from "react"
 import type { AssistantDetails, ModelsAnswer, OwnOptions } from "../../wire/generated.ts"
 import { Select, type Option } from "../Select.tsx"
 import { useWords } from "../settings/words.ts"
-import type { Change } from "./Editor.tsx"
+import type { Change } from "./change.ts"
 import { NumberField } from "./NumberField.tsx"
 
 const EFFORTS = ["off", "low", "medium", "high"] as const

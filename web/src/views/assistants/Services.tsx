@@ -7,7 +7,7 @@ import type { AssistantDetails, ModelsAnswer, ServiceAnswer } from "../../wire/g
 import { useLocale } from "../language.tsx"
 import { Select } from "../Select.tsx"
 import { useWords } from "../settings/words.ts"
-import type { Change } from "./Editor.tsx"
+import type { Change } from "./change.ts"
 
 type Mode = ServiceAnswer["mode"]
 

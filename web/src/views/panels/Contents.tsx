@@ -6,11 +6,10 @@ import { notify } from "../../services/app.ts"
 import { act, addContent, useMounted, useRows } from "../../services/panels.ts"
 import type { ContentInState, ContentState } from "../../wire/types.ts"
 import { FilePicker } from "../FilePicker.tsx"
-import { Icon } from "../icons.tsx"
+import { fileIcon, Icon } from "../icons.tsx"
 import { useLocale } from "../language.tsx"
-import { iconOf } from "./Files.tsx"
-import { Marked } from "./FileSearch.tsx"
-import type { PanelProps } from "./Panels.tsx"
+import { Marked } from "./Marked.tsx"
+import type { PanelProps } from "./props.ts"
 import { EmptyPanel, failureOf, ListEnd, NoState, RowMenu, Search } from "./parts.tsx"
 import { Uploads, useUploads } from "./Uploads.tsx"
 import { formatSize, type PanelSay } from "./words.ts"
@@ -91,7 +90,7 @@ function ContentRow({ content, say, onRemove }: { content: ContentInState; say: 
   const { filename, pages, lines, size } = content
   return (
     <li className="item low">
-      <Icon name={iconOf({ kind: "file", path: filename })} />
+      <Icon name={fileIcon({ kind: "file", path: filename })} />
       <span className="grow cut small" title={filename}>
         {filename}
       </span>
@@ -161,7 +160,7 @@ function Passages({
         <ul className="card list">
           {found.passages.map((passage) => (
             <li key={passage.chunkId} className="item">
-              <Icon name={iconOf({ kind: "file", path: passage.filename })} />
+              <Icon name={fileIcon({ kind: "file", path: passage.filename })} />
               <div className="grow">
                 <h3 className="cut">{passage.filename}</h3>
                 <p className="excerpt">

@@ -5,8 +5,8 @@ import { useEffect, useState } from "react"
 import { act } from "../../services/panels.ts"
 import { nameOf } from "../../core/tree.ts"
 import type { EntryRow, WorkspaceState } from "../../wire/types.ts"
-import { Icon } from "../icons.tsx"
-import { iconOf } from "./Files.tsx"
+import { fileIcon, Icon } from "../icons.tsx"
+import { Marked } from "./Marked.tsx"
 import type { PanelSay } from "./words.ts"
 
 const MAX_LINES = 50
@@ -66,7 +66,7 @@ export function FileSearch({ sessionId, state, query, shown, say, onShow }: File
               aria-current={file.path === shown}
               onClick={() => onShow(file.path)}
             >
-              <Icon name={iconOf(file)} />
+              <Icon name={fileIcon(file)} />
               <span className="grow cut">{file.path}</span>
             </button>
           </li>
@@ -88,12 +88,4 @@ export function FileSearch({ sessionId, state, query, shown, say, onShow }: File
       </ul>
     </>
   )
-}
-
-/** A text with the words that were searched for marked. */
-export function Marked({ text, words }: { text: string; words: readonly string[] }) {
-  const escaped = words.filter(Boolean).map((word) => word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"))
-  if (escaped.length === 0) return text
-  const parts = text.split(new RegExp(`(${escaped.join("|")})`, "giu"))
-  return parts.map((part, index) => (index % 2 === 1 ? <mark key={index}>{part}</mark> : part))
 }

@@ -3,20 +3,19 @@
 import { Suspense, useEffect, useMemo, useState, type DragEvent } from "react"
 
 import { app, notify, report } from "../../services/app.ts"
-import { act, putFile, useMounted, useRows } from "../../services/panels.ts"
+import { act, downloadFile, putFile, useMounted, useRows } from "../../services/panels.ts"
 import { part } from "../../services/parts.ts"
 import { routeTo } from "../../core/route.ts"
-import { saveBlob } from "../../services/save.ts"
 import { useStore } from "../../services/store.ts"
 import { foldersAbove, foldersOf, freeName, nameOf, parentOf, type TreeFolders } from "../../core/tree.ts"
 import { readFile } from "../../services/api.ts"
 import type { EntryRow, WorkspaceState } from "../../wire/types.ts"
 import { ConfirmDialog } from "../Dialogs.tsx"
 import { FilePicker } from "../FilePicker.tsx"
-import { Icon, type IconName } from "../icons.tsx"
+import { fileIcon, Icon } from "../icons.tsx"
 import { useLocale } from "../language.tsx"
 import { FileSearch } from "./FileSearch.tsx"
-import type { PanelProps } from "./Panels.tsx"
+import type { PanelProps } from "./props.ts"
 import { EmptyPanel, failureOf, LineForm, ListEnd, NoState, RowMenu, Search } from "./parts.tsx"
 import { Uploads, useUploads } from "./Uploads.tsx"
 import { formatSize, type PanelSay } from "./words.ts"
@@ -248,7 +247,7 @@ function Entry({ entry, depth, tree }: { entry: EntryRow; depth: number; tree: T
           style={{ ["--d" as string]: depth }}
           onClick={() => (isFolder ? tree.onToggle(entry.path) : tree.onShow(entry.path))}
         >
-          <Icon name={iconOf(entry)} small />
+          <Icon name={fileIcon(entry)} small />
           <span className="cut">{name}</span>
           {!isFolder && (
             <span className="xs num" aria-hidden="true">
@@ -261,7 +260,7 @@ function Entry({ entry, depth, tree }: { entry: EntryRow; depth: number; tree: T
           actions={[
             ...(isFolder
               ? []
-              : [{ id: "download", title: say("download"), act: () => void download(sessionId, entry.path) }]),
+              : [{ id: "download", title: say("download"), act: () => void downloadFile(sessionId, entry.path) }]),
             { id: "rename", title: say("rename"), act: () => setRenaming(true) },
             {
               id: "remove",
@@ -275,14 +274,6 @@ function Entry({ entry, depth, tree }: { entry: EntryRow; depth: number; tree: T
       {isOpen && <FolderRows path={entry.path} depth={depth + 1} tree={tree} />}
     </li>
   )
-}
-
-export async function download(sessionId: string, path: string): Promise<void> {
-  try {
-    saveBlob(await readFile(sessionId, path), nameOf(path))
-  } catch (error) {
-    report(error)
-  }
 }
 
 /** Delete a file, and hold its bytes as long as it can be brought back. */
@@ -304,11 +295,4 @@ async function remove(sessionId: string, entry: EntryRow, say: PanelSay): Promis
   const held = bytes
   notify(say("fileDeleted", { name }), held ? { undo: () => void putFile(sessionId, entry.path, held) } : {})
   return true
-}
-
-export function iconOf({ kind, path }: Pick<EntryRow, "kind" | "path">): IconName {
-  if (kind === "folder") return "folder"
-  if (/\.(csv|tsv|xlsx?)$/i.test(path)) return "table"
-  if (/\.(png|jpe?g|gif|webp|avif|svg|bmp)$/i.test(path)) return "image"
-  return "page"
 }

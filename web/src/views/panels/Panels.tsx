@@ -16,6 +16,7 @@ import { FilesPanel } from "./Files.tsx"
 import { isPlain, PlainPanel } from "./Plain.tsx"
 import { PlanPanel } from "./Plan.tsx"
 import { PlaybooksPanel } from "./Playbooks.tsx"
+import type { PanelProps } from "./props.ts"
 import { usePanelSay, type PanelSay } from "./words.ts"
 import { WorkPanel } from "./Work.tsx"
 
@@ -28,12 +29,6 @@ const DRAWN_SERVICES = new Set(["planning", "playbook", "workspace", "content", 
 export interface PanelsProps {
   feed: TalkFeed
   onClose: () => void
-}
-
-export interface PanelProps {
-  sessionId: string
-  talk: Talk
-  say: PanelSay
 }
 
 /** Draws what stands inside `.panel`: a header with tabs and the button that closes it, then `.body`. */

@@ -2,7 +2,7 @@
 
 import type { JsonSchema, ServiceInfo } from "../../wire/types.ts"
 import { formatTime, useLocale } from "../language.tsx"
-import type { PanelProps } from "./Panels.tsx"
+import type { PanelProps } from "./props.ts"
 import { failureOf, NoState } from "./parts.tsx"
 import type { PanelSay } from "./words.ts"
 

@@ -7,7 +7,7 @@ import { act, useMounted } from "../../services/panels.ts"
 import type { PlanInState, Todo } from "../../wire/types.ts"
 import { Icon } from "../icons.tsx"
 import { useLocale } from "../language.tsx"
-import type { PanelProps } from "./Panels.tsx"
+import type { PanelProps } from "./props.ts"
 import { EmptyPanel, failureOf, LineForm, ListEnd, NoState, RowMenu } from "./parts.tsx"
 import { formatMoment, type PanelSay } from "./words.ts"
 

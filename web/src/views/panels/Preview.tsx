@@ -3,13 +3,13 @@
 import { Suspense, useEffect, useRef, useState } from "react"
 
 import { report } from "../../services/app.ts"
+import { downloadFile } from "../../services/panels.ts"
 import { part } from "../../services/parts.ts"
 import { nameOf, parseTable } from "../../core/tree.ts"
 import { readFile } from "../../services/api.ts"
 import type { WorkspaceState } from "../../wire/types.ts"
 import { Icon } from "../icons.tsx"
 import { useLocale } from "../language.tsx"
-import { download } from "./Files.tsx"
 import { DocumentText, PdfPages } from "./Pages.tsx"
 import { formatSize, type PanelSay } from "./words.ts"
 
@@ -106,7 +106,7 @@ export function Preview({ sessionId, path, state, say, onClose }: PreviewProps) 
           type="button"
           className="ib"
           aria-label={say("download")}
-          onClick={() => void download(sessionId, path)}
+          onClick={() => void downloadFile(sessionId, path)}
         >
           <Icon name="download" />
         </button>
