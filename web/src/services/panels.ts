@@ -89,17 +89,20 @@ export function useMounted(count: number): {
   const [limit, setLimit] = useState(FIRST_MOUNTED)
   const observer = useRef<IntersectionObserver | null>(null)
   const mountMore = useCallback(() => setLimit((value) => value + MORE_MOUNTED), [])
-  const end = useCallback((element: Element | null) => {
-    observer.current?.disconnect()
-    if (element === null) return
-    observer.current = new IntersectionObserver(
-      (entries) => {
-        if (entries.some(({ isIntersecting }) => isIntersecting)) mountMore()
-      },
-      { rootMargin: "200px" },
-    )
-    observer.current.observe(element)
-  }, [])
+  const end = useCallback(
+    (element: Element | null) => {
+      observer.current?.disconnect()
+      if (element === null) return
+      observer.current = new IntersectionObserver(
+        (entries) => {
+          if (entries.some(({ isIntersecting }) => isIntersecting)) mountMore()
+        },
+        { rootMargin: "200px" },
+      )
+      observer.current.observe(element)
+    },
+    [mountMore],
+  )
   useEffect(() => () => observer.current?.disconnect(), [])
   return { mounted: Math.min(limit, count), end, mountMore }
 }

@@ -14,7 +14,7 @@ const loader = new PartLoader({ trustServer, doubtServer, isSameBuild, onOtherBu
 export const loadPart = <T>(load: () => Promise<T>): Promise<T> => loader.load(load)
 
 /** A component whose code comes when it is drawn first, or wanted soon (`preload`). */
-// `any` as in React's own `lazy`: the props are those of the component.
+// eslint-disable-next-line @typescript-eslint/no-explicit-any -- as in React's own `lazy`: the props are the component's
 export function part<T extends ComponentType<any>>(load: () => Promise<{ default: T }>) {
   let loading: Promise<{ default: T }> | undefined
   const start = () => (loading ??= loader.load(load))

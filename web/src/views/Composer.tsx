@@ -106,16 +106,14 @@ export function Composer(props: Props) {
   }, [text])
 
   /** What was sent when the server was lost, and may be there: it would be sent twice. */
-  const unsure = useRef<{ text: string; after: number } | null>(null)
+  const [unsure, setUnsure] = useState<{ text: string; after: number } | null>(null)
   useEffect(() => {
-    const sent = unsure.current
-    if (sent === null || !hasTaken(sent.text, sent.after)) return
-    unsure.current = null
-    setText((now) =>
-      now === sent.text ? "" : now.startsWith(`${sent.text}\n`) ? now.slice(sent.text.length + 1) : now,
-    )
+    if (unsure === null || !hasTaken(unsure.text, unsure.after)) return
+    const { text: sent } = unsure
+    setUnsure(null)
+    setText((now) => (now === sent ? "" : now.startsWith(`${sent}\n`) ? now.slice(sent.length + 1) : now))
     setAttachments([])
-  })
+  }, [unsure, hasTaken])
 
   const isUploading = attachments.some(({ content }) => content === null)
   const canSend = !isSending && !isUploading && (text.trim() !== "" || attachments.length > 0)
@@ -127,7 +125,7 @@ export function Composer(props: Props) {
       await how(text)
       setAttachments([])
     } catch (error) {
-      if (error instanceof Unreachable) unsure.current = { text, after: lastSeq }
+      if (error instanceof Unreachable) setUnsure({ text, after: lastSeq })
       setText((since) => (since === "" ? text : `${text}\n${since}`))
       report(error)
     } finally {

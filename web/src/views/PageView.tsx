@@ -1,6 +1,6 @@
 /** A page of a service in its frame, under a bar that is ours: whose it is, what it waits for. */
 
-import { useEffect, useRef, useState } from "react"
+import { useEffect, useEffectEvent, useRef, useState } from "react"
 
 import { Bridge } from "../frame/bridge.ts"
 import { hostContext } from "../frame/context.ts"
@@ -71,9 +71,7 @@ export default function PageView({ viewId, tool, isWaiting, expiresAt, fallbackT
   const hasView = view !== null
   const latest = useRef(view)
   latest.current = view
-  useEffect(() => {
-    const parent = place.current
-    if (!hasView || view === null || parent === null || contentOrigin === "") return
+  const start = useEffectEvent((parent: HTMLElement, view: View) => {
     // Without its scripts a page never says that it runs.
     setPhase(view.mayRunScripts ? "starting" : "ready")
     if (!view.mayRunScripts) setHeight(STILL_HEIGHT_PX)
@@ -133,8 +131,11 @@ export default function PageView({ viewId, tool, isWaiting, expiresAt, fallbackT
       if (closing) void closing.then(mounted.unmount)
       else mounted.unmount()
     }
-    // `view` is read again when its state changes; the frame lives as long as the view's id.
-    // eslint-disable-next-line react-hooks/exhaustive-deps
+  })
+  // `view` is read again when its state changes; the frame lives as long as the view's id.
+  useEffect(() => {
+    if (!hasView || latest.current === null || place.current === null || contentOrigin === "") return
+    return start(place.current, latest.current)
   }, [viewId, hasView, contentOrigin, attempt])
 
   // The theme is also the system's, which changes by itself in the evening.

@@ -1,6 +1,6 @@
 /** All sessions, found by their words, by assistant or in the archive; out to a file and back. */
 
-import { useEffect, useMemo, useRef, useState } from "react"
+import { useCallback, useEffect, useMemo, useRef, useState } from "react"
 
 import { app, go, notify, report } from "../services/app.ts"
 import { countPlaces, hitOf, PLACES, sessionsWith, type Place } from "../core/found.ts"
@@ -41,17 +41,20 @@ export default function Sessions() {
   const words = query.trim()
   const isArchived = tab === "archived"
   const place = words === "" || isArchived ? "" : tab
-  const read = async (after = ""): Promise<Found> => {
-    const begun = performance.now()
-    const found = await findSessions({
-      query: words,
-      archived: isArchived ? 1 : 0,
-      sized: 1,
-      after,
-      ...(assistant !== null && { assistant }),
-    })
-    return { ...found, ms: Math.round(performance.now() - begun) }
-  }
+  const read = useCallback(
+    async (after = ""): Promise<Found> => {
+      const begun = performance.now()
+      const found = await findSessions({
+        query: words,
+        archived: isArchived ? 1 : 0,
+        sized: 1,
+        after,
+        ...(assistant !== null && { assistant }),
+      })
+      return { ...found, ms: Math.round(performance.now() - begun) }
+    },
+    [words, isArchived, assistant],
+  )
 
   // `sessions` too: what was renamed or archived here must show here.
   useEffect(() => {
@@ -64,7 +67,7 @@ export default function Sessions() {
       isOld = true
       clearTimeout(timer)
     }
-  }, [words, isArchived, assistant, sessions])
+  }, [read, words, sessions])
 
   const more = async () => {
     if (page === null) return

@@ -1,6 +1,6 @@
 /** The talk: what was said, newest at the end. Older ones come as the person scrolls up, and far ones are let go. */
 
-import { useEffect, useLayoutEffect, useMemo, useRef, useState, type ReactNode } from "react"
+import { useEffect, useEffectEvent, useLayoutEffect, useMemo, useRef, useState, type ReactNode } from "react"
 
 import type { TalkFeed } from "../services/feed.ts"
 import type { Item, MessageItem } from "../core/items.ts"
@@ -116,8 +116,7 @@ export function Talk({ feed, talk, questions, assistant, actions, endsWanted, ta
   }, [items])
 
   // A message that is not loaded yet is looked for further up.
-  useEffect(() => {
-    if (target === "") return
+  const seek = useEffectEvent(() => {
     const around = showItem(items, target)
     if (around === null) {
       void feed.loadOlder()
@@ -126,9 +125,12 @@ export function Talk({ feed, talk, questions, assistant, actions, endsWanted, ta
     isAtEnd.current = false
     sought.current = target
     setShown(around)
-    // Only until it is found: what comes later must not pull the person back to it.
-    // eslint-disable-next-line react-hooks/exhaustive-deps
-  }, [target, showItem(items, target) === null && talk.hasOlder ? items.length : -1])
+  })
+  // Only until it is found: what comes later must not pull the person back to it.
+  const searched = target !== "" && talk.hasOlder && showItem(items, target) === null ? items.length : -1
+  useEffect(() => {
+    if (target !== "") seek()
+  }, [target, searched])
 
   const older = async () => {
     if (isLoading.current) return
@@ -155,7 +157,6 @@ export function Talk({ feed, talk, questions, assistant, actions, endsWanted, ta
   useEffect(() => {
     if (!isFirstDraw.current) jumpToEnd()
     isFirstDraw.current = false
-    // eslint-disable-next-line react-hooks/exhaustive-deps
   }, [endsWanted])
   const onScroll = () => {
     const element = scroller.current

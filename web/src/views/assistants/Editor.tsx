@@ -1,6 +1,6 @@
 /** How one assistant is set up. What is changed is saved at once, and holds from the next turn on. */
 
-import { Suspense, useCallback, useEffect, useMemo, useRef, useState } from "react"
+import { Suspense, useCallback, useEffect, useRef, useState } from "react"
 
 import { go, notify, refreshMe, report } from "../../services/app.ts"
 import { part } from "../../services/parts.ts"
@@ -44,7 +44,8 @@ function OpenEditor({ details, onDetails }: { details: AssistantDetails; onDetai
 
   const wordsNow = useRef(words)
   wordsNow.current = words
-  const saver = useMemo(
+  // One for as long as the assistant is open: its versions follow each other.
+  const [saver] = useState(
     () =>
       new Saver<Omit<AssistantPatch, "version">, AssistantDetails>(
         details.version,
@@ -65,8 +66,6 @@ function OpenEditor({ details, onDetails }: { details: AssistantDetails; onDetai
           }, report)
         },
       ),
-    // One for as long as the assistant is open: its versions follow each other.
-    [id],
   )
   useEffect(() => () => void saver.flush(), [saver])
   const change: Change = (patch) => saver.change(patch)

@@ -20,7 +20,7 @@ interface Props {
 
 export default function TryChat({ assistantId, name, onClose }: Props) {
   const words = useWords()
-  const { locale, sessions } = useStore(app)
+  const { sessions } = useStore(app)
   const [feed, setFeed] = useState<TalkFeed | null>(null)
   const state = useStore<Feed | null>(feed?.store ?? NO_FEED)
   const place = useRef<HTMLElement>(null)
@@ -31,6 +31,7 @@ export default function TryChat({ assistantId, name, onClose }: Props) {
     let opened: TalkFeed | null = null
     let isOver = false
     const open = async () => {
+      const { locale } = app.get()
       const { id } = await createSession({ assistantId, locale, title: title.current.slice(0, 200) })
       refreshSoon()
       if (isOver) return

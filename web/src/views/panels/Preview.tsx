@@ -1,6 +1,6 @@
 /** A file as people read it: Markdown, text, tables, pictures and pages. Nothing of it is run, and nothing is fetched. */
 
-import { Suspense, useEffect, useRef, useState } from "react"
+import { Suspense, useEffect, useEffectEvent, useRef, useState } from "react"
 
 import { report } from "../../services/app.ts"
 import { downloadFile } from "../../services/panels.ts"
@@ -55,17 +55,19 @@ export function Preview({ sessionId, path, state, say, onClose }: PreviewProps) 
   const [isSource, setSource] = useState(false)
   const [size, setSize] = useState(0)
   const entry = [...state.entries, ...state.newest].find((one) => one.path === path)
+  const listedSize = entry?.size
   const version = entry ? `${entry.size} ${entry.modified}` : ""
 
   // A file that was in the state and is not any more is gone: reading it would only fail.
   const wasKnown = useRef(false)
+  const close = useEffectEvent(onClose)
   useEffect(() => {
     const isGone = wasKnown.current && version === ""
     wasKnown.current ||= version !== ""
-    if (isGone) return onClose()
+    if (isGone) return close()
     let isStale = false
     let url = ""
-    load(sessionId, path, entry?.size).then(
+    load(sessionId, path, listedSize).then(
       (loaded) => {
         if (isStale) return
         setSize(loaded.size)
@@ -75,7 +77,7 @@ export function Preview({ sessionId, path, state, say, onClose }: PreviewProps) 
       (error) => {
         if (isStale) return
         report(error)
-        onClose()
+        close()
       },
     )
     return () => {
@@ -83,7 +85,7 @@ export function Preview({ sessionId, path, state, say, onClose }: PreviewProps) 
       if (url !== "") URL.revokeObjectURL(url)
     }
     // Read again when this very file has changed, not whenever any has.
-  }, [sessionId, path, version])
+  }, [sessionId, path, version, listedSize])
 
   const hasSource = shown?.kind === "markdown" || shown?.kind === "table" || shown?.kind === "pdf"
   return (

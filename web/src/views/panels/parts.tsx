@@ -132,16 +132,15 @@ interface LineFormProps {
 export function LineForm({ label, value = "", button, cancel, maxLength, onSave, onCancel }: LineFormProps) {
   const [text, setText] = useState(value)
   const input = useRef<HTMLInputElement>(null)
-  const opener = useRef(document.activeElement)
+  const [opener] = useState(() => document.activeElement)
   useEffect(() => input.current?.select(), [])
   // What opened it has the focus again, if it is still there.
   useLayoutEffect(() => {
     const form = input.current?.form
     return () => {
-      const before = opener.current
-      if (form?.contains(document.activeElement) && before instanceof HTMLElement && before.isConnected) before.focus()
+      if (form?.contains(document.activeElement) && opener instanceof HTMLElement && opener.isConnected) opener.focus()
     }
-  }, [])
+  }, [opener])
   const onSubmit = (event: FormEvent) => {
     event.preventDefault()
     const sent = text.trim()

@@ -17,8 +17,9 @@ export function useLoaded<T>(read: () => Promise<T>): Loaded<T> {
   const [value, set] = useState<T | null>(null)
   const [isGone, setGone] = useState(false)
   const version = useRef(0) // an answer that a later one has overtaken is dropped
+  const nextVersion = useCallback(() => ++version.current, [])
   const reload = useCallback(async () => {
-    const mine = ++version.current
+    const mine = nextVersion()
     try {
       const answer = await read()
       if (mine === version.current) set(answer)
@@ -27,10 +28,10 @@ export function useLoaded<T>(read: () => Promise<T>): Loaded<T> {
       if (error instanceof ApiError && error.status === 404) setGone(true)
       else report(error)
     }
-  }, [read])
+  }, [read, nextVersion])
   useEffect(() => {
     void reload()
-    return () => void version.current++
-  }, [reload])
+    return () => void nextVersion()
+  }, [reload, nextVersion])
   return { value, isGone, set, reload }
 }
