@@ -21,6 +21,14 @@ export default [
             "imports/layers": ["error", { root: "src", layers: LAYERS }],
             "react-hooks/rules-of-hooks": "error",
             "react-hooks/exhaustive-deps": "error",
+            "no-restricted-syntax": [
+                "error",
+                {
+                    selector: "CallExpression[callee.name='useStore'][arguments.length=1][arguments.0.name='app']",
+                    message:
+                        "Every notice would draw this again: select what it shows (useStore(app, select), useFields).",
+                },
+            ],
         },
     },
     {

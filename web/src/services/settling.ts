@@ -3,23 +3,22 @@
 import { settle } from "./api.ts"
 import type { InboxItem, Settlement } from "../wire/types.ts"
 import { dropFromInbox, refreshSoon, report } from "./app.ts"
+import { Store } from "./store.ts"
 
 /** The pauses that were settled in this tab: of any other one it says that it was answered elsewhere. */
-const settledHere = new Set<string>()
-
-export const isSettledHere = (pauseId: string): boolean => settledHere.has(pauseId)
+export const settledHere = new Store<ReadonlySet<string>>(new Set())
 
 /** Remember that a pause is settled from this tab, unless nothing comes of it: somebody else may be first. */
 export async function settleHere<T>(pauseId: string, settling: Promise<T>, isDone = (_: T) => true): Promise<T> {
-  const wasSettled = settledHere.has(pauseId)
-  settledHere.add(pauseId)
+  const wasSettled = settledHere.get().has(pauseId)
+  settledHere.set(new Set([...settledHere.get(), pauseId]))
   let isSettled = wasSettled
   try {
     const result = await settling
     isSettled ||= isDone(result)
     return result
   } finally {
-    if (!isSettled) settledHere.delete(pauseId)
+    if (!isSettled) settledHere.set(new Set([...settledHere.get()].filter((id) => id !== pauseId)))
   }
 }
 

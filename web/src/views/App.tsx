@@ -2,20 +2,20 @@
 
 import { Suspense, useEffect, useState } from "react"
 
-import { app, dismiss, go, report, retryNow, togglePanel } from "../services/app.ts"
+import { app, dismiss, go, report, retryNow, togglePanel, type AppState } from "../services/app.ts"
 import type { Feed } from "../services/feed.ts"
 import { questionsOf } from "../core/inbox.ts"
 import { checkBuild, part } from "../services/parts.ts"
 import { routeTo } from "../core/route.ts"
 import { findSession } from "../core/sessions.ts"
-import { Store, useStore } from "../services/store.ts"
+import { Store, useFields, useStore } from "../services/store.ts"
 import { speaker } from "../texts.ts"
 import { stopRun } from "../services/api.ts"
-import type { Locale } from "../wire/types.ts"
+import type { Session } from "../wire/types.ts"
 import { Boundary } from "./Boundary.tsx"
 import { Chat } from "./Chat.tsx"
 import { Icon, Mark } from "./icons.tsx"
-import { LocaleContext, useSay } from "./language.tsx"
+import { LocaleContext, useLocale, useSay } from "./language.tsx"
 import { PanelSlot, usePanelOpen } from "./PanelSlot.tsx"
 import { BottomTabs, Sidebar, stepSession } from "./Sidebar.tsx"
 
@@ -32,24 +32,11 @@ const LinkDialog = part(async () => ({ default: (await import("./Dialogs.tsx")).
 const GONE_S = 20
 
 export function App() {
-  const state = useStore(app)
-  const { route, theme } = state
-  const questionCount = questionsOf(state.inbox).length
-  const session = route.screen === "chat" ? findSession(state, route.sessionId) : undefined
-  const locale: Locale = session?.locale ?? state.locale
-  const { feed } = state
+  const { status, route, feed } = useFields(app, "status", "route", "feed")
+  const locale = useStore(app, (state) => openSession(state)?.locale ?? state.locale)
   const isPanelOpen = usePanelOpen()
   const panelFeed = route.screen === "chat" && isPanelOpen && feed?.sessionId === route.sessionId ? feed : null
 
-  useEffect(() => {
-    document.documentElement.lang = locale
-    const name = speaker(locale)("madang")
-    document.title = `${questionCount > 0 ? `(${questionCount}) ` : ""}${session?.title ? `${session.title} · ` : ""}${name}`
-  }, [locale, questionCount, session?.title])
-  useEffect(() => {
-    if (theme === "system") delete document.documentElement.dataset.theme
-    else document.documentElement.dataset.theme = theme
-  }, [theme])
   useEffect(() => {
     // A file that is dropped beside its place is not opened in place of the application.
     const keepPage = (event: DragEvent) => event.preventDefault()
@@ -65,7 +52,7 @@ export function App() {
 
   return (
     <LocaleContext value={locale}>
-      {state.status === "ready" ? (
+      {status === "ready" ? (
         <div className={panelFeed === null ? "app" : "app with-panel"}>
           <Sidebar />
           <main className="stage">
@@ -84,30 +71,63 @@ export function App() {
       ) : (
         <NotReady />
       )}
+      <DocumentHead />
       <Notices />
-      <Boundary place={`${routeTo(route)} ${state.isPaletteOpen}`}>
-        {state.isPaletteOpen && (
-          <Suspense>
-            <Palette />
-          </Suspense>
-        )}
-        {state.link !== null && (
-          <Suspense>
-            <LinkDialog />
-          </Suspense>
-        )}
-        {state.pageRequest !== null && (
-          <Suspense>
-            <PageRequestDialog />
-          </Suspense>
-        )}
-      </Boundary>
+      <Overlays />
     </LocaleContext>
   )
 }
 
+const openSession = (state: AppState): Session | undefined =>
+  state.route.screen === "chat" ? findSession(state, state.route.sessionId) : undefined
+
+/** What the document says of itself: language, title and theme. Draws nothing. */
+function DocumentHead() {
+  const locale = useLocale()
+  const theme = useStore(app, ({ theme }) => theme)
+  const title = useStore(app, (state) => openSession(state)?.title)
+  const questionCount = useStore(app, ({ inbox }) => questionsOf(inbox).length)
+  useEffect(() => {
+    document.documentElement.lang = locale
+    const name = speaker(locale)("madang")
+    document.title = `${questionCount > 0 ? `(${questionCount}) ` : ""}${title ? `${title} · ` : ""}${name}`
+  }, [locale, questionCount, title])
+  useEffect(() => {
+    if (theme === "system") delete document.documentElement.dataset.theme
+    else document.documentElement.dataset.theme = theme
+  }, [theme])
+  return null
+}
+
+/** What stands over every screen. */
+function Overlays() {
+  const place = useStore(app, ({ route }) => routeTo(route))
+  const isPaletteOpen = useStore(app, ({ isPaletteOpen }) => isPaletteOpen)
+  const hasLink = useStore(app, ({ link }) => link !== null)
+  const hasPageRequest = useStore(app, ({ pageRequest }) => pageRequest !== null)
+  return (
+    <Boundary place={`${place} ${isPaletteOpen}`}>
+      {isPaletteOpen && (
+        <Suspense>
+          <Palette />
+        </Suspense>
+      )}
+      {hasLink && (
+        <Suspense>
+          <LinkDialog />
+        </Suspense>
+      )}
+      {hasPageRequest && (
+        <Suspense>
+          <PageRequestDialog />
+        </Suspense>
+      )}
+    </Boundary>
+  )
+}
+
 function Screen() {
-  const { route } = useStore(app)
+  const route = useStore(app, ({ route }) => route)
   switch (route.screen) {
     case "chat":
       return <Chat sessionId={route.sessionId} messageId={route.messageId ?? ""} />
@@ -129,13 +149,14 @@ const NO_FEED = new Store<Feed | null>(null)
 /** The database does not answer: nothing can be stored, and nothing is lost. */
 function OutageBar() {
   const say = useSay()
-  const state = useStore<Feed | null>(useStore(app).feed?.store ?? NO_FEED)
-  if (!state?.talk.outage) return null
+  const feed = useStore(app, ({ feed }) => feed)
+  const outage = useStore<Feed | null, string>(feed?.store ?? NO_FEED, (state) => state?.talk.outage ?? "")
+  if (outage === "") return null
   return (
     <div className="note wait flat" role="status">
       <Icon name="plug" small />
       <span className="grow">
-        {state.talk.outage}
+        {outage}
         <br />
         <span className="xs">{say("runsWait")}</span>
       </span>
@@ -146,9 +167,9 @@ function OutageBar() {
 /** Never a dialog: what is on the screen and what was typed stays. */
 function ConnectionBar() {
   const say = useSay()
-  const { feed, lostAt } = useStore(app)
-  const state = useStore<Feed | null>(feed?.store ?? NO_FEED)
-  const isLost = lostAt !== 0 || (state !== null && !state.isConnected)
+  const { feed, lostAt } = useFields(app, "feed", "lostAt")
+  const isCut = useStore<Feed | null, boolean>(feed?.store ?? NO_FEED, (state) => state?.isConnected === false)
+  const isLost = lostAt !== 0 || isCut
   const [seconds, setSeconds] = useState(0)
   useEffect(() => {
     setSeconds(0)
@@ -181,7 +202,7 @@ function ConnectionBar() {
 /** Before it breaks at the first part that is not there any more. */
 function OutdatedBar() {
   const say = useSay()
-  const { isOutdated } = useStore(app)
+  const isOutdated = useStore(app, ({ isOutdated }) => isOutdated)
   if (!isOutdated) return null
   return (
     <div className="note wait flat" role="status">
@@ -200,7 +221,7 @@ function OutdatedBar() {
 
 function NotReady() {
   const say = useSay()
-  const { status } = useStore(app)
+  const status = useStore(app, ({ status }) => status)
   if (status === "starting")
     return (
       <p className="vh" role="status">
@@ -231,7 +252,7 @@ function NotReady() {
 
 function Notices() {
   const say = useSay()
-  const { notices } = useStore(app)
+  const notices = useStore(app, ({ notices }) => notices)
   return (
     <div className="notices" role="status">
       {notices.map((notice) => (

@@ -11,7 +11,7 @@ import { questionsOf, sortInbox } from "../core/inbox.ts"
 import { settleItem } from "../services/settling.ts"
 import { part } from "../services/parts.ts"
 import { findSession } from "../core/sessions.ts"
-import { Store, useStore } from "../services/store.ts"
+import { Store, useFields, useStore } from "../services/store.ts"
 import { hasMessage } from "../core/talk.ts"
 import { sendMessage, stopRun, withdrawMessage } from "../services/api.ts"
 import { isTool } from "../texts.ts"
@@ -33,11 +33,10 @@ const FindBar = part(() => import("./FindBar.tsx"))
 const NO_FEED = new Store<Feed | null>(null)
 
 export function Chat({ sessionId, messageId }: { sessionId: string; messageId: string }) {
-  const shared = useStore(app)
-  const { feed } = shared
-  const current = feed?.sessionId === sessionId ? feed : null
+  const current = useStore(app, ({ feed }) => (feed?.sessionId === sessionId ? feed : null))
+  const session = useStore(app, (shared) => findSession(shared, sessionId))
+  const nextAssistantId = useStore(app, (shared) => nextAssistant(shared).id)
   const state = useStore<Feed | null>(current?.store ?? NO_FEED)
-  const session = findSession(shared, sessionId)
   const [isFinding, setFinding] = useState(false)
   return (
     <>
@@ -59,7 +58,7 @@ export function Chat({ sessionId, messageId }: { sessionId: string; messageId: s
       <Dock
         key={`dock-${sessionId}`}
         sessionId={sessionId}
-        assistantId={sessionId === "" ? nextAssistant(shared).id : session?.assistantId}
+        assistantId={sessionId === "" ? nextAssistantId : session?.assistantId}
         state={state}
       />
     </>
@@ -131,11 +130,11 @@ function ChatHead({ session, state, onFind }: ChatHeadProps) {
 
 function BeforeTalk({ state, sessionId }: { state: Feed | null; sessionId: string }) {
   const say = useSay()
-  const shared = useStore(app)
+  const nextAssistantId = useStore(app, (shared) => nextAssistant(shared).id)
   if (sessionId === "") {
     return (
       <div className="scroll">
-        <Welcome assistantId={nextAssistant(shared).id} />
+        <Welcome assistantId={nextAssistantId} />
       </div>
     )
   }
@@ -160,7 +159,7 @@ interface OpenTalkProps {
 }
 
 export function OpenTalk({ feed, state, session, target }: OpenTalkProps) {
-  const { inbox, me } = useStore(app)
+  const { inbox, me } = useFields(app, "inbox", "me")
   const questions = useMemo(() => inbox.filter((item) => item.sessionId === feed.sessionId), [inbox, feed])
   const say = useSay()
   const assistant = me?.assistants.find(({ id }) => id === session?.assistantId)?.name || say("madang")
@@ -214,7 +213,7 @@ interface DockProps {
 /** What stands below the talk. No frame is ever drawn here. */
 export function Dock({ sessionId, assistantId, state }: DockProps) {
   const say = useSay()
-  const { inbox, me } = useStore(app)
+  const { inbox, me } = useFields(app, "inbox", "me")
   const [later, setLater] = useState<ReadonlySet<string>>(new Set())
   const here = sortInbox(inbox.filter((item) => item.sessionId === sessionId && sessionId !== ""))
   const approvals = here.filter(({ type }) => type === "approval")

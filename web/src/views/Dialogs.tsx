@@ -70,7 +70,7 @@ export function DeleteDialog({ session, onClose }: { session: Session; onClose: 
 /** The whole address, as it is: what it looks like in a page or an answer may be something else. */
 export function LinkDialog() {
   const say = useSay()
-  const { link } = useStore(app)
+  const link = useStore(app, ({ link }) => link)
   if (link === null) return null
   const { host } = new URL(link.url)
   return (
@@ -99,7 +99,7 @@ export function LinkDialog() {
 /** A page of another server asks; its words stand in a frame of their own, so that they are not taken for ours. */
 export function PageRequestDialog() {
   const say = useSay()
-  const { pageRequest } = useStore(app)
+  const pageRequest = useStore(app, ({ pageRequest }) => pageRequest)
   if (pageRequest === null) return null
   const { kind, server, text } = pageRequest
   return (

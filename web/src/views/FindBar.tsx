@@ -13,7 +13,7 @@ const TYPING_MS = 200
 
 export default function FindBar({ feed, onClose }: { feed: TalkFeed; onClose: () => void }) {
   const say = useSay()
-  const { talk } = useStore(feed.store)
+  const talk = useStore(feed.store, ({ talk }) => talk)
   const [query, setQuery] = useState("")
   const [stored, setStored] = useState<string[]>([])
   const [place, setPlace] = useState<number | null>(null)

@@ -26,7 +26,7 @@ const SOON_MS = 86_400_000
 export default function Inbox({ itemId }: { itemId: string }) {
   const say = useSay()
   const state = STATES.find((one) => one === itemId) ?? "open"
-  const { inbox } = useStore(app)
+  const inbox = useStore(app, ({ inbox }) => inbox)
   const sorted = sortInbox(inbox)
   const items = [...questionsOf(sorted), ...sorted.filter(({ type }) => type === "model")]
   const chosen = items.find(({ id }) => id === itemId) ?? items[0]

@@ -18,7 +18,7 @@ type History = { items: SettledItem[]; next: string } | null
 
 /** Read again whenever the inbox has changed: something may have been settled. */
 function useHistory(state: "answered" | "over"): [History, () => Promise<void>] {
-  const { inbox } = useStore(app)
+  const inbox = useStore(app, ({ inbox }) => inbox)
   const [history, setHistory] = useState<History>(null)
   useEffect(() => {
     let isOld = false

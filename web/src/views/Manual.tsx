@@ -10,7 +10,7 @@ import { readManualSession, readOwn, writeManualSession, writeOwn } from "../ser
 import { routeTo } from "../core/route.ts"
 import { settleItem } from "../services/settling.ts"
 import { findSession } from "../core/sessions.ts"
-import { Store, useStore } from "../services/store.ts"
+import { Store, useFields, useStore } from "../services/store.ts"
 import { deedOf, doesPause, serviceTitleOf } from "../texts.ts"
 import { callTool, listTools, takeTurn } from "../services/api.ts"
 import type { Tool } from "../wire/types.ts"
@@ -24,8 +24,7 @@ const NO_FEED = new Store<Feed | null>(null)
 
 export default function Manual({ toolName }: { toolName: string }) {
   const say = useSay()
-  const shared = useStore(app)
-  const { feed, me } = shared
+  const { feed, me } = useFields(app, "feed", "me")
   const [sessionId, setSessionId] = useState(() => feed?.sessionId ?? knownSession())
   const [tools, setTools] = useState<Tool[]>([])
   const [chosen, setChosen] = useState<{ call: MadeCall; no: number } | null>(null)
@@ -49,7 +48,7 @@ export default function Manual({ toolName }: { toolName: string }) {
   const state = useStore<Feed | null>(current?.store ?? NO_FEED)
   const calls = mergeCalls(state === null ? [] : turnsOf(state.talk), own)
   const tool = tools.find(({ name }) => name === toolName)
-  const title = findSession(shared, sessionId)?.title
+  const session = useStore(app, (shared) => findSession(shared, sessionId))
   const isReady = tool !== undefined && current !== null && state !== null && state.status !== "loading"
   return (
     <AriaLocale>
@@ -60,7 +59,7 @@ export default function Manual({ toolName }: { toolName: string }) {
           </a>
         )}
         <h1>{say("manualMode")}</h1>
-        {isManual(me, findSession(shared, sessionId)) && (
+        {isManual(me, session) && (
           <span className="chip line">
             <Icon name="hand" small />
             {say("noModelChip")}
@@ -68,7 +67,7 @@ export default function Manual({ toolName }: { toolName: string }) {
         )}
         <span className="grow" />
         <span className="hint hide-phone cut">
-          {say("session")}: {title || say("untitled")}
+          {say("session")}: {session?.title || say("untitled")}
         </span>
         <button
           type="button"
@@ -146,11 +145,10 @@ interface CallOfToolProps {
 function CallOfTool({ tool, feed, calls, first, isResultShown, onOwn, onMade }: CallOfToolProps) {
   const say = useSay()
   const { sessionId } = feed
-  const shared = useStore(app)
-  const { inbox, me } = shared
-  const { run } = useStore(feed.store).talk
+  const { inbox, me } = useFields(app, "inbox", "me")
+  const session = useStore(app, (shared) => findSession(shared, sessionId))
+  const run = useStore(feed.store, ({ talk }) => talk.run)
   const [shown, setShown] = useState({ id: first?.id ?? "", values: first?.values ?? {} })
-  const session = findSession(shared, sessionId)
   const here = inbox.filter((item) => item.sessionId === sessionId)
   const turn = here.find(({ type }) => type === "model")
   // Tools for buttons are no model's: the person uses them as themselves.

@@ -20,7 +20,7 @@ const PageView = part(() => import("./PageView.tsx"))
 
 export function Outcome({ made }: { made: MadeCall | null }) {
   const say = useSay()
-  const { inbox } = useStore(app)
+  const inbox = useStore(app, ({ inbox }) => inbox)
   if (made === null)
     return (
       <section className="empty" aria-label={say("result")}>

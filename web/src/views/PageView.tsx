@@ -8,8 +8,8 @@ import { mountFrame } from "../frame/mount.ts"
 import { app, askForPage, askLink, notify, refreshSoon, report } from "../services/app.ts"
 import { endOf } from "../core/pauses.ts"
 import { saveBlob } from "../services/save.ts"
-import { isSettledHere, settleHere } from "../services/settling.ts"
-import { useStore } from "../services/store.ts"
+import { settledHere, settleHere } from "../services/settling.ts"
+import { useFields, useStore } from "../services/store.ts"
 import { pageTitleOf } from "../texts.ts"
 import { callFromView, getView, letRunScripts, readFromView, sendMessage } from "../services/api.ts"
 import type { View } from "../wire/types.ts"
@@ -41,7 +41,7 @@ interface Props {
 export default function PageView({ viewId, tool, isWaiting, expiresAt, fallbackText, pauseId }: Props) {
   const say = useSay()
   const locale = useLocale()
-  const { me, theme } = useStore(app)
+  const { me, theme } = useFields(app, "me", "theme")
   const place = useRef<HTMLDivElement>(null)
   const bridge = useRef<Bridge | null>(null)
   const [view, setView] = useState<View | null>(null)
@@ -148,6 +148,7 @@ export default function PageView({ viewId, tool, isWaiting, expiresAt, fallbackT
   }, [theme, locale])
   // The bridge sends the first result. Another one draws the page anew, and with it what is typed there: only when the
   // question has ended.
+  const isSettledHere = useStore(settledHere, (ids) => ids.has(view?.pause?.id ?? ""))
   const status = view?.pause?.status
   const lastStatus = useRef(status)
   useEffect(() => {
@@ -180,7 +181,7 @@ export default function PageView({ viewId, tool, isWaiting, expiresAt, fallbackT
     }
   }
 
-  const isElsewhere = wasWaiting.current && !isSettledHere(view?.pause?.id ?? "")
+  const isElsewhere = wasWaiting.current && !isSettledHere
   // What is still open here, and not in the inbox, is about to be read again.
   const end = view?.pause && (isWaiting || view.pause.status !== "open") ? endOf(view.pause, isElsewhere) : null
   const left = isWaiting ? formatLeft(expiresAt, locale) : ""

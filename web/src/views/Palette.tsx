@@ -5,7 +5,7 @@ import { Dialog, Modal, ModalOverlay } from "react-aria-components"
 
 import { app, go, refreshSoon, report, startTour } from "../services/app.ts"
 import type { Route } from "../core/route.ts"
-import { useStore } from "../services/store.ts"
+import { useFields } from "../services/store.ts"
 import { deedOf } from "../texts.ts"
 import { callTool, createSession, listTools } from "../services/api.ts"
 import type { Tool } from "../wire/types.ts"
@@ -31,7 +31,7 @@ interface Place {
 export default function Palette() {
   const say = useSay()
   const locale = useLocale()
-  const { sessions, feed, me } = useStore(app)
+  const { sessions, feed, me } = useFields(app, "sessions", "feed", "me")
   const [tools, setTools] = useState<Tool[]>([])
   const [query, setQuery] = useState("")
   const [index, setIndex] = useState(0)

@@ -9,7 +9,7 @@ import { Suspense, useEffect, useRef, useState, useSyncExternalStore } from "rea
 import { app, NARROW, togglePanel } from "../services/app.ts"
 import type { TalkFeed } from "../services/feed.ts"
 import { part } from "../services/parts.ts"
-import { useStore } from "../services/store.ts"
+import { useFields, useStore } from "../services/store.ts"
 import { Boundary } from "./Boundary.tsx"
 import { useSay } from "./language.tsx"
 
@@ -22,7 +22,7 @@ export function PanelSlot({ feed }: { feed: TalkFeed }) {
   const say = useSay()
   const place = useRef<HTMLElement>(null)
   const [isIdle, setIdle] = useState(false)
-  const isReady = useStore(feed.store).status === "ready"
+  const isReady = useStore(feed.store, ({ status }) => status === "ready")
 
   // The talk comes first: its panels are loaded when it stands.
   useEffect(() => (isReady ? whenIdle(() => setIdle(true)) : undefined), [isReady])
@@ -85,6 +85,6 @@ function watchWidth(onChange: () => void): () => void {
 
 /** Whether the panels are seen. Made narrow, a column does not become a sheet over the talk. */
 export function usePanelOpen(): boolean {
-  const { isPanelOpen, isSheetOpen } = useStore(app)
+  const { isPanelOpen, isSheetOpen } = useFields(app, "isPanelOpen", "isSheetOpen")
   return useSyncExternalStore(watchWidth, isOver) ? isSheetOpen : isPanelOpen
 }

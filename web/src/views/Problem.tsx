@@ -10,7 +10,7 @@ import { useSay } from "./language.tsx"
 
 export function Problem() {
   const say = useSay()
-  const { me } = useStore(app)
+  const me = useStore(app, ({ me }) => me)
   const [text, setText] = useState("")
   const [isLog, setLog] = useState(false)
 

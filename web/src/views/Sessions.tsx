@@ -6,7 +6,7 @@ import { app, go, notify, report } from "../services/app.ts"
 import { countPlaces, hitOf, PLACES, sessionsWith, type Place } from "../core/found.ts"
 import { marksOf } from "../core/marks.ts"
 import { routeTo } from "../core/route.ts"
-import { useStore } from "../services/store.ts"
+import { useFields, useStore } from "../services/store.ts"
 import { speakerOf } from "../texts.ts"
 import { SESSION_TEXTS } from "../texts/sessions.ts"
 import { findSessions } from "../services/api.ts"
@@ -32,7 +32,7 @@ function useOwnSay() {
 export default function Sessions() {
   const say = useSay()
   const own = useOwnSay()
-  const { sessions, me } = useStore(app)
+  const { sessions, me } = useFields(app, "sessions", "me")
   const [query, setQuery] = useState("")
   const [tab, setTab] = useState<Tab>("")
   const [picked, setPicked] = useState<string | null>(null)
@@ -178,7 +178,7 @@ function Tabs({ page, query, tab, onTab }: { page: Found | null; query: string; 
 /** Where there is more than one assistant. */
 function AssistantFilter({ value, onChange }: { value: string | null; onChange: (id: string | null) => void }) {
   const own = useOwnSay()
-  const { me } = useStore(app)
+  const me = useStore(app, ({ me }) => me)
   const assistants = me?.assistants ?? []
   if (assistants.length < 2) return null
   const index = assistants.findIndex(({ id }) => id === value)
@@ -249,7 +249,7 @@ function Entry({ session, hit, size, query }: EntryProps) {
   const say = useSay()
   const own = useOwnSay()
   const locale = useLocale()
-  const { me } = useStore(app)
+  const me = useStore(app, ({ me }) => me)
   const isForeign = session.client !== ""
   const assistant = me?.assistants.find(({ id }) => id === session.assistantId)?.name
   const route = { screen: "chat" as const, sessionId: session.id, ...(hit && { messageId: hit.messageId }) }

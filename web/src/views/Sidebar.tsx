@@ -4,7 +4,7 @@ import { app, go, refresh } from "../services/app.ts"
 import { questionsOf } from "../core/inbox.ts"
 import type { Route } from "../core/route.ts"
 import { routeTo } from "../core/route.ts"
-import { useStore } from "../services/store.ts"
+import { useFields } from "../services/store.ts"
 import type { TextKey } from "../texts.ts"
 import type { Session } from "../wire/types.ts"
 import { Icon, Mark, type IconName } from "./icons.tsx"
@@ -23,7 +23,7 @@ const SETTINGS = { route: { screen: "settings", tab: "" }, text: "settings", ico
 
 export function Sidebar() {
   const say = useSay()
-  const { route, sessions, inbox } = useStore(app)
+  const { route, sessions, inbox } = useFields(app, "route", "sessions", "inbox")
   return (
     <nav className="side" aria-label={say("main")}>
       <a className="brand" href="#/">
@@ -68,7 +68,7 @@ export function Sidebar() {
 
 export function BottomTabs() {
   const say = useSay()
-  const { route, inbox, feed } = useStore(app)
+  const { route, inbox, feed } = useFields(app, "route", "inbox", "feed")
   const questionCount = questionsOf(inbox).length
   const chat: Route = { screen: "chat", sessionId: feed?.sessionId ?? "" }
   return (

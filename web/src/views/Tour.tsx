@@ -7,7 +7,7 @@ import type { Feed } from "../services/feed.ts"
 import { isManual, isPending, turnsOf, type MadeCall } from "../core/made.ts"
 import { settleItem } from "../services/settling.ts"
 import { part } from "../services/parts.ts"
-import { Store, useStore } from "../services/store.ts"
+import { Store, useFields, useStore } from "../services/store.ts"
 import { addResult, addTurn, answerOf, callsOfStep, currentStep, QUESTION_STEP, STEP_COUNT } from "../core/tour.ts"
 import type { TextKey } from "../texts.ts"
 import { callTool, settle, takeTurn, updateSession } from "../services/api.ts"
@@ -31,7 +31,7 @@ const STEPS: { name: TextKey; button: TextKey; hint: TextKey; done: TextKey }[] 
 export default function Tour() {
   const say = useSay()
   const locale = useLocale()
-  const { tour, inbox, me } = useStore(app)
+  const { tour, inbox, me } = useFields(app, "tour", "inbox", "me")
   const [isSending, setSending] = useState(false)
   const step = currentStep(tour)
   const result = tour.results.at(-1)
@@ -213,7 +213,7 @@ const NO_FEED = new Store<Feed | null>(null)
 
 /** The call of a step in the talk of the tour's session, which may have gone on far beyond it. */
 function useTaken(sessionId: string, callId: string): { taken: MadeCall | null; isUnderWay: boolean } {
-  const { feed } = useStore(app)
+  const feed = useStore(app, ({ feed }) => feed)
   const current = feed?.sessionId === sessionId ? feed : null
   const state = useStore<Feed | null>(current?.store ?? NO_FEED)
   useEffect(() => {

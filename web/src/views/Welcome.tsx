@@ -5,7 +5,7 @@ import { Suspense } from "react"
 import { app, setLocale } from "../services/app.ts"
 import { modelOf, nextAssistant } from "../core/choices.ts"
 import { part } from "../services/parts.ts"
-import { useStore } from "../services/store.ts"
+import { useFields, useStore } from "../services/store.ts"
 import { isTourOver } from "../core/tour.ts"
 import { Icon, Mark } from "./icons.tsx"
 import { useLocale, useSay } from "./language.tsx"
@@ -17,10 +17,10 @@ const Tour = part(() => import("./Tour.tsx"))
 export function WelcomeHead() {
   const say = useSay()
   const locale = useLocale()
-  const shared = useStore(app)
-  const { me } = shared
+  const me = useStore(app, ({ me }) => me)
   const assistants = me?.assistants ?? []
-  const { id: assistantId, isSettled } = nextAssistant(shared)
+  const assistantId = useStore(app, (shared) => nextAssistant(shared).id)
+  const isSettled = useStore(app, (shared) => nextAssistant(shared).isSettled)
   const other = locale === "ko" ? "en" : "ko"
   return (
     <header className="top">
@@ -54,7 +54,7 @@ export function WelcomeHead() {
 
 export function Welcome({ assistantId }: { assistantId: string | undefined }) {
   const say = useSay()
-  const { me, tour, sessions } = useStore(app)
+  const { me, tour, sessions } = useFields(app, "me", "tour", "sessions")
   const hasModel = me === null || modelOf(me, assistantId) !== ""
   const isFirstRun = sessions.every(({ id }) => id === tour.sessionId)
   const isTourShown = !tour.isSkipped && (isFirstRun || tour.isWanted || tour.results.length > 0)

@@ -20,7 +20,7 @@ interface Props {
 
 export default function TryChat({ assistantId, name, onClose }: Props) {
   const words = useWords()
-  const { sessions } = useStore(app)
+  const sessions = useStore(app, ({ sessions }) => sessions)
   const [feed, setFeed] = useState<TalkFeed | null>(null)
   const state = useStore<Feed | null>(feed?.store ?? NO_FEED)
   const place = useRef<HTMLElement>(null)

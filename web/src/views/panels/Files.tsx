@@ -42,7 +42,7 @@ interface FilesProps {
 
 function Files({ sessionId, state, say }: FilesProps) {
   const [query, setQuery] = useState("")
-  const { route } = useStore(app)
+  const route = useStore(app, ({ route }) => route)
   const wanted = route.screen === "chat" && route.sessionId === sessionId ? (route.file ?? "") : ""
   const [shown, setShown] = useState(wanted)
   useEffect(() => {

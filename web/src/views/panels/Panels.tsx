@@ -34,13 +34,13 @@ export interface PanelsProps {
 /** Draws what stands inside `.panel`: a header with tabs and the button that closes it, then `.body`. */
 export default function Panels({ feed, onClose }: PanelsProps) {
   const say = usePanelSay()
-  const { talk } = useStore(feed.store)
+  const talk = useStore(feed.store, ({ talk }) => talk)
   const services = useServices(feed.sessionId).filter(isPlain)
   const tabs: { id: string; title: string }[] = [
     ...OWN_TABS.map((id) => ({ id, title: say(id) })),
     ...services.map(({ name, title }) => ({ id: `service-${name}`, title })),
   ]
-  const { route } = useStore(app)
+  const route = useStore(app, ({ route }) => route)
   const wanted = wantedTab(route)
   const [chosen, setChosen] = useState(() => wanted ?? localStorage.getItem(TAB_KEY) ?? "plan")
   useEffect(() => {

@@ -24,7 +24,7 @@ const HISTORY_ROWS = 50
 type Screen = { name: "list" } | { name: "new" } | { name: "edit" | "history"; id: string; goal: string }
 
 export function PlaybooksPanel({ sessionId, talk, say }: PanelProps) {
-  const { route } = useStore(app)
+  const route = useStore(app, ({ route }) => route)
   const wanted = route.screen === "chat" && route.sessionId === sessionId ? (route.playbook ?? "") : ""
   const [screen, setScreen] = useState<Screen>({ name: "list" })
   useEffect(() => {

@@ -11,7 +11,7 @@ import { useWords } from "./words.ts"
 export function Decisions({ decisions, onForget }: { decisions: DecisionAnswer[]; onForget: () => Promise<void> }) {
   const words = useWords()
   const locale = useLocale()
-  const { me } = useStore(app)
+  const me = useStore(app, ({ me }) => me)
   const nameOf = (id: string) => me?.assistants.find((one) => one.id === id)?.name || id
   if (decisions.length === 0) return <p className="hint pad">{words("noDecisions")}</p>
   return (

@@ -1,7 +1,7 @@
 /** Language and theme: choices of this browser. */
 
 import { app, setLocale, setTheme, startTour, type Theme } from "../../services/app.ts"
-import { useStore } from "../../services/store.ts"
+import { useFields } from "../../services/store.ts"
 import type { Locale } from "../../wire/types.ts"
 import { useSay } from "../language.tsx"
 import { Problem } from "../Problem.tsx"
@@ -16,7 +16,7 @@ const LANGUAGES: [Locale, string][] = [
 export function Look() {
   const words = useWords()
   const say = useSay()
-  const { theme, locale } = useStore(app)
+  const { theme, locale } = useFields(app, "theme", "locale")
   return (
     <section className="card box-in">
       <div className="field">
