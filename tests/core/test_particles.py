@@ -10,7 +10,7 @@ import pytest
 from madang.core.particles import PARTICLES, Ending, ending_of, particle
 from madang.core.phrases import say
 
-TABLE = json.loads((Path(__file__).parents[2] / "web" / "src" / "particles.json").read_text(encoding="utf-8"))
+TABLE = json.loads((Path(__file__).parents[2] / "web" / "src" / "texts" / "particles.json").read_text(encoding="utf-8"))
 AFTER = {
     "나무": "는 가 를 와 로 라",
     "연필": "은 이 을 과 로 이라",

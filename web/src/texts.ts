@@ -5,7 +5,7 @@
  * Korean speaks as a colleague would (해요/합니다), and never says 당신.
  */
 
-import { withParticles } from "./particles.ts"
+import { withParticles } from "./texts/particles.ts"
 import type { Locale } from "./wire/types.ts"
 
 const TEXTS = {
