@@ -10,6 +10,11 @@ import pytest
 from tests.docs.pages import PAGES, ROOT, anchors, name_of, prose
 
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
+_SOURCES = [
+    file.as_posix()
+    for pattern in ("src/**/*.py", "tests/**/*.py", "hosts/**/*.py", "docs/**/*.py", "web/src/**/*.ts*", "web/*.mjs")
+    for file in ROOT.glob(pattern)
+]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
@@ -38,3 +43,17 @@ def _resolves(page: Path, link: str) -> bool:
     path, _, anchor = link.partition("#")
     target = (page.parent / path).resolve() if path else page
     return target.exists() and (not anchor or anchor in anchors(target))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_every_source_file_that_a_page_names_exists(page: Path) -> None:
+    """Modules move, and prose stays behind."""
+    named = re.findall(r"`([\w.-]+(?:/[\w.-]+)+\.(?:py|ts|tsx|mjs))`", prose(page))
+
+    assert [file for file in named if not _is_source(file)] == []
+
+
+def _is_source(file: str) -> bool:
+    if file.startswith("tests/services/NAME/"):  # of the service that the reader writes
+        return True
+    return any(path.endswith(f"/{file}") for path in _SOURCES)
