@@ -3,9 +3,9 @@
 import { ApiError, getMessages } from "./api.ts"
 import { follow, type Following } from "./stream.ts"
 import type { PausesValue, RunEvent, SessionsValue } from "../wire/types.ts"
-import { fold } from "../core/fold.ts"
-import { addImages, addOlder, EMPTY_TALK, oldestSeq, openTalk, type Talk } from "../core/talk.ts"
-import { Store } from "./store.ts"
+import { fold } from "./fold.ts"
+import { addImages, addOlder, EMPTY_TALK, oldestSeq, openTalk, type Talk } from "./talk.ts"
+import { Store, useStore } from "./store.ts"
 
 const PAGE_SIZE = 60
 const RETRY_MS = 1_000
@@ -22,6 +22,11 @@ export interface Feed {
   /** Counts what was sent from here: the end of the talk is wanted then. */
   endsWanted: number
 }
+
+const NO_FEED = new Store<Feed | null>(null)
+
+/** What a feed has now; null where no session is open. */
+export const useFeed = (feed: TalkFeed | null | undefined) => useStore<Feed | null>(feed?.store ?? NO_FEED)
 
 /** What a stream tells beside the talk. */
 export interface FeedListener {

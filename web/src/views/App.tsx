@@ -2,13 +2,13 @@
 
 import { Suspense, useEffect, useState } from "react"
 
-import { app, dismiss, go, report, retryNow, togglePanel, type AppState } from "../services/app.ts"
-import type { Feed } from "../services/feed.ts"
-import { questionsOf } from "../core/inbox.ts"
-import { checkBuild, part } from "../services/parts.ts"
-import { routeTo } from "../core/route.ts"
-import { findSession } from "../core/sessions.ts"
-import { Store, useFields, useStore } from "../services/store.ts"
+import { app, dismiss, go, report, retryNow, togglePanel } from "../state/app.ts"
+import { useFeed } from "../state/feed.ts"
+import { questionsOf } from "../state/inbox.ts"
+import { checkBuild, part } from "../state/parts.ts"
+import { routeTo } from "../state/route.ts"
+import { findSession } from "../state/sessions.ts"
+import { useStore } from "../state/store.ts"
 import { speaker } from "../texts.ts"
 import { stopRun } from "../services/api.ts"
 import type { Session } from "../wire/types.ts"
@@ -144,14 +144,11 @@ function Screen() {
   }
 }
 
-const NO_FEED = new Store<Feed | null>(null)
-
 /** The database does not answer: nothing can be stored, and nothing is lost. */
 function OutageBar() {
   const say = useSay()
-  const feed = useStore(app, ({ feed }) => feed)
-  const outage = useStore<Feed | null, string>(feed?.store ?? NO_FEED, (state) => state?.talk.outage ?? "")
-  if (outage === "") return null
+  const state = useFeed(useStore(app).feed)
+  if (!state?.talk.outage) return null
   return (
     <div className="note wait flat" role="status">
       <Icon name="plug" small />
@@ -167,9 +164,9 @@ function OutageBar() {
 /** Never a dialog: what is on the screen and what was typed stays. */
 function ConnectionBar() {
   const say = useSay()
-  const { feed, lostAt } = useFields(app, "feed", "lostAt")
-  const isCut = useStore<Feed | null, boolean>(feed?.store ?? NO_FEED, (state) => state?.isConnected === false)
-  const isLost = lostAt !== 0 || isCut
+  const { feed, lostAt } = useStore(app)
+  const state = useFeed(feed)
+  const isLost = lostAt !== 0 || (state !== null && !state.isConnected)
   const [seconds, setSeconds] = useState(0)
   useEffect(() => {
     setSeconds(0)

@@ -2,15 +2,26 @@
 
 import { useEffect, useRef, useState } from "react"
 
-import { app, go, newSession, openFeed, refreshSoon, report } from "../services/app.ts"
-import type { Feed, TalkFeed } from "../services/feed.ts"
-import { questionsOf } from "../core/inbox.ts"
-import { addOwn, isManual, isPending, mergeCalls, ownCall, turnsOf, type MadeCall } from "../core/made.ts"
-import { readManualSession, readOwn, writeManualSession, writeOwn } from "../services/manual.ts"
-import { routeTo } from "../core/route.ts"
-import { settleItem } from "../services/settling.ts"
-import { findSession } from "../core/sessions.ts"
-import { Store, useFields, useStore } from "../services/store.ts"
+import { app, go, newSession, openFeed, refreshSoon, report } from "../state/app.ts"
+import { useFeed, type TalkFeed } from "../state/feed.ts"
+import { questionsOf } from "../state/inbox.ts"
+import {
+  addOwn,
+  isManual,
+  isPending,
+  mergeCalls,
+  ownCall,
+  readManualSession,
+  readOwn,
+  turnsOf,
+  writeManualSession,
+  writeOwn,
+  type MadeCall,
+} from "../state/made.ts"
+import { routeTo } from "../state/route.ts"
+import { settleItem } from "../state/settling.ts"
+import { findSession } from "../state/sessions.ts"
+import { useStore } from "../state/store.ts"
 import { deedOf, doesPause, serviceTitleOf } from "../texts.ts"
 import { callTool, listTools, takeTurn } from "../services/api.ts"
 import type { Tool } from "../wire/types.ts"
@@ -19,8 +30,6 @@ import { Icon } from "./icons.tsx"
 import { useLocale, useSay } from "./language.tsx"
 import { History, Outcome } from "./ManualResult.tsx"
 import { ToolForm } from "./ToolForm.tsx"
-
-const NO_FEED = new Store<Feed | null>(null)
 
 export default function Manual({ toolName }: { toolName: string }) {
   const say = useSay()
@@ -45,7 +54,7 @@ export default function Manual({ toolName }: { toolName: string }) {
   }, [sessionId])
 
   const current = feed?.sessionId === sessionId ? feed : null
-  const state = useStore<Feed | null>(current?.store ?? NO_FEED)
+  const state = useFeed(current)
   const calls = mergeCalls(state === null ? [] : turnsOf(state.talk), own)
   const tool = tools.find(({ name }) => name === toolName)
   const session = useStore(app, (shared) => findSession(shared, sessionId))

@@ -2,13 +2,13 @@
 
 import { Suspense, useEffect, useRef, useState } from "react"
 
-import { app, newSession, openFeed, refreshSoon, report, setTour } from "../services/app.ts"
-import type { Feed } from "../services/feed.ts"
-import { isManual, isPending, turnsOf, type MadeCall } from "../core/made.ts"
-import { settleItem } from "../services/settling.ts"
-import { part } from "../services/parts.ts"
-import { Store, useFields, useStore } from "../services/store.ts"
-import { addResult, addTurn, answerOf, callsOfStep, currentStep, QUESTION_STEP, STEP_COUNT } from "../core/tour.ts"
+import { app, newSession, openFeed, refreshSoon, report, setTour } from "../state/app.ts"
+import { useFeed } from "../state/feed.ts"
+import { isManual, isPending, turnsOf, type MadeCall } from "../state/made.ts"
+import { settleItem } from "../state/settling.ts"
+import { part } from "../state/parts.ts"
+import { useStore } from "../state/store.ts"
+import { addResult, addTurn, answerOf, callsOfStep, currentStep, QUESTION_STEP, STEP_COUNT } from "../state/tour.ts"
 import type { TextKey } from "../texts.ts"
 import { callTool, settle, takeTurn, updateSession } from "../services/api.ts"
 import type { TurnCall } from "../wire/types.ts"
@@ -209,13 +209,11 @@ async function takeStep(sessionId: string, calls: TurnCall[], lastWord: string):
   }
 }
 
-const NO_FEED = new Store<Feed | null>(null)
-
 /** The call of a step in the talk of the tour's session, which may have gone on far beyond it. */
 function useTaken(sessionId: string, callId: string): { taken: MadeCall | null; isUnderWay: boolean } {
   const feed = useStore(app, ({ feed }) => feed)
   const current = feed?.sessionId === sessionId ? feed : null
-  const state = useStore<Feed | null>(current?.store ?? NO_FEED)
+  const state = useFeed(current)
   useEffect(() => {
     if (sessionId !== "" && callId !== "") openFeed(sessionId)
   }, [sessionId, callId])

@@ -2,15 +2,13 @@
 
 import { useEffect, useRef, useState } from "react"
 
-import { app, feedListener, go, refreshSoon, report } from "../../services/app.ts"
-import { TalkFeed, type Feed } from "../../services/feed.ts"
-import { Store, useStore } from "../../services/store.ts"
-import { createSession, deleteSession } from "../../services/api.ts"
+import { app, feedListener, go, refreshSoon, report } from "../../state/app.ts"
+import { TalkFeed, useFeed } from "../../state/feed.ts"
+import { useStore } from "../../state/store.ts"
+import { createSession, deleteSession } from "../../wire/api.ts"
 import { Dock, OpenTalk } from "../Chat.tsx"
 import { Icon } from "../icons.tsx"
 import { useWords } from "../settings/words.ts"
-
-const NO_FEED = new Store<Feed | null>(null)
 
 interface Props {
   assistantId: string
@@ -22,7 +20,7 @@ export default function TryChat({ assistantId, name, onClose }: Props) {
   const words = useWords()
   const sessions = useStore(app, ({ sessions }) => sessions)
   const [feed, setFeed] = useState<TalkFeed | null>(null)
-  const state = useStore<Feed | null>(feed?.store ?? NO_FEED)
+  const state = useFeed(feed)
   const place = useRef<HTMLElement>(null)
   const isKept = useRef(false)
   const title = useRef(words("tryTitle", { name }))

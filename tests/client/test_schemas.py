@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-
 from madang.client.spelling import spell_arguments
 
 GIVEN = {"line_range": {"from_line": 1}}
