@@ -45,6 +45,13 @@ def test_a_declared_field_that_was_left_out_is_none() -> None:
     assert answer().page.has_next_page is None
 
 
+def test_references_of_a_schema_are_followed() -> None:
+    """As they are for arguments."""
+    schema = {"properties": {"page": {"$ref": "#/$defs/Page"}}, "$defs": {"Page": SCHEMA["properties"]["page"]}}  # type: ignore[index]
+
+    assert Answer("", DATA, schema).page.has_next_page is None
+
+
 def test_a_field_that_is_not_there_names_near_ones() -> None:
     with pytest.raises(AttributeError, match=r"no field 'stor_id'\. Did you mean 'store_id'\?"):
         _ = answer().stor_id

@@ -1,11 +1,12 @@
-"""The two spellings of a name, against schemas of every quality."""
+"""Schemas of every quality, read for the two spellings of a name."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
-from madang.client.spelling import spell_arguments
+
+from madang.client.schemas import SchemaReader
 
 GIVEN = {"line_range": {"from_line": 1}}
 
@@ -17,7 +18,7 @@ def test_references_are_followed_to_where_they_lead(place: str) -> None:
         place: {"Range": {"$ref": f"#/{place}/Lines"}, "Lines": {"properties": {"fromLine": {}}}},
     }
 
-    assert spell_arguments(schema, GIVEN) == {"lineRange": {"fromLine": 1}}
+    assert SchemaReader(schema).spell(GIVEN) == {"lineRange": {"fromLine": 1}}
 
 
 @pytest.mark.parametrize(
@@ -39,9 +40,9 @@ def test_references_are_followed_to_where_they_lead(place: str) -> None:
 def test_what_a_schema_does_not_tell_stays_as_it_was_given(inner: Any) -> None:
     schema = {"properties": {"lineRange": inner}, "$defs": {"Circle": {"$ref": "#/$defs/Circle"}}}
 
-    assert spell_arguments(schema, GIVEN) == {"lineRange": {"from_line": 1}}
+    assert SchemaReader(schema).spell(GIVEN) == {"lineRange": {"from_line": 1}}
 
 
 @pytest.mark.parametrize("schema", [{}, {"properties": None}, {"properties": []}, {"$defs": 1, "$ref": "#/$defs/A"}])
 def test_without_properties_nothing_is_renamed(schema: dict[str, Any]) -> None:
-    assert spell_arguments(schema, GIVEN) == GIVEN
+    assert SchemaReader(schema).spell(GIVEN) == GIVEN

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from madang.client.spelling import match_name, properties_of, snake_case, suggestion
+from madang.client.schemas import SchemaReader, match_name, snake_case, suggestion
 from madang.core.results import ENVELOPE_FIELDS, Image
 
 
@@ -20,9 +20,9 @@ class JsonView:
     # Names of our own begin with an underscore: every other name belongs to the data.
     __slots__ = ("_data", "_schema", "_views")
 
-    def __init__(self, data: Any, schema: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, data: Any, schema: SchemaReader | Mapping[str, Any] | None = None) -> None:
         self._data = data
-        self._schema = schema or {}
+        self._schema = schema if isinstance(schema, SchemaReader) else SchemaReader(schema)
         self._views: dict[str | int, Any] = {}
 
     def __getattr__(self, name: str) -> Any:
@@ -33,14 +33,14 @@ class JsonView:
         key = match_name(name, self._data)
         if key is not None:
             return self._field(key)
-        declared = properties_of(self._schema)
-        if match_name(name, declared) is not None:
+        if match_name(name, self._schema.fields) is not None:
             return None
-        raise AttributeError(f"The answer has no field {name!r}.{suggestion(name, [*self._data, *declared])}")
+        known = [*self._data, *self._schema.fields]
+        raise AttributeError(f"The answer has no field {name!r}.{suggestion(name, known)}")
 
     def __getitem__(self, key: Any) -> Any:
         if not isinstance(self._data, Mapping):
-            return view(self._data[key], self._schema.get("items"))
+            return view(self._data[key], self._schema.item)
         name = match_name(key, self._data) if isinstance(key, str) else None
         if name is None:
             raise KeyError(key)
@@ -72,13 +72,13 @@ class JsonView:
         return f"{type(self).__name__}({self._data!r})"
 
     def __dir__(self) -> list[str]:
-        fields = (*self._data, *properties_of(self._schema)) if isinstance(self._data, Mapping) else ()
+        fields = (*self._data, *self._schema.fields) if isinstance(self._data, Mapping) else ()
         return sorted({*super().__dir__(), *map(snake_case, fields)})
 
     def _field(self, key: str) -> Any:
         # Cached: a loop over `answer.page.items[n]` must not wrap the whole list for each n.
         if key not in self._views:
-            self._views[key] = view(self._data[key], properties_of(self._schema).get(key))
+            self._views[key] = view(self._data[key], self._schema.field(key))
         return self._views[key]
 
 
@@ -143,8 +143,8 @@ class Answer(JsonView):
     def _has_envelope(self) -> bool:
         # Another server's `next` may be a cursor, its `pause` a number of seconds: only a tool that declares both in
         # its output schema means what we mean by them. A pause is also declared beside the data.
-        declared = properties_of(self._schema)
-        return isinstance(self._data, Mapping) and (bool(self._pause) or declared.keys() >= ENVELOPE_FIELDS)
+        is_declared = bool(self._pause) or self._schema.fields.keys() >= ENVELOPE_FIELDS
+        return isinstance(self._data, Mapping) and is_declared
 
     def __str__(self) -> str:
         return self._text
@@ -157,13 +157,13 @@ def _time(value: Any) -> datetime | None:
         return None
 
 
-def view(value: Any, schema: Any = None) -> Any:
+def view(value: Any, schema: SchemaReader) -> Any:
     """Return a JSON value with its objects as `JsonView`."""
-    known_schema = schema if isinstance(schema, Mapping) else {}
     if isinstance(value, Mapping):
-        return JsonView(value, known_schema)
+        return JsonView(value, schema)
     if isinstance(value, list):
-        return [view(item, known_schema.get("items")) for item in value]
+        item_schema = schema.item
+        return [view(item, item_schema) for item in value]
     return value
 
 

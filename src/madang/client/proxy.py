@@ -13,7 +13,7 @@ from madang.client.answers import Answer, JsonView, wire_data
 from madang.client.backends import Backend, ProgressCallback
 from madang.client.listing import ListedTool
 from madang.client.reading import parse_answer, unwrap
-from madang.client.spelling import match_name, properties_of, snake_case, spell_arguments, suggestion
+from madang.client.schemas import SchemaReader, match_name, snake_case, suggestion
 from madang.core.calls import Call
 from madang.core.documents import Document
 from madang.core.results import ToolResult
@@ -55,7 +55,7 @@ class ToolMethod:
         return ToolMethod(self._backend, self._tool, on_progress)
 
     def __repr__(self) -> str:
-        return f"<tool {self._tool.name}({', '.join(map(snake_case, properties_of(self._tool.input_schema)))})>"
+        return f"<tool {self._tool.name}({', '.join(map(snake_case, SchemaReader(self._tool.input_schema).fields))})>"
 
 
 class ServerProxy:
@@ -136,7 +136,10 @@ class ServerProxy:
 
 
 def _to_wire(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> dict[str, Any]:
-    return spell_arguments(schema, to_jsonable_python(arguments, by_alias=True, fallback=_json_of_view))
+    spelled: dict[str, Any] = SchemaReader(schema).spell(
+        to_jsonable_python(arguments, by_alias=True, fallback=_json_of_view)
+    )
+    return spelled
 
 
 def _json_of_view(value: Any) -> Any:

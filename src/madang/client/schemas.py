@@ -1,4 +1,4 @@
-"""Matching names across spellings: Python writes `page_size`, JSON mostly `pageSize`; the schema decides."""
+"""Reading the schemas of tools: Python writes `page_size`, JSON mostly `pageSize`, and the schema decides."""
 
 from __future__ import annotations
 
@@ -35,39 +35,48 @@ def suggestion(name: str, known: Iterable[str]) -> str:
     return f" {sentence}" if sentence else ""
 
 
-def properties_of(schema: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the properties of an object schema; empty for any other value, because foreign schemas are not checked."""
-    properties = schema.get("properties")
-    return properties if isinstance(properties, Mapping) else {}
+class SchemaReader:
+    """One schema of a tool, foreign and unchecked: the fields it declares, by which arguments and answers are read."""
+
+    __slots__ = ("_items", "_root", "fields")
+
+    def __init__(self, schema: Any = None, root: Any = None) -> None:
+        self._root = schema if root is None else root
+        resolved = _resolve(schema, self._root)
+        fields = resolved.get("properties")
+        self.fields: Mapping[str, Any] = fields if isinstance(fields, Mapping) else {}
+        self._items = resolved.get("items")
+
+    def field(self, name: str) -> SchemaReader:
+        """Return the schema of a field; one that tells nothing if the field is not declared."""
+        return SchemaReader(self.fields.get(name), self._root)
+
+    @property
+    def item(self) -> SchemaReader:
+        """The schema of each item of a list."""
+        return SchemaReader(self._items, self._root)
+
+    def spell(self, value: Any) -> Any:
+        """Return a JSON value with the names of the schema, at every depth; unknown names stay as they are.
+
+        Raises:
+            TypeError: one argument was given in two spellings.
+        """
+        if isinstance(value, list):
+            item = self.item
+            return [item.spell(part) for part in value]
+        if not isinstance(value, Mapping):
+            return value
+        spelled: dict[str, Any] = {}
+        for key, part in value.items():
+            name = match_name(key, self.fields) or key
+            if name in spelled:
+                raise TypeError(f"The argument {name!r} is given twice, in two spellings.")
+            spelled[name] = self.field(name).spell(part)
+        return spelled
 
 
-def spell_arguments(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Return `arguments` with the names of a tool's input schema, at every depth; unknown names stay as they are.
-
-    Raises:
-        TypeError: one argument was given in two spellings.
-    """
-    respelled: dict[str, Any] = _respell(arguments, schema, schema)
-    return respelled
-
-
-def _respell(value: Any, schema: Any, root: Mapping[str, Any]) -> Any:
-    schema = _resolve(schema, root)
-    if isinstance(value, list):
-        return [_respell(item, schema.get("items"), root) for item in value]
-    if not isinstance(value, Mapping):
-        return value
-    properties = properties_of(schema)
-    respelled: dict[str, Any] = {}
-    for key, part in value.items():
-        name = match_name(key, properties) or key
-        if name in respelled:
-            raise TypeError(f"The argument {name!r} is given twice, in two spellings.")
-        respelled[name] = _respell(part, properties.get(name), root)
-    return respelled
-
-
-def _resolve(schema: Any, root: Mapping[str, Any]) -> Mapping[str, Any]:
+def _resolve(schema: Any, root: Any) -> Mapping[str, Any]:
     """Follow `$ref`, and `anyOf` with a single option that is not null, to the schema that has properties or items."""
     for _ in range(MAX_REFERENCES):
         if not isinstance(schema, Mapping):
