@@ -19,21 +19,6 @@ from madang.llm.fallback import split_models
 if TYPE_CHECKING:
     from madang.cli.chat import Chat
 
-HELP: dict[str, Phrase] = {
-    "/help": say("list the commands"),
-    "/stop": say("stop the run, also one that waits"),
-    "/open": say("ask again what is open: what was put off, and what earlier runs have asked"),
-    "/later": say("leave what is asked open"),
-    "/cancel": say("give no answer to what is asked"),
-    "/say": say("send a message in place of an answer; the question stays open"),
-    "/withdraw": say("take back the last message that is queued"),
-    "/model": say("use another model from the next message on"),
-    "/tools": say("list the tools, or explain one"),
-    "/state": say("show what a model is told of the state"),
-    "/call": say("without a model: call a tool, with JSON behind its name"),
-    "/quit": say("leave; what is open stays open"),
-}
-
 
 class ChatCommands:
     """What the person can do in a conversation besides talking."""
@@ -41,20 +26,6 @@ class ChatCommands:
     def __init__(self, chat: Chat, talk: Conversation) -> None:
         self._chat = chat
         self._talk = talk
-        self._actions: dict[str, Callable[[str], Awaitable[None]]] = {
-            "/help": self._help,
-            "/stop": self._stop,
-            "/open": self._open,
-            "/later": self._nothing_asked,
-            "/cancel": self._nothing_asked,
-            "/say": self._say,
-            "/withdraw": self._withdraw,
-            "/model": self._model,
-            "/tools": self._tools,
-            "/state": self._state,
-            "/quit": self._quit,
-            "/exit": self._quit,
-        }
 
     async def do(self, line: str) -> None:
         """Do what a line says.
@@ -63,34 +34,33 @@ class ChatCommands:
             RequestError: there is no such command.
         """
         name, _, rest = line.partition(" ")
-        action = self._actions.get(name)
-        if action is None:
+        if name not in _ACTIONS:
             raise RequestError(
                 say("There is no command '{name}'.", name=name),
                 hint=did_you_mean(name, HELP)
                 or say("/help lists them. A message that begins with / is typed with //."),
             )
-        await action(rest.strip())
+        await _ACTIONS[name](self, rest.strip())
 
-    async def _help(self, _: str) -> None:
+    async def help(self, _: str) -> None:
         for name, phrase in HELP.items():
             self._chat.screen.show(f"{name:<10} {self._chat.words(phrase)}")
 
-    async def _stop(self, _: str) -> None:
+    async def stop(self, _: str) -> None:
         if not self._chat.stop():
             self._chat.tell(say("Nothing is running."))
 
-    async def _open(self, _: str) -> None:
+    async def open(self, _: str) -> None:
         self._chat.reopen()
 
-    async def _nothing_asked(self, _: str) -> None:
+    async def nothing_asked(self, _: str) -> None:
         self._chat.tell(say("Nothing is asked."))
 
-    async def _say(self, text: str) -> None:
+    async def say(self, text: str) -> None:
         if text:
             await self._chat.post(text)
 
-    async def _withdraw(self, _: str) -> None:
+    async def withdraw(self, _: str) -> None:
         messages = self._talk.agent.stores.messages
         queued = await messages.list_queued(self._talk.call)
         for message in reversed(queued):
@@ -99,7 +69,7 @@ class ChatCommands:
                 return
         self._chat.tell(say("No message is queued."))
 
-    async def _model(self, name: str) -> None:
+    async def model(self, name: str) -> None:
         if name:
             name = absolute_models(name)
             for model in split_models(name):
@@ -109,7 +79,7 @@ class ChatCommands:
             self._chat.model = name
         self._chat.tell(say("Model: {model}", model=self._chat.model or "-"))
 
-    async def _tools(self, name: str) -> None:
+    async def tools(self, name: str) -> None:
         provider, call = self._talk.agent.madang.provider, self._talk.call
         if name:
             tool = provider.find_tool(name)
@@ -120,9 +90,28 @@ class ChatCommands:
         for tool in await offered_tools(provider, replace(call, actor="model")):
             self._chat.screen.show(f"{tool.name:<28} {one_line(first_sentence(tool.description), 100)}")
 
-    async def _state(self, _: str) -> None:
+    async def state(self, _: str) -> None:
         state = await self._talk.agent.madang.provider.build_state_prompt(self._talk.call)
         self._chat.screen.show(state.text)
 
-    async def _quit(self, _: str) -> None:
+    async def quit(self, _: str) -> None:
         self._chat.leave()
+
+
+_Action = Callable[[ChatCommands, str], Awaitable[None]]
+_COMMANDS: dict[str, tuple[Phrase, _Action | None]] = {
+    "/help": (say("list the commands"), ChatCommands.help),
+    "/stop": (say("stop the run, also one that waits"), ChatCommands.stop),
+    "/open": (say("ask again what is open: what was put off, and what earlier runs have asked"), ChatCommands.open),
+    "/later": (say("leave what is asked open"), ChatCommands.nothing_asked),
+    "/cancel": (say("give no answer to what is asked"), ChatCommands.nothing_asked),
+    "/say": (say("send a message in place of an answer; the question stays open"), ChatCommands.say),
+    "/withdraw": (say("take back the last message that is queued"), ChatCommands.withdraw),
+    "/model": (say("use another model from the next message on"), ChatCommands.model),
+    "/tools": (say("list the tools, or explain one"), ChatCommands.tools),
+    "/state": (say("show what a model is told of the state"), ChatCommands.state),
+    "/call": (say("without a model: call a tool, with JSON behind its name"), None),
+    "/quit": (say("leave; what is open stays open"), ChatCommands.quit),
+}
+HELP = {name: phrase for name, (phrase, _) in _COMMANDS.items()}
+_ACTIONS = {name: action for name, (_, action) in _COMMANDS.items() if action} | {"/exit": ChatCommands.quit}

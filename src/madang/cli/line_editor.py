@@ -69,30 +69,31 @@ class LineEditor:
     def _press(self, key: str) -> None:
         before, after = self.text[: self.cursor], self.text[self.cursor :]
         if key in _BACKSPACE:
-            self._set(before[:-1] + after, len(before[:-1]))
+            self._set(before[:-1], after)
         elif key in ("\x1b[3~", END_OF_INPUT):
-            self._set(before + after[1:], self.cursor)
-        elif key in _LEFT | _RIGHT:
-            self.cursor = min(max(self.cursor + (1 if key in _RIGHT else -1), 0), len(self.text))
+            self._set(before, after[1:])
+        elif key in _LEFT:
+            self._set(before[:-1], before[-1:] + after)
+        elif key in _RIGHT:
+            self._set(before + after[:1], after[1:])
         elif key in _HOME:
-            self.cursor = 0
+            self._set("", self.text)
         elif key in _END:
-            self.cursor = len(self.text)
+            self._set(self.text)
         elif key in _UP | _DOWN:
             self._recall(1 if key in _DOWN else -1)
         elif key == "\x15":  # Ctrl-U
-            self._set(after, 0)
+            self._set("", after)
         elif key == "\x0b":  # Ctrl-K
             self._set(before)
         elif key == "\x17":  # Ctrl-W
-            kept = re.sub(r"\S*\s*\Z", "", before)
-            self._set(kept + after, len(kept))
+            self._set(re.sub(r"\S*\s*\Z", "", before), after)
         elif (key == "\t" or key.isprintable()) and len(self.text) < MAX_LINE_CHARS:
-            self._set(before + key + after, self.cursor + 1)
+            self._set(before + key, after)
 
     def _recall(self, step: int) -> None:
         self._place = min(max(self._place + step, 0), len(self._history))
         self._set(self._history[self._place] if self._place < len(self._history) else "")
 
-    def _set(self, text: str, cursor: int | None = None) -> None:
-        self.text, self.cursor = text, len(text) if cursor is None else cursor
+    def _set(self, before: str, after: str = "") -> None:
+        self.text, self.cursor = before + after, len(before)

@@ -8,25 +8,29 @@ import os
 import sys
 import threading
 from collections.abc import Callable
-from typing import Protocol
+from contextlib import suppress
 
 from madang.cli.line_editor import MAX_LINE_CHARS, LineEditor
 
 READ_BYTES = 64 * 1024
 
 
-class LineInput(Protocol):
-    """Where lines come from. None is the end of input."""
+class LineInput:
+    """Where lines come from."""
 
     is_typed: bool
     """Whether a person types them: then they may come at any time, and are not held back while the model works."""
 
-    async def line(self) -> str | None: ...
+    async def line(self) -> str | None:
+        """Return the next line; None is the end of input."""
+        raise NotImplementedError
 
     def clear(self) -> bool:
         """Drop what was typed of a line; False if there was nothing."""
+        return False
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Give the terminal back as it was."""
 
 
 def open_input(on_edit: Callable[[str, int], None]) -> LineInput:
@@ -39,7 +43,7 @@ def open_input(on_edit: Callable[[str, int], None]) -> LineInput:
     return PipedLines(is_typed=os.isatty(0))
 
 
-class TypedLines:
+class TypedLines(LineInput):
     """Lines that a person types at a terminal, which is given back as it was."""
 
     is_typed = True
@@ -83,40 +87,28 @@ class TypedLines:
         self._on_edit(self._editor.text, self._editor.cursor)
 
 
-class PipedLines:
+class PipedLines(LineInput):
     """Lines of a pipe, read when they are asked for."""
 
     def __init__(self, *, is_typed: bool = False) -> None:
         self.is_typed = is_typed
-        self._lines: asyncio.Queue[str | None] = asyncio.Queue()
-        self._wanted = threading.Semaphore(0)
-        self._is_pending = False
-        self._loop = asyncio.get_running_loop()
-        # A thread of its own that nobody waits for: one that reads cannot be told to stop.
-        threading.Thread(target=self._read, name="standard input", daemon=True).start()
+        self._next: asyncio.Future[str | None] | None = None
+        """The line that was asked for and has not come: whoever asked may be gone, and the next one gets it."""
 
     async def line(self) -> str | None:
-        if not self._is_pending:
-            self._is_pending = True
-            self._wanted.release()
-        line = await self._lines.get()
-        self._is_pending = False
+        if self._next is None:
+            self._next = asyncio.get_running_loop().create_future()
+            # A thread of its own that nobody waits for: one that reads cannot be told to stop.
+            threading.Thread(target=_read_line, args=(self._next,), name="standard input", daemon=True).start()
+        line = await asyncio.shield(self._next)
+        self._next = None
         return line
 
-    def clear(self) -> bool:
-        return False
 
-    def close(self) -> None:
-        pass
-
-    def _read(self) -> None:
-        while True:
-            self._wanted.acquire()
-            try:
-                line = sys.stdin.readline(MAX_LINE_CHARS) if sys.stdin else ""
-            except (OSError, ValueError):  # closed, or no text
-                line = ""
-            try:
-                self._loop.call_soon_threadsafe(self._lines.put_nowait, line.rstrip("\n") if line else None)
-            except RuntimeError:  # the loop has ended
-                return
+def _read_line(wanted: asyncio.Future[str | None]) -> None:
+    try:
+        line = sys.stdin.readline(MAX_LINE_CHARS) if sys.stdin else ""
+    except (OSError, ValueError):  # closed, or no text
+        line = ""
+    with suppress(RuntimeError):  # the loop has ended
+        wanted.get_loop().call_soon_threadsafe(wanted.set_result, line.rstrip("\n") if line else None)
