@@ -6,6 +6,9 @@ from dataclasses import dataclass
 
 from madang.core.phrases import Text
 
+UPLOAD_LIMIT_S = 120.0
+"""For one file: 25 MiB of Korean take half a minute, and several times that on a busy machine."""
+
 
 @dataclass(frozen=True, slots=True)
 class UploadedFile:

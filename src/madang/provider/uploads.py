@@ -14,7 +14,7 @@ from madang.core.results import ToolResult
 from madang.core.service import NoState, Service
 from madang.core.tools import Effect
 from madang.core.trust import Origin
-from madang.core.uploads import AcceptedUpload, UploadedFile
+from madang.core.uploads import UPLOAD_LIMIT_S, AcceptedUpload, UploadedFile
 from madang.provider.actions import CallListeners
 from madang.provider.failures import internal_error, not_granted, timed_out
 from madang.provider.grants import Grants, is_granted
@@ -26,8 +26,6 @@ from madang.rendering.replies import reply
 
 UPLOAD, WITHDRAW = "upload", "withdraw_upload"
 """What the audit trail calls these deeds: no tools have these names."""
-UPLOAD_LIMIT_S = 120.0
-"""25 MiB of Korean take half a minute, and several times that on a busy machine."""
 
 
 class FileUploads:

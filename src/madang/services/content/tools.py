@@ -5,6 +5,7 @@ from __future__ import annotations
 from madang.core.calls import Call
 from madang.core.results import ToolResult
 from madang.core.tools import tool
+from madang.core.uploads import UPLOAD_LIMIT_S
 from madang.services.content.domain.arguments import (
     ContentId,
     ContentMetadata,
@@ -29,9 +30,6 @@ from madang.services.content.store import ContentStore
 from madang.services.content.views import contents as views
 from madang.services.content.views import stores
 from madang.text.search.tokens import has_words
-
-ADD_LIMIT_S = 120.0
-"""25 MiB of Korean take half a minute, and several times that on a busy machine."""
 
 
 class ContentTools:
@@ -64,7 +62,7 @@ class ContentTools:
         idempotent=True,
         once_per_operation=True,
         either=("content", "file_url"),
-        time_limit_s=ADD_LIMIT_S,
+        time_limit_s=UPLOAD_LIMIT_S,
         paths={"file_url": "source"},
     )
     async def add_content(
