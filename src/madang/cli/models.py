@@ -15,16 +15,13 @@ from madang.cli.language import words
 from madang.cli.terminal import show, show_error, show_json, show_table
 from madang.core.errors import RequestError, SetupError
 from madang.core.phrases import say
-from madang.llm.base import ModelRequest, complete
 from madang.llm.discovery import FoundServer, find_servers
 from madang.llm.errors import ModelError
 from madang.llm.keys import KeyStore
-from madang.llm.messages import user_message
 from madang.llm.opening import open_model
 from madang.llm.vendors import VENDORS, is_installed
 from madang.settings import Settings, prepare_data_dir
 
-TRIAL = "Answer with one word: ready"
 MAX_SHOWN_CHARS = 500
 MAX_KEY_INPUT_CHARS = 16 * 1024
 
@@ -110,7 +107,7 @@ async def _try(name: str, keys: KeyStore, settings: Settings) -> int:
     opened = open_model(name, settings.models, keys)
     began = time.monotonic()
     try:
-        answer = await complete(opened.model, ModelRequest("", [user_message(TRIAL)], options=opened.options))
+        answer = await opened.answer_trial()
     except ModelError as error:
         hint = f" {words(settings, error.hint)}" if error.hint else ""
         show_error(f"{words(settings, error.message)}{hint}")

@@ -30,15 +30,12 @@ from madang.host.wire_settings import (
     TryModelBody,
     VendorAnswer,
 )
-from madang.llm.base import ModelRequest, complete
 from madang.llm.discovery import find_servers
 from madang.llm.errors import ModelError
 from madang.llm.keys import FILE_NAME
-from madang.llm.messages import user_message
 from madang.llm.vendors import VENDORS, is_installed
 from madang.rendering.catalogue import translator
 
-TRIAL = "Answer with one word: ready"
 TRIAL_S = 90.0
 MAX_TRIAL_CHARS = 500
 
@@ -123,8 +120,8 @@ class ModelApi:
         text, message, hint = "", None, None
         try:
             async with asyncio.timeout(TRIAL_S):
-                opened = await self._models.get(body.name)
-                answer = await complete(opened.model, ModelRequest("", [user_message(TRIAL)], options=opened.options))
+                opened = await self._parts.open_models.get(body.name)
+                answer = await opened.answer_trial()
                 text = answer.text.strip()[:MAX_TRIAL_CHARS]
         except (ModelError, SetupError) as error:
             message, hint = error.message, error.hint

@@ -12,12 +12,14 @@ from madang.core.errors import SetupError
 from madang.core.model_config import ModelConfig
 from madang.core.phrases import say
 from madang.core.suggestions import did_you_mean
-from madang.llm.base import Model, ModelOptions, Usage
+from madang.llm.base import Model, ModelAnswer, ModelOptions, ModelRequest, Usage, complete
 from madang.llm.connection import Connection, StreamLimits, check_url
 from madang.llm.keys import KeyStore
+from madang.llm.messages import user_message
 from madang.llm.vendors import VENDORS, VendorModel, check_key
 
 NO_OPTIONS = ModelOptions()
+_TRIAL = "Answer with one word: ready"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,14 @@ class OpenedModel:
     options: ModelOptions = NO_OPTIONS
     prices: Prices | None = None
     window_tokens: int | None = None
+
+    async def answer_trial(self) -> ModelAnswer:
+        """Ask for one word, to see that the model answers.
+
+        Raises:
+            ModelError: it does not.
+        """
+        return await complete(self.model, ModelRequest("", [user_message(_TRIAL)], options=self.options))
 
 
 def open_model(name: str, configs: Mapping[str, ModelConfig], keys: KeyStore) -> OpenedModel:

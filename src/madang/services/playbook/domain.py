@@ -14,6 +14,9 @@ from madang.core.errors import LimitExceeded
 from madang.core.pauses import PauseRecord
 from madang.core.phrases import say
 
+SERVICE = "playbook"
+"""Whose operations and choices they are."""
+
 MAX_PLAYBOOK_BYTES = 256 * 1024
 MAX_STEPS = 200
 MAX_SORT_KEY_CHARS = 100

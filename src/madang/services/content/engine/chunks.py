@@ -10,7 +10,7 @@ from madang.services.content.domain.contents import Chunk
 MIN_CHUNK_CHARS, GOOD_CHUNK_CHARS, MAX_CHUNK_CHARS = 500, 1_000, 1_500
 """No break below the first, the next good one from the second on; the third is never exceeded."""
 
-_LINES = re.compile(r"[^\n]*\n|[^\n]+")
+LINES = re.compile(r"[^\n]*\n|[^\n]+")
 _HEADING = re.compile(r"#{1,6}\s|={3,}|-{3,}|(?:class|def|function|fn|func|public|export)\b|제\s*\d+\s*[장절조]")
 _ENDS = re.compile(r".*(?:[.!?\u3002\uff01\uff1f\u2026][\"'\u201d\u2019)\]]*\s|\s)", re.DOTALL)
 
@@ -27,7 +27,7 @@ def _pieces(text: str) -> Iterator[tuple[int, int, str]]:
     """Yield first line, last line and text of each chunk."""
     lines: list[str] = []
     size, first, good = 0, 1, 0  # `good`: how many of the lines end at the last good break
-    for number, match in enumerate(_LINES.finditer(text), start=1):
+    for number, match in enumerate(LINES.finditer(text), start=1):
         line = match.group()
         pauses = bool(lines) and (not lines[-1].strip() or bool(_HEADING.match(line)))
         if pauses and size >= MIN_CHUNK_CHARS:

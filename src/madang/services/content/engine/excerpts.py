@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from madang.core.limits import MAX_EXCERPT_BYTES
 from madang.core.phrases import Block
 from madang.services.content.domain.contents import Chunk, Excerpt
+from madang.services.content.engine.chunks import LINES
 
 MAX_EXCERPT_CHUNKS = 40
 """More than an excerpt holds, however short the chunks."""
-
-_LINES = re.compile(r"[^\n]*\n|[^\n]+")
 
 
 def of_lines(chunks: Sequence[Chunk], from_line: int, to_line: int) -> Excerpt:
@@ -20,7 +18,7 @@ def of_lines(chunks: Sequence[Chunk], from_line: int, to_line: int) -> Excerpt:
 
     `chunks` are consecutive and begin with, or before, `from_line`.
     """
-    lines = _LINES.findall("".join(chunk.text for chunk in chunks))[from_line - chunks[0].from_line :]
+    lines = LINES.findall("".join(chunk.text for chunk in chunks))[from_line - chunks[0].from_line :]
     size, count = 0, 0
     for line in lines[: to_line - from_line + 1]:
         size += _reply_bytes(line)

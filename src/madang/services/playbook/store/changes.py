@@ -18,6 +18,7 @@ from madang.records.operations import (
     record_operation,
 )
 from madang.services.playbook.domain import (
+    SERVICE,
     Playbook,
     PlaybookChange,
     PlaybookContent,
@@ -28,9 +29,6 @@ from madang.services.playbook.domain import (
 from madang.services.playbook.store.deletions import find_deleted, remove_playbook, restore_playbook
 from madang.services.playbook.store.rows import WHOLE_COLUMNS, columns_of, parse_playbook
 from madang.system.clock import timestamp
-
-SERVICE = "playbook"
-"""Whose operations they are."""
 
 BY_ID = (
     f"SELECT owner.assistant_id, {WHOLE_COLUMNS} FROM playbook "

@@ -11,10 +11,9 @@ from madang.core.pauses import PauseRecord, no_longer_open
 from madang.core.phrases import say
 from madang.database.port import Transaction
 from madang.records.pauses import check_relayed, find_own_open, find_pause, open_pause, settle_pause, supersede
-from madang.services.playbook.domain import chosen_id
+from madang.services.playbook.domain import SERVICE, chosen_id
 from madang.system.clock import format_timestamp, parse_timestamp, timestamp
 
-SERVICE = "playbook"
 CHOICE_TIMEOUT = timedelta(days=30)
 
 TITLE = say("Choose a playbook")

@@ -19,9 +19,8 @@ from madang.core.ids import AssistantId, is_raw_name, new_ids
 from madang.core.phrases import say
 from madang.database.port import Database, Row, Transaction
 from madang.records.saved_pauses import SavedPause, delete_pauses, read_pauses, restore_pauses
-from madang.services.playbook.domain import PlaybookContent, check_playbook_size, content_of, sort_key
+from madang.services.playbook.domain import SERVICE, PlaybookContent, check_playbook_size, content_of, sort_key
 from madang.services.playbook.store.changes import playbook_topic
-from madang.services.playbook.store.choices import SERVICE
 from madang.services.playbook.store.playbooks import ensure_owner, insert_playbook
 from madang.services.playbook.store.rows import WHOLE_COLUMNS, columns_of, new_playbook, parse_playbook
 from madang.system.clock import Timestamp
