@@ -282,11 +282,11 @@ async def test_the_person_ticks_a_todo_while_the_run_works_and_the_next_request_
 
         await plan.get_by_role("checkbox", name="Water the tomatoes").click()
         await expect(plan.get_by_role("checkbox", name="Water the tomatoes")).to_be_checked()
-        await expect(plan.get_by_text("The agent will be told of 1 change(s) next turn")).to_be_visible()
+        await expect(plan.get_by_text("The agent will be told of 1 change next turn")).to_be_visible()
         await expect(plan.get_by_text("Changed by me")).to_be_visible()
         await tab.reload()
         plan = await Panel(tab.page).open("Plan")
-        await expect(plan.get_by_text("The agent will be told of 1 change(s) next turn")).to_be_visible()
+        await expect(plan.get_by_text("The agent will be told of 1 change next turn")).to_be_visible()
 
         await tab.page.get_by_role("main").get_by_role("button", name="Stop").click()
         await tab.expect_state("")
@@ -614,7 +614,7 @@ async def test_a_playbook_is_written_found_run_and_deleted_with_undo(browser: Br
         await playbooks.get_by_role("textbox", name="Step 1").fill("Boil water")
         await playbooks.get_by_role("button", name="Save").click()
         row = playbooks.get_by_role("listitem").filter(has=tab.page.get_by_role("heading", name="Brew tea"))
-        await expect(row).to_contain_text("1 step(s)")
+        await expect(row).to_contain_text("1 step")
 
         await playbooks.get_by_role("searchbox").fill("coffee")
         await expect(playbooks.get_by_text("Nothing found for “coffee”")).to_be_visible()

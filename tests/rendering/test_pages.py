@@ -16,13 +16,14 @@ import pytest
 from jinja2 import TemplateNotFound, UndefinedError
 
 from madang.core.calls import LOCALES, Locale
+from madang.core.phrases import Phrase
 from madang.rendering.pages import render_fragment, render_page
 from madang.rendering.replies import page_document
 from tests.asking import CALL
 
 
 def translate(template: str, **values: object) -> str:
-    return template.format(**values)
+    return str(Phrase(template, values))
 
 
 def listing(page: int = 1, pages: int = 3, ids: list[str] | None = None, goal: str = "Goal") -> str:

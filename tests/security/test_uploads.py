@@ -318,7 +318,7 @@ async def test_t14_at_the_deadline_the_reader_is_killed_and_others_go_on_meanwhi
                 os.kill(pid, signal.SIGSTOP)
             assert (await parser.parse("글".encode(), filename="a.txt")).text == "글"
             assert errors == []
-        assert [str(error) for error in errors] == ["'느린 것.docx' could not be read within 1 seconds."] * 2
+        assert [str(error) for error in errors] == ["'느린 것.docx' could not be read within 1 second."] * 2
         assert not pids & children()
         assert (await parser.parse(DOCX, filename="a.docx")).text == "본문\n"
     await parser.close()

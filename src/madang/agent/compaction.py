@@ -161,11 +161,14 @@ def summary_parts(
 
 
 def _left_out(count: int) -> Phrase:
-    return say("[{count} older entries are left out: they were too long to be summarised.]", count=count)
+    return say(
+        "[{count} older {count|entry is|entries are} left out: {count|it was|they were} too long to be summarised.]",
+        count=count,
+    )
 
 
 def _dropped(count: int) -> Phrase:
-    return say("- ({count} earlier ones are not listed)", count=count)
+    return say("- ({count} earlier {count|one is|ones are} not listed)", count=count)
 
 
 def _earlier_record(compaction: Compaction) -> Record:

@@ -43,9 +43,9 @@ class RunLimits(Document):
         """
         tokens = run.input_tokens + run.output_tokens
         if run.turn >= self.turns:
-            raise _reached(say("The run has taken {count} turns, as many as it may.", count=run.turn))
+            raise _reached(say("The run has taken {count} {count|turn|turns}, as many as it may.", count=run.turn))
         if run.calls >= self.calls:
-            raise _reached(say("The run has made {count} calls, as many as it may.", count=run.calls))
+            raise _reached(say("The run has made {count} {count|call|calls}, as many as it may.", count=run.calls))
         if self.tokens is not None and tokens >= self.tokens:
             raise _reached(say("The run has used {count} tokens; it may use {limit}.", count=tokens, limit=self.tokens))
         if self.cost is not None and run.cost >= self.cost:
@@ -61,8 +61,12 @@ class RunLimits(Document):
 
     def out_of_time(self) -> RunStopped:
         """Return the end of a run that has worked too long without the person."""
-        minutes = f"{self.unattended_minutes:g}"
-        return _reached(say("The run has worked for {minutes} minutes by itself, as long as it may.", minutes=minutes))
+        return _reached(
+            say(
+                "The run has worked for {minutes:g} {minutes|minute|minutes} by itself, as long as it may.",
+                minutes=self.unattended_minutes,
+            )
+        )
 
 
 def parse_limits(values: Mapping[str, Any], *, has_prices: bool) -> RunLimits:

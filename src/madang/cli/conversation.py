@@ -347,9 +347,10 @@ class _Overdue:
                     "unavailable", say("Nobody has worked on this run for {seconds} s.", seconds=UNWORKED_S)
                 )
             if now - self._event_s > unattended_s + GRACE_S:
-                minutes = f"{(now - self._event_s) / 60:.0f}"
+                minutes = round((now - self._event_s) / 60)
                 raise RunStopped(
-                    "limit", say("Nothing has happened in this run for {minutes} minutes.", minutes=minutes)
+                    "limit",
+                    say("Nothing has happened in this run for {minutes} {minutes|minute|minutes}.", minutes=minutes),
                 )
 
     async def _is_elsewhere(self) -> bool:

@@ -112,7 +112,7 @@ async def _export(madang: Madang, options: argparse.Namespace, path: Path) -> in
     _say(
         madang,
         say(
-            "The session '{id}' is in {path}: {count} entries, {size} KiB.",
+            "The session '{id}' is in {path}: {count} {count|entry|entries}, {size} KiB.",
             id=options.name,
             path=options.file,
             count=size.entries,

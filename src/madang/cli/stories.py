@@ -152,7 +152,7 @@ def _show(played: Sequence[Played], settings: Settings) -> None:
     ]
     show_table([words(settings, heading) for heading in _HEADINGS], rows)
     total = say(
-        "{done} of {count} done; {calls} calls, {read} tokens read, {written} written.",
+        "{done} of {count} done; {calls} {calls|call|calls}, {read} tokens read, {written} written.",
         done=sum(one.done for one in played),
         count=len(played),
         calls=sum(one.calls for one in played),

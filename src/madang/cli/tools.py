@@ -79,7 +79,7 @@ def _show_tools(tools: list[Tool], settings: Settings) -> None:
         line_of(
             settings,
             say(
-                "{count} tools, about {tokens} tokens (an estimate: {bytes} bytes of schema are a token)",
+                "{count} {count|tool|tools}, about {tokens} tokens (an estimate: {bytes} bytes of schema are a token)",
                 count=len(tools),
                 tokens=sum(map(token_estimate, tools)),
                 bytes=BYTES_PER_TOKEN,

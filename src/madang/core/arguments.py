@@ -272,10 +272,14 @@ _WORDINGS: dict[str, Callable[[Mapping[str, Any]], Phrase]] = {
     "model_attributes_type": lambda _: say("must be an object"),
     "greater_than_equal": lambda context: say("must be at least {bound}", bound=context["ge"]),
     "less_than_equal": lambda context: say("must be at most {bound}", bound=context["le"]),
-    "string_too_short": lambda context: say("must have at least {bound} character(s)", bound=context["min_length"]),
-    "string_too_long": lambda context: say("must have at most {bound} characters", bound=context["max_length"]),
-    "too_short": lambda context: say("must have at least {bound} item(s)", bound=context["min_length"]),
-    "too_long": lambda context: say("must have at most {bound} items", bound=context["max_length"]),
+    "string_too_short": lambda context: say(
+        "must have at least {bound} {bound|character|characters}", bound=context["min_length"]
+    ),
+    "string_too_long": lambda context: say(
+        "must have at most {bound} {bound|character|characters}", bound=context["max_length"]
+    ),
+    "too_short": lambda context: say("must have at least {bound} {bound|item|items}", bound=context["min_length"]),
+    "too_long": lambda context: say("must have at most {bound} {bound|item|items}", bound=context["max_length"]),
     "literal_error": lambda context: say("must be one of {options}", options=context["expected"].replace(" or ", ", ")),
     "page_size": lambda _: say("must be -1 (all) or 1…1000"),
     "empty_patch": lambda _: say("must name at least one field to change"),

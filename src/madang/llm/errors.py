@@ -50,7 +50,7 @@ class ModelError(MadangError):
 
 def _later(seconds: float) -> Phrase:
     if seconds < 90:
-        return say("Try again in {count} seconds.", count=round(seconds))
+        return say("Try again in {count} {count|second|seconds}.", count=round(seconds))
     if seconds < 90 * 60:
         return say("Try again in {count} minutes.", count=round(seconds / 60))
     return say("Try again in {count} hours.", count=round(seconds / 3600))

@@ -238,7 +238,7 @@ def _truncate(line: str, max_bytes: int, translate: Translate) -> str:
     if len(encoded) <= max_bytes:
         return line
     head = encoded[:max_bytes].decode(errors="ignore")
-    rest = say("… (cut here: {left_out} more characters)", left_out=len(line) - len(head))
+    rest = say("… (cut here: {left_out} more {left_out|character|characters})", left_out=len(line) - len(head))
     return head + rest.render(translate)
 
 

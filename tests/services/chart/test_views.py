@@ -129,7 +129,7 @@ def test_the_table_in_the_text_names_its_columns_in_the_readers_language() -> No
 def test_a_long_table_in_the_text_says_what_was_left_out() -> None:
     lines = words(chart("bar", [(f"Day {day}", day) for day in range(50)])).splitlines()
 
-    assert lines[-2:] == snapshot(["Day 19 | 19", "… 30 more row(s) are left out here."])
+    assert lines[-2:] == snapshot(["Day 19 | 19", "… 30 more rows are left out here."])
     assert len(lines) < 26
 
 

@@ -195,7 +195,7 @@ async def test_an_empty_list_of_ids_does_not_clear_everything(asker: Asker) -> N
     reply = await asker.ask("clear_todos", ids=[])
 
     assert reply.error_code == "invalid_arguments"
-    assert reply.text.startswith("[clear_todos] Error: ids: must have at least 1 item(s).")
+    assert reply.text.startswith("[clear_todos] Error: ids: must have at least 1 item.")
     assert len((await asker.done("get_current_state")).data["todos"]) == 2
 
 
@@ -274,7 +274,7 @@ async def test_pending_todos_come_before_completed_ones_in_a_long_list(asker: As
         ("create_goal", {}, "goal: is required."),
         ("create_goal", {"goal": "  "}, "goal: must not be blank."),
         ("create_goal", {"goal": "x" * 2001}, "goal: must have at most 2000 characters."),
-        ("add_todo", {"name": ""}, "name: must have at least 1 character(s)."),
+        ("add_todo", {"name": ""}, "name: must have at least 1 character."),
         ("add_todo", {"name": "x" * 1001}, "name: must have at most 1000 characters."),
         ("mark_todo", {"id": "one"}, "id: must be an integer."),
         ("mark_todo", {"id": True}, "id: must be an integer."),

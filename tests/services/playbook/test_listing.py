@@ -84,7 +84,7 @@ async def test_list_answers_with_text_alone_and_never_pauses(asker: Asker) -> No
     row = f'1. id:{id} goal:"Goal 0" initial:"" steps:0 createdAt:{created_at}'
     assert reply.text == (
         "[list_playbooks] Found 1 playbook(s) for agent test-agent.\n"
-        "Showing page 1 of 1 (1 items on this page):\n"
+        "Showing page 1 of 1 (1 item on this page):\n"
         "\n"
         f"{row}\n"
         "\n"

@@ -101,7 +101,7 @@ async def test_ids_are_unique_and_in_the_order_of_creation_times(asker: Asker) -
     [
         ({"workflow": []}, "goal: is required."),
         ({"goal": "x"}, "workflow: is required."),
-        ({"goal": "", "workflow": []}, "goal: must have at least 1 character(s)."),
+        ({"goal": "", "workflow": []}, "goal: must have at least 1 character."),
         ({"goal": " \n", "workflow": []}, "goal: must not be blank."),
         ({"goal": "x" * 2001, "workflow": []}, "goal: must have at most 2000 characters."),
         ({"goal": 5, "workflow": []}, "goal: must be a string."),

@@ -89,7 +89,7 @@ def test_a_listing_is_rows_with_their_number_in_the_whole() -> None:
     assert result == ToolResult(
         text=[
             say("Found {total} playbook(s) for agent {agent}.", total=5, agent="test-agent"),
-            say("Showing page {page} of {pages} ({count} items on this page):", page=2, pages=3, count=2),
+            say("Showing page {page} of {pages} ({count} {count|item|items} on this page):", page=2, pages=3, count=2),
             "",
             Rows(
                 rows,
@@ -359,7 +359,7 @@ def test_selections_are_rows_too() -> None:
 
     assert words(listings.selections_listed(page)) == snapshot("""\
 Found 1 run(s), newest first.
-Showing page 1 of 1 (1 items on this page):
+Showing page 1 of 1 (1 item on this page):
 
 1. run:run-1 playbook:pb-1 goal:"배포" version:2 session:s selectedAt:2026-01-02T03:04:05.678Z
 

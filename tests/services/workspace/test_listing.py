@@ -274,7 +274,7 @@ async def test_the_folders_that_changed_last_are_told_each_turn(asker: Asker) ->
   top.txt
   notes/b.md, notes/a.md
   reports/11.md (newest of 12 in reports/)
-  11 file(s) are not named here: Madang's 'list_directory' with path or depth.\
+  11 files are not named here: Madang's 'list_directory' with path or depth.\
 """)
     assert prompts[1].split("\n\n")[-1] == snapshot("""\
 # 작업 공간: 파일 15개, 최근에 바뀐 것부터 (Madang의 'read_file'로 읽습니다):

@@ -31,7 +31,7 @@ const WORDS = {
   openAsSession: ["Open as a session", "세션으로 열기"],
   instructions: ["Instructions", "지시"],
   instructionsHint: [
-    "{count} characters. The plan, open questions and files of the session are added by Madang each turn.",
+    "{count} {count|character|characters}. The plan, open questions and files of the session are added by Madang each turn.",
     "{count}자. 세션의 계획과 열린 질문, 파일은 마당이 차례마다 덧붙입니다.",
   ],
   model: ["Model", "모델"],

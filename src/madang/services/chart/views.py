@@ -226,7 +226,7 @@ def _table_lines(chart: Chart) -> list[Phrase]:
     header = [_truncate(column.name) or COLUMN_NAMES[column.kind] for column in table.columns]
     lines = [_table_line(header), *(_table_line([_truncate(cell) or "–" for cell in row]) for row in table.rows)]
     if table.left_out:
-        lines.append(say("… {left_out} more row(s) are left out here.", left_out=table.left_out))
+        lines.append(say("… {left_out} more {left_out|row is|rows are} left out here.", left_out=table.left_out))
     return lines
 
 

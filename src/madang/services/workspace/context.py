@@ -136,7 +136,7 @@ def _files_text(recent: RecentFiles) -> list[Line | Rows]:
     if named < count:
         text.append(
             say(
-                "  {count} file(s) are not named here: Madang's 'list_directory' with path or depth.",
+                "  {count} {count|file is|files are} not named here: Madang's 'list_directory' with path or depth.",
                 count=count - named,
             )
         )

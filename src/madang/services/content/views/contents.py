@@ -207,7 +207,7 @@ def content_read(read: ContentExcerpt) -> ToolResult[ContentRead]:
         )
     if not read.is_whole and from_line == to_line:
         heading = say(
-            "{about}: only line {line} is shown here, the whole has {total} lines:",
+            "{about}: only line {line} is shown here, the whole has {total} {total|line|lines}:",
             about=about,
             line=from_line,
             total=content.line_count,

@@ -203,7 +203,9 @@ def _choice_lines(choice: PauseRecord) -> list[Phrase]:
     return [say("Choice ID: {id}", id=choice.id), say("Expires: {at}", at=choice.expires_at)]
 
 
-_REST_OF_CHOICES = say("… {left_out} more are not listed here; 'list_playbooks' with a query finds them.")
+_REST_OF_CHOICES = say(
+    "… {left_out} more {left_out|is|are} not listed here; 'list_playbooks' with a query finds {left_out|it|them}."
+)
 
 
 def _nothing_listed(call: Call, page: Page[PlaybookSummary], query: str = "") -> ToolResult[PlaybookListing]:
@@ -260,7 +262,7 @@ def _limit_note(page: Page[PlaybookSummary]) -> list[Phrase]:
 
 def _showing(page: Page[PlaybookSummary] | Page[Selection]) -> Phrase:
     return say(
-        "Showing page {page} of {pages} ({count} items on this page):",
+        "Showing page {page} of {pages} ({count} {count|item|items} on this page):",
         page=page.page,
         pages=page.total_pages,
         count=len(page.items),

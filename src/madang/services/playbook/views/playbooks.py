@@ -235,7 +235,7 @@ def changed(change: PlaybookChange) -> Phrase:
 def playbooks_exported(document: str, format: str, count: int, left_out: int) -> ToolResult[PlaybooksExported]:
     text: list[Line | Rows] = [say("Exported {count} playbook(s) as {format}.", count=count, format=format.upper())]
     if left_out:
-        text.append(say("{count} more were left out: name them with 'ids'.", count=left_out))
+        text.append(say("{count} more {count|was|were} left out: name {count|it|them} with 'ids'.", count=left_out))
     text += [
         "",
         Rows(

@@ -75,12 +75,12 @@ def items_listed(items: Sequence[InboxItem], status: QuestionStatus, total: int)
     text: list[Line | Rows] = [
         say("Found {count} prompt(s) that are {status}, newest first:", count=total, status=STATUS_NAMES[status]),
         "",
-        Rows(rows, say("… {left_out} more are not shown. 'get_prompt' reads one whose id you have.")),
+        Rows(rows, say("… {left_out} more {left_out|is|are} not shown. 'get_prompt' reads one whose id you have.")),
     ]
     if total > len(entries):
         text.append(
             say(
-                "… {count} older ones are not listed. 'get_prompt' reads one whose id you have.",
+                "… {count} older {count|one is|ones are} not listed. 'get_prompt' reads one whose id you have.",
                 count=total - len(entries),
             )
         )

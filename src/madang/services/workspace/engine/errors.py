@@ -101,7 +101,7 @@ def line_not_counted(path: str, counted: int) -> LimitExceeded:
 def column_out_of_range(path: str, line: int, column: int, chars: int) -> OutOfRange:
     return OutOfRange(
         say(
-            "Column {column} does not exist: line {line} of '{path}' has {chars} characters.",
+            "Column {column} does not exist: line {line} of '{path}' has {chars} {chars|character|characters}.",
             column=column,
             line=line,
             path=visible_name(path),
@@ -167,7 +167,11 @@ def cannot_encode(path: str, error: UnicodeEncodeError, encoding: EncodingName) 
 
 def offset_out_of_range(path: str, count: int) -> OutOfRange:
     return OutOfRange(
-        say("There are only {count} entries in '{path}'.", count=count, path=visible_name(path) or "."),
+        say(
+            "There {count|is|are} only {count} {count|entry|entries} in '{path}'.",
+            count=count,
+            path=visible_name(path) or ".",
+        ),
         hint=say("Call Madang's 'list_directory' with an offset from 0 to {most}.", most=max(count - 1, 0)),
     )
 

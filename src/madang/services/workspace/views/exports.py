@@ -122,7 +122,7 @@ def _text(
     else:
         # Only a host that shows pages also reads such an address.
         text += [say("It is at: {path}", path=export.path), ByPage(shown=say("Link: {uri}", uri=data.uri))]
-    text.append(say("Size: {size} ({bytes} bytes)", size=size_text(export.size), bytes=export.size))
+    text.append(say("Size: {size} ({bytes} {bytes|byte|bytes})", size=size_text(export.size), bytes=export.size))
     if export.kind == "zip":
         rest = say("  … {left_out} more. They are all in the archive.")
         rows = [layout("  {path} ({size})", path=file.path, size=file.size) for file in files]

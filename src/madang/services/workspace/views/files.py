@@ -154,7 +154,8 @@ def _read_heading(excerpt: FileExcerpt, about: Phrase, first: int, last: int) ->
         )
     if excerpt.column > 1:
         return say(
-            "{about}: only line {line} is shown here, from column {column} on, the whole has {total} lines:",
+            "{about}: only line {line} is shown here, from column {column} on, "
+            "the whole has {total} {total|line|lines}:",
             about=about,
             line=first,
             column=excerpt.column,
@@ -164,7 +165,7 @@ def _read_heading(excerpt: FileExcerpt, about: Phrase, first: int, last: int) ->
         return say("{about}, the whole file, {total} line(s):", about=about, total=excerpt.total)
     if first == last:
         return say(
-            "{about}: only line {line} is shown here, the whole has {total} lines:",
+            "{about}: only line {line} is shown here, the whole has {total} {total|line|lines}:",
             about=about,
             line=first,
             total=excerpt.total,
@@ -362,7 +363,7 @@ def listed(listing: DirectoryListing) -> ToolResult[DirectoryListed]:
     if listing.total is None:
         heading = say("{folder}: more than {count} entries (counting was stopped).", folder=name, count=listing.counted)
     else:
-        heading = say("{folder}: {total} entries.", folder=name, total=listing.total)
+        heading = say("{folder}: {total} {total|entry|entries}.", folder=name, total=listing.total)
     rows = [row_text(entry) for entry in listing.entries]
     note = say("Note: Use Madang's 'read_file' to read a file, Madang's 'search_files' or 'grep' to find one.")
     return ToolResult([heading, _entries(listing, rows)], data, next=[*left_out_notes(listing.left_out), note])

@@ -9,11 +9,10 @@ def left_out_notes(count: int) -> list[Phrase]:
     """Return a line on files and folders under a rule; none where there are none."""
     if not count:
         return []
-    if count == 1:
-        return [say("Note: 1 file or folder is under a rule and was left out: Madang's 'read_file' asks the person.")]
     return [
         say(
-            "Note: {count} files and folders are under a rule and were left out: Madang's 'read_file' asks the person.",
+            "Note: {count} {count|file or folder is|files and folders are} under a rule and {count|was|were} left out: "
+            "Madang's 'read_file' asks the person.",
             count=count,
         )
     ]

@@ -93,7 +93,12 @@ def files_found(matches: FileMatches) -> ToolResult[FilesFound]:
             )
         )
     if matches.too_deep:
-        notes.append(say("Note: {count} folder(s) are too deep and were not searched.", count=matches.too_deep))
+        notes.append(
+            say(
+                "Note: {count} {count|folder is|folders are} too deep and {count|was|were} not searched.",
+                count=matches.too_deep,
+            )
+        )
     if matches.left_out and not matches.total:
         notes.append(_left_out())
     if matches.files:

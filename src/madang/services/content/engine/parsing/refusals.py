@@ -19,9 +19,9 @@ def quoted_name(filename: str) -> str:
 def reading_timed_out(filename: str, deadline_s: float) -> LimitExceeded:
     return LimitExceeded(
         say(
-            "{filename} could not be read within {seconds} seconds.",
+            "{filename} could not be read within {seconds:g} {seconds|second|seconds}.",
             filename=quoted_name(filename),
-            seconds=f"{deadline_s:g}",
+            seconds=deadline_s,
         ),
         hint=say("Split it, or add only the part that is needed."),
     )
