@@ -42,6 +42,17 @@ AFTER_VALUE = {
     "Excel": "은 이 을 과 로 이라",
 }
 """Every form that may stand after a value, written out: not what the code under test would say."""
+GLOSSARY = {
+    "argument": ("인자", "인수"),
+    "content": ("자료", "콘텐츠|컨텐츠"),
+    "key": ("키", "열쇠"),
+    "keyring": ("키링", "열쇠고리"),
+    "playbook": ("플레이북", "플레이 북"),
+    "session": ("세션", "쎄션"),
+    "store": ("자료함", "(?<!Git이 )저장소(?!로 여기)|보관소"),
+    "turn": ("차례", r"\}턴"),
+}
+"""One word per thing, in tool texts, on screens and in the Korean docs, and what nobody has to read beside it."""
 
 
 def said() -> Iterator[tuple[str, ast.expr]]:
@@ -99,6 +110,16 @@ def test_no_text_leaves_the_choice_of_a_particle_to_its_reader() -> None:
 
 def test_no_text_has_one_particle_for_every_value() -> None:
     assert [where for where, line in korean_lines() if FIXED.search(line)] == []
+
+
+@pytest.mark.parametrize("thing", GLOSSARY)
+def test_a_thing_has_one_korean_word(thing: str) -> None:
+    word, others = GLOSSARY[thing]
+    # Code may know more words than it says: those that tools are found by.
+    lines = [(where, line) for where, line in korean_lines() if ".py:" not in where]
+
+    assert any(word in line for _, line in lines)
+    assert [where for where, line in lines if re.search(others, line)] == []
 
 
 @pytest.mark.parametrize("form", ["을(를)", "이(가)", "은(는)", "와(과)", "(으)로"])

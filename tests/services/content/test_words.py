@@ -61,9 +61,9 @@ async def test_a_part_is_not_taken_for_the_whole(asker: Asker) -> None:
         "\n"
         f"Not the whole text. 2 more line(s) after these: 'read_content' with contentId {id}, lineRange fromLine 3."
     )
-    assert korean_whole.text.splitlines()[0] == f'[read_content] "n.txt" (콘텐츠 ID: {id}), 글 전체 4줄:'
+    assert korean_whole.text.splitlines()[0] == f'[read_content] "n.txt" (자료 ID: {id}), 글 전체 4줄:'
     assert korean_part.text == (
-        f'[read_content] "n.txt" (콘텐츠 ID: {id}): 여기에는 2번째 줄만 보이며, 전체는 4줄입니다:\n'
+        f'[read_content] "n.txt" (자료 ID: {id}): 여기에는 2번째 줄만 보이며, 전체는 4줄입니다:\n'
         "\n"
         "> two\n"
         "\n"
@@ -113,11 +113,11 @@ async def test_names_that_nobody_chose_are_in_the_readers_language(asker: Asker)
     english = await asker.done("list_stores")
     context = await asker.provider.build_tool_prompt(korean.call)
 
-    assert created.text.startswith('[create_store] 저장소 "이름 없는 저장소"')
-    assert "1. 세션 저장소 (콘텐츠 1개)\n" in listed.text
-    assert "2. 이름 없는 저장소 (콘텐츠 0개)\n" in listed.text
+    assert created.text.startswith('[create_store] 자료함 "이름 없는 자료함"')
+    assert "1. 세션 자료함 (자료 1개)\n" in listed.text
+    assert "2. 이름 없는 자료함 (자료 0개)\n" in listed.text
     assert "1. Session store (1 content(s))\n" in english.text
-    assert '저장소 "이름 없는 저장소"' in context
+    assert '자료함 "이름 없는 자료함"' in context
     assert [store["name"] for store in listed.data["stores"]] == ["Session store", "Untitled store"]
 
 
@@ -145,7 +145,7 @@ async def test_five_contents_are_told_each_turn_and_how_to_read_on(asker: Asker)
         f"'read_content' reads one)\n{rows}  … 3 more: 'list_content'." in english
     )
     assert (
-        "# 콘텐츠: 파일 8개, 최근 것부터 ('keyword_similarity_search'로 구절을 찾고 'read_content'로 읽습니다)\n"
+        "# 자료: 파일 8개, 최근 것부터 ('keyword_similarity_search'로 구절을 찾고 'read_content'로 읽습니다)\n"
         f"{rows}  … 3개가 더 있습니다: 'list_content'." in korean
     )
     assert str(context.summary) == snapshot("Contents: 8 ('list_content').")
