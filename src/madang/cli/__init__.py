@@ -12,7 +12,8 @@ from typing import Any
 
 from madang.cli.language import argparse_language, command_locale
 from madang.cli.logs import configure_logging, log_uncaught_errors
-from madang.cli.parser import DEFAULT_ADDRESS, Command, Parser, make_parser
+from madang.cli.one_line_parser import Parser
+from madang.cli.parser import DEFAULT_ADDRESS, Command, make_parser
 from madang.cli.streams import OutputFailed, discard_output, prepare_streams
 from madang.cli.terminal import show_error
 from madang.core.calls import Locale

@@ -6,7 +6,8 @@ import argparse
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from madang.cli.parser import make_parser, subparsers
+from madang.cli.one_line_parser import subparsers
+from madang.cli.parser import make_parser
 from madang.cli.terminal import show
 from madang.services import prebuilt_schemas
 from madang.settings import Settings

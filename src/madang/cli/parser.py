@@ -1,18 +1,18 @@
-"""The words of the command line: commands, options, their help in the person's language, and guesses at a slip."""
+"""The words of the command line: commands, options, and their help in the person's language."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NoReturn
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from madang import __version__
 from madang.cli.agent_options import AGENT_COMMANDS, add_web_options, add_workspace_actions
+from madang.cli.one_line_parser import Parser
 from madang.cli.session_options import add_session_actions
 from madang.cli.terminal import text_width
 from madang.core.calls import Locale
-from madang.core.phrases import Phrase, Translate, say
-from madang.core.suggestions import did_you_mean
+from madang.core.phrases import Phrase, say
 from madang.core.texts import one_line
 from madang.rendering.catalogue import translator
 
@@ -20,37 +20,6 @@ DEFAULT_ADDRESS = "127.0.0.1:8321"
 SHELLS = ("bash", "zsh", "fish")
 
 Command = Callable[[argparse.Namespace, Any], int]
-
-
-class Parser(argparse.ArgumentParser):
-    """A parser whose errors stay on one line, and offer what the person may have meant."""
-
-    translate: Translate = staticmethod(lambda template: template)
-    also: Sequence[str] = ()
-    """Words that may stand for a command and are none."""
-
-    def error(self, message: str) -> NoReturn:
-        super().error(one_line(message))
-
-    def say(self, phrase: Phrase) -> str:
-        return phrase.render(self.translate)
-
-    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
-        options, unknown = self.parse_known_args(args, namespace)
-        if unknown:
-            message = self.say(say("These arguments are not known: {arguments}.", arguments=" ".join(unknown)))
-            suggestion = did_you_mean(unknown[0].partition("=")[0], sorted(set(_option_names(self))))
-            self.error(f"{message} {self.say(suggestion)}" if suggestion else message)
-        return options
-
-    def _check_value(self, action: argparse.Action, value: Any) -> None:
-        if isinstance(action, argparse._SubParsersAction) and value not in action.choices:
-            hint = did_you_mean(value, [*action.choices, *self.also]) or say(
-                "There are: {names}.", names=", ".join(map(str, action.choices))
-            )
-            message = say("There is no command '{name}'.", name=value)
-            self.error(f"{self.say(message)} {self.say(hint)}")
-        super()._check_value(action, value)
 
 
 def make_parser(
@@ -385,17 +354,3 @@ class _Builder:
         chosen.add_argument("granted", metavar="SERVICE", nargs="*", default=[])
         default = say("all services that neither run code nor reach out")
         chosen.add_argument("--default", action="store_true", help=self._say(default))
-
-
-def subparsers(parser: argparse.ArgumentParser) -> Iterable[tuple[str, argparse.ArgumentParser]]:
-    """Yield the commands of a parser with their names."""
-    for action in parser._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            yield from action.choices.items()
-
-
-def _option_names(parser: argparse.ArgumentParser) -> Iterable[str]:
-    for action in parser._actions:
-        yield from action.option_strings
-    for _, inner in subparsers(parser):
-        yield from _option_names(inner)
