@@ -36,7 +36,7 @@ from madang.services.workspace.engine.files import FileEngine
 from madang.services.workspace.engine.finding import FileFinder
 from madang.services.workspace.engine.searching import Searcher
 from madang.services.workspace.views import files as views
-from madang.services.workspace.views import searches
+from madang.services.workspace.views import reading, searches
 
 FileContent = Annotated[str, Field(max_length=MAX_CONTENT_CHARS)]
 Pattern = Annotated[str, Field(min_length=1, max_length=2_000)]
@@ -92,7 +92,7 @@ class FileTools:
         start_line: LineNumber = 1,
         end_line: LineNumber | None = None,
         start_column: LineNumber = 1,
-    ) -> ToolResult[views.FileRead]:
+    ) -> ToolResult[reading.FileRead]:
         """Read a text of the workspace as numbered lines, about 8 KB at a time; it says how to go on.
 
         startColumn is for one very long line.
@@ -106,7 +106,7 @@ class FileTools:
         excerpt = await self._executor.reads.run(
             call, self._engine.read, call, path, start_line, end_line, start_column
         )
-        return views.read(excerpt)
+        return reading.read(excerpt)
 
     @tool(effect="write", paths={"path": "write"})
     async def write_file(
