@@ -12,7 +12,8 @@ import pytest
 
 from madang.cli.run import exit_code
 from madang.core.ids import SessionId
-from madang.core.run_events import Mended, read_event
+from madang.core.own_events import Mended
+from madang.core.run_events import read_event
 from madang.llm.messages import TextPart
 from tests.agent.bench import ME
 from tests.agent.stage import Stage, ask, open_stage

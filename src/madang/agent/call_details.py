@@ -9,9 +9,9 @@ from typing import Any
 
 from madang.agent import events
 from madang.core.calls import Call
+from madang.core.event_documents import ViewReference
 from madang.core.pauses import PauseRecord
 from madang.core.results import Reply, page_uri
-from madang.core.run_events import ViewReference
 from madang.records.views import find_view_id
 
 MAX_DATA_BYTES = 32 * 1024

@@ -10,29 +10,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, TypedDict
 
-from madang.core.pauses import PauseRecord
-from madang.core.results import PauseKind
-from madang.core.run_events import (
+from madang.core.event_documents import CallPause, ViewReference
+from madang.core.own_events import (
     Acted,
     Answered,
     AnsweredLate,
     AnsweredLateValue,
     AnsweredValue,
-    ArgumentsContinued,
-    ArgumentsEnded,
-    CallOutcome,
-    CallPause,
     Compacted,
     CompactedValue,
-    Interrupt,
     Mended,
     MendedValue,
     MendReason,
-    MessageContinued,
-    MessageEnded,
-    MessageEndMetadata,
-    MessageFile,
-    MessageStarted,
     MessageValue,
     ModelSwitched,
     ModelSwitchedValue,
@@ -41,14 +30,30 @@ from madang.core.run_events import (
     Paused,
     PausedValue,
     Queued,
+    ResultsGiven,
+    Retried,
+    RetriedValue,
+    Stopped,
+    TextValue,
+    Withdrawn,
+)
+from madang.core.pauses import PauseRecord
+from madang.core.results import PauseKind
+from madang.core.run_events import (
+    ArgumentsContinued,
+    ArgumentsEnded,
+    CallOutcome,
+    Interrupt,
+    MessageContinued,
+    MessageEnded,
+    MessageEndMetadata,
+    MessageFile,
+    MessageStarted,
     ReasoningContinued,
     ReasoningEnded,
     ReasoningEndMetadata,
     ReasoningStarted,
     ResultMetadata,
-    ResultsGiven,
-    Retried,
-    RetriedValue,
     RunCancelled,
     RunEvent,
     RunFailed,
@@ -57,12 +62,8 @@ from madang.core.run_events import (
     RunOutcome,
     RunStarted,
     RunSucceeded,
-    Stopped,
-    TextValue,
     ToolFinished,
     ToolStarted,
-    ViewReference,
-    Withdrawn,
 )
 from madang.llm.base import ModelAnswer, Retry
 from madang.llm.messages import CallPart, ImagePart, Part, TextPart, ThinkingPart

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from madang.core.own_events import MendReason
 from madang.core.phrases import Phrase, say
-from madang.core.run_events import MendReason
 from madang.core.texts import one_line
 from madang.llm.base import ModelAnswer
 from madang.llm.messages import CallPart, ImagePart

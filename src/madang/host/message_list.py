@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 
 from madang.core.calls import Call
-from madang.core.run_events import Answered, Retried, read_event
+from madang.core.own_events import Answered, Retried
+from madang.core.run_events import read_event
 from madang.database.port import Database
 from madang.host.api import ApiRequest, Operation
 from madang.host.calls import HostCalls

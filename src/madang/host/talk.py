@@ -10,9 +10,9 @@ from typing import Any
 
 from madang.agent.events import MAX_DELTA_CHARS, pause_document
 from madang.agent.news import SHOWN
+from madang.core.event_documents import ViewReference
 from madang.core.pauses import PauseRecord
 from madang.core.results import page_uri
-from madang.core.run_events import ViewReference
 from madang.host.wire import CallAnswer, MessageAnswer, NoteAnswer
 from madang.llm.errors import retry_helps
 from madang.records.runs.endings import ModelSwitch, RunEnding

@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
+from madang.core.event_documents import ViewReference
 from madang.core.ids import new_id
 from madang.core.results import page_uri
-from madang.core.run_events import ViewReference
 from madang.host.api import ApiRequest, Operation
 from madang.host.calls import HostCalls
 from madang.host.wire import ToolAnswer, ToolCallAnswer, ToolCallBody, ToolsAnswer

@@ -8,8 +8,9 @@ from pydantic import Field
 
 from madang.core.calls import Locale
 from madang.core.documents import Document
+from madang.core.event_documents import CallPause, ViewReference
 from madang.core.limits import MAX_MODEL_CHARS, MAX_NAME_CHARS
-from madang.core.run_events import CallOutcome, CallPause, ViewReference
+from madang.core.run_events import CallOutcome
 from madang.records.runs.journal import CallState, MessageKind, Role
 from madang.records.runs.records import RunState
 from madang.records.sessions import MAX_TITLE_CHARS

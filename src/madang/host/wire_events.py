@@ -10,7 +10,9 @@ from typing import Any, Literal
 from pydantic import RootModel
 
 from madang.core.documents import Document
-from madang.core.run_events import CustomEvent, EventDocument, RunEvent
+from madang.core.event_documents import EventDocument
+from madang.core.own_events import CustomEvent
+from madang.core.run_events import RunEvent
 from madang.host.wire import SessionAnswer
 from madang.host.wire_inbox import InboxItemAnswer
 
