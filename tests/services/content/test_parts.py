@@ -9,12 +9,14 @@ from pathlib import Path
 import asyncpg
 import pytest
 
+from madang.core.calls import Call
 from madang.core.errors import Unavailable
 from madang.core.ids import UserId
 from madang.database.port import LOCK_WAIT_S, Transaction
 from madang.database.postgresql.sql import numbered
-from madang.services.content.domain.contents import Limits, NewContent, StoreKey
+from madang.services.content.domain.contents import AddedContent, Limits, NewContent
 from madang.services.content.store import ContentStore, SessionRows, maintenance, parts
+from madang.services.content.store.insertions import Insertions
 from madang.services.content.store.parts import Parts
 from madang.text.search.queries import MAX_QUERY_TERMS, Query, Term, TypedWord
 from tests.postgresql import database_in, url_in
@@ -186,13 +188,16 @@ async def test_a_number_that_was_drawn_before_the_fence_is_waited_for(house: Hou
     """An add that drew a lower number commits after the others: it must not fall between the parts and the young."""
     drawn, may_commit = asyncio.Event(), asyncio.Event()
 
-    class Slow(ContentStore):
-        async def _add_chunks(self, tx: Transaction, store: StoreKey, content_no: int, new: NewContent) -> None:
-            await super()._add_chunks(tx, store, content_no, new)
+    class SlowInsertions(Insertions):
+        async def insert(self, tx: Transaction, call: Call, store_id: str, new: NewContent) -> AddedContent:
+            added = await super().insert(tx, call, store_id, new)
             drawn.set()
             await may_commit.wait()
+            return added
 
-    slow = House(house.database, Slow(house.database, Limits()), house.ranking, house.parts, house.store)
+    contents = ContentStore(house.database, Limits())
+    contents._insertions = SlowInsertions(house.database, Limits())
+    slow = House(house.database, contents, house.ranking, house.parts, house.store)
     late = asyncio.create_task(slow.add("tea late"))
     await drawn.wait()
     for number in range(CHUNKS):

@@ -16,7 +16,6 @@ from madang.records.operations import (
     record_operation,
 )
 from madang.services.content.domain.contents import (
-    OWN_STORE,
     AddedContent,
     Chunk,
     Content,
@@ -26,19 +25,17 @@ from madang.services.content.domain.contents import (
     Store,
     StoreKey,
     no_content,
-    no_store,
     split_chunk_id,
 )
 from madang.services.content.domain.search import Passage, RankedChunk
 from madang.services.content.store.deletions import (
-    NEW_INDEX_CHANGE,
     SERVICE,
     Deletions,
-    check_room,
     check_store_room,
     content_change,
     mark_deletion_undone,
 )
+from madang.services.content.store.insertions import NEW_STORE, Insertions
 from madang.services.content.store.rows import (
     CONTENT_BY_HASH,
     CONTENT_BY_ID,
@@ -50,13 +47,12 @@ from madang.services.content.store.rows import (
     STORE_FIELDS,
     WHOLE_STORE_BY_ID,
     content_topic,
-    content_values,
     owner_of,
     parse_content,
     parse_store,
+    store_key,
 )
 from madang.services.content.store.tables import MIGRATIONS
-from madang.services.content.store.vectors import tsvector_text, word_count
 from madang.system.clock import timestamp
 
 _STORE_INDEX_LAGS = "EXISTS (SELECT 1 FROM content_change d WHERE d.user_id = s.user_id AND d.store_no = s.no)"
@@ -73,6 +69,7 @@ class ContentStore:
     def __init__(self, database: Database, limits: Limits) -> None:
         self._database = database
         self._limits = limits
+        self._insertions = Insertions(database, limits)
         self._deletions = Deletions(database, limits)
 
     async def open(self) -> None:
@@ -92,7 +89,7 @@ class ContentStore:
             if done is not None:
                 return done
             await check_store_room(tx, call, self._limits)
-            await tx.run(_NEW_STORE, id, *owner_of(call), name, description, 0, now)
+            await tx.run(NEW_STORE, id, *owner_of(call), name, description, 0, now)
             row = await tx.one(WHOLE_STORE_BY_ID, *owner_of(call), id)
             assert row is not None
             store = parse_store(call, row)
@@ -118,7 +115,7 @@ class ContentStore:
             NotFound: the session has no such store.
         """
         rows = await self._database.find(STORE_BY_ID, *owner_of(call), id, user_id=call.user_id)
-        return _key(call, id, rows[0] if rows else None)
+        return store_key(call, id, rows[0] if rows else None)
 
     async def find_store_and_lag(self, call: Call, id: str) -> tuple[StoreKey | None, bool]:
         """Return a store as `find_store` does, and whether its index lacks changes."""
@@ -127,7 +124,7 @@ class ContentStore:
         rows = await self._database.find(
             f"SELECT s.no, s.id, {_STORE_INDEX_LAGS} FROM content_store s WHERE {IS_STORE}", *owner_of(call), id
         )
-        return _key(call, id, rows[0] if rows else None), bool(rows and rows[0][2])
+        return store_key(call, id, rows[0] if rows else None), bool(rows and rows[0][2])
 
     async def find_duplicate(self, store: StoreKey, sha256: str) -> Content | None:
         """Return the content of the store with this hash."""
@@ -156,7 +153,7 @@ class ContentStore:
             done = await _find_added(tx, call)
             if done is not None:
                 return done
-            added = await self._insert(tx, call, store_id, new)
+            added = await self._insertions.insert(tx, call, store_id, new)
             if not added.is_duplicate:
                 await _record(tx, call, content_change("added", added.store, added.content))
             return added
@@ -165,43 +162,9 @@ class ContentStore:
 
     async def put(self, call: Call, store_id: str, new: NewContent) -> AddedContent:
         """Store a content of a new session, in which nothing is to be taken back. Raises as `add` does."""
-        return await self._database.write(lambda tx: self._insert(tx, call, store_id, new), user_id=call.user_id)
-
-    async def _insert(self, tx: Transaction, call: Call, store_id: str, new: NewContent) -> AddedContent:
-        owner, now = owner_of(call), timestamp()
-        if not store_id:
-            await tx.run(f"{_NEW_STORE} ON CONFLICT DO NOTHING", new_id(), *owner, OWN_STORE, "", 1, now)
-        key = _key(call, store_id, await tx.one(STORE_BY_ID, *owner, store_id))
-        assert key is not None
-        duplicate = await tx.one(CONTENT_BY_HASH, call.user_id, key.no, new.sha256)
-        if duplicate is not None:
-            return AddedContent(key, parse_content(duplicate), is_duplicate=True)
-        await check_room(tx, call, self._limits)
-        values = new_id(), call.user_id, key.no, *content_values(new), now
-        # The name of the analysis is a column on a server only: an index beside the database has it as a whole.
-        inserted = await (
-            tx.run(_NEW_ANALYZED_CONTENT, *values, new.analysis)
-            if self._database.ranks_text
-            else tx.run(_NEW_CONTENT, *values)
+        return await self._database.write(
+            lambda tx: self._insertions.insert(tx, call, store_id, new), user_id=call.user_id
         )
-        row = await tx.one(CONTENT_BY_HASH, call.user_id, key.no, new.sha256)
-        assert row is not None
-        if inserted:
-            await self._add_chunks(tx, key, row[0], new)
-            await tx.notify(content_topic(call))
-        return AddedContent(key, parse_content(row), is_duplicate=not inserted)
-
-    async def _add_chunks(self, tx: Transaction, store: StoreKey, content_no: int, new: NewContent) -> None:
-        key = store.user_id, store.no, content_no
-        if self._database.ranks_text:
-            rows = [
-                (*key, *chunk, tsvector_text(tokens), word_count(tokens))
-                for chunk, tokens in zip(new.chunks, new.tokens, strict=True)
-            ]
-            await tx.run_many(_NEW_CHUNK_WITH_WORDS, rows)
-            return
-        await tx.run_many(_NEW_CHUNK, [(*key, *chunk) for chunk in new.chunks])
-        await tx.run(NEW_INDEX_CHANGE, *key)
 
     async def list_contents(self, store: StoreKey, offset: int, limit: int) -> tuple[list[Content], int]:
         """Return a part of a store's contents, oldest first, and their total number."""
@@ -381,21 +344,6 @@ class ContentStore:
         return await self._database.write(work, user_id=call.user_id)
 
 
-_NEW_STORE = (
-    "INSERT INTO content_store (id, user_id, session_id, name, description, is_own, created_at) "
-    "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)"
-)
-_NEW_CONTENT = (
-    "INSERT INTO content (id, user_id, store_no, sha256, filename, mime_type, size, line_count, chunk_count, preview, "
-    "page_lines, uploaded_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12) ON CONFLICT DO NOTHING"
-)
-_NEW_ANALYZED_CONTENT = _NEW_CONTENT.replace("uploaded_at)", "uploaded_at, analysis)").replace("?12)", "?12, ?13)")
-_CHUNK_FIELDS = "user_id, store_no, content_no, number, from_line, to_line, text"
-_NEW_CHUNK = f"INSERT INTO content_chunk ({_CHUNK_FIELDS}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)"
-_NEW_CHUNK_WITH_WORDS = (
-    f"INSERT INTO content_chunk ({_CHUNK_FIELDS}, words, word_count) "
-    "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, CAST(CAST(?8 AS text) AS tsvector), ?9)"
-)
 _IN_CONTENT = "user_id = ?1 AND content_no = ?2"
 
 
@@ -423,14 +371,6 @@ def _content(change: ContentChange) -> tuple[StoreKey, Content]:
 def _store(change: ContentChange) -> Store:
     assert change.store is not None
     return change.store
-
-
-def _key(call: Call, id: str, row: Row | None) -> StoreKey | None:
-    if row is None:
-        if id:
-            raise no_store(id)
-        return None
-    return StoreKey(row[0], row[1], call.user_id)
 
 
 async def _count(tx: Transaction, sql: str, *parameters: object) -> int:

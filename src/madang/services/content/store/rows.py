@@ -7,7 +7,7 @@ import json
 from madang.core.calls import Call
 from madang.database.port import Row
 from madang.database.subscriptions import topic
-from madang.services.content.domain.contents import Content, NewContent, Store, StoreKey
+from madang.services.content.domain.contents import Content, NewContent, Store, StoreKey, no_store
 
 # A store that was deleted is a row until its time is over, and no statement but those of `deletions` sees it.
 # An empty id is the session's own store.
@@ -73,3 +73,16 @@ def parse_content(row: Row) -> Content:
     no, id, filename, mime_type, size, lines, chunks, preview, uploaded_at, page_lines = row
     pages = tuple(json.loads(page_lines))
     return Content(no, id, filename, mime_type, size, lines, chunks, preview, uploaded_at, pages)
+
+
+def store_key(call: Call, id: str, row: Row | None) -> StoreKey | None:
+    """Return the store of a row of `STORE_BY_ID`; None for the session's own, if that is not there yet.
+
+    Raises:
+        NotFound: the session has no such store.
+    """
+    if row is None:
+        if id:
+            raise no_store(id)
+        return None
+    return StoreKey(row[0], row[1], call.user_id)
