@@ -24,7 +24,7 @@ from madang.database.postgresql.database import PostgresDatabase
 from madang.records.accounts import ACCOUNT_MIGRATIONS
 from madang.records.audit import AUDIT_MIGRATIONS, AuditEntry, AuditLog
 from madang.records.operations import OPERATION_MIGRATIONS
-from madang.records.pauses import PAUSE_MIGRATIONS
+from madang.records.pause_rows import PAUSE_MIGRATIONS
 from madang.records.run_journal_tables import JOURNAL_MIGRATIONS
 from madang.records.run_tables import RUN_MIGRATIONS
 from madang.records.session_tables import SESSION_MIGRATIONS

@@ -20,6 +20,7 @@ from madang.core.ids import AssistantId, SessionId, UserId, new_id
 from madang.core.pauses import PauseRecord, SettledBy, first_expiry
 from madang.database.port import Database, Transaction
 from madang.records.pause_history import UNANSWERED, list_settled
+from madang.records.pause_rows import pause_topic
 from madang.records.pauses import (
     MAX_DELETED_PAUSES,
     RETENTION_DAYS,
@@ -29,7 +30,6 @@ from madang.records.pauses import (
     find_own_open,
     find_pause,
     open_pause,
-    pause_topic,
     settle_pause,
     supersede,
     withdraw_run,
@@ -448,4 +448,4 @@ async def test_at_the_moment_of_its_expiry_a_pause_is_over_for_everybody(
 def test_the_rule_of_expiry_is_written_in_two_places() -> None:
     package = Path(madang.__file__).parent
     places = [path for path in package.rglob("*.py") if "expires_at <= " in path.read_text("utf-8")]
-    assert {str(path.relative_to(package)) for path in places} == {"core/pauses.py", "records/pauses.py"}
+    assert {str(path.relative_to(package)) for path in places} == {"core/pauses.py", "records/pause_rows.py"}

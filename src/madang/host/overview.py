@@ -33,7 +33,7 @@ from madang.host.wire_events import (
 from madang.host.wire_inbox import InboxItemAnswer
 from madang.host.working_runs import WorkingRuns
 from madang.records.overview import Overview, read_overview
-from madang.records.pauses import pause_topic
+from madang.records.pause_rows import pause_topic
 from madang.system.clock import parse_timestamp, timestamp
 
 RETRY_S = 1.0

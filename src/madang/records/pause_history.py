@@ -9,7 +9,7 @@ from madang.core.ids import UserId
 from madang.core.paging import parse_cursor
 from madang.core.pauses import PauseRecord, PauseStatus
 from madang.database.port import Database, Row, Transaction
-from madang.records.pauses import PAUSE_COLUMNS, has_expired, parse_pause
+from madang.records.pause_rows import PAUSE_COLUMNS, has_expired, parse_pause
 from madang.system.clock import timestamp
 
 ANSWERED: tuple[PauseStatus, ...] = ("answered",)

@@ -3,7 +3,7 @@
 A store opens and settles a pause inside its own unit of work, with the functions here; what was asked and answered it
 keeps itself. A pause is settled by compare-and-set, so that of two answers at once exactly one wins. That one has
 expired is computed at each look, and written only when its run is told so: a clock that was wrong ends nothing for
-good. In SQL that rule is `is_open` and `has_expired`, in Python `core.pauses.status_at`; nobody else compares times.
+good. That rule is in `pause_rows` in SQL and `core.pauses.status_at` in Python; nobody else compares times.
 """
 
 from __future__ import annotations
@@ -17,12 +17,13 @@ from typing import Any, Literal
 from madang.core.calls import Call
 from madang.core.errors import Conflict, Denied
 from madang.core.ids import AssistantId, SessionId, UserId
-from madang.core.pauses import STEP_KINDS, PauseRecord, SettledBy, no_longer_open, status_at
+from madang.core.pauses import STEP_KINDS, PauseRecord, SettledBy, no_longer_open
 from madang.core.phrases import say
 from madang.core.results import PauseKind
-from madang.database.port import Database, MigrationSet, Row, Transaction, private_rows
+from madang.database.port import Database, Transaction
 from madang.database.subscriptions import topic
 from madang.records.live_runs import check_run, tell_run
+from madang.records.pause_rows import PAUSE_COLUMNS, PAUSE_MIGRATIONS, has_expired, is_open, parse_pause, pause_topic
 from madang.records.run_journal_tables import JOURNAL_MIGRATIONS
 from madang.records.run_tables import RUN_MIGRATIONS
 from madang.records.sessions import SessionStore
@@ -30,55 +31,6 @@ from madang.system.clock import format_timestamp, parse_timestamp, timestamp
 
 RETENTION_DAYS = 30
 MAX_DELETED_PAUSES = 50
-
-
-def _table(time: str) -> str:
-    return f"""
-        CREATE TABLE pause (
-          user_id TEXT NOT NULL, id TEXT NOT NULL,
-          session_id TEXT NOT NULL, assistant_id TEXT NOT NULL,
-          kind TEXT NOT NULL, service TEXT NOT NULL, tool TEXT NOT NULL, title TEXT NOT NULL,
-          asker TEXT NOT NULL, run_id TEXT NOT NULL, call_id TEXT NOT NULL, operation_id TEXT NOT NULL,
-          opened_at {time} NOT NULL, expires_at {time},
-          status TEXT NOT NULL, settled_at {time}, settled_by TEXT NOT NULL, settled_with TEXT NOT NULL,
-          awaited INTEGER NOT NULL,
-          PRIMARY KEY (user_id, id)
-        );
-        CREATE INDEX pause_inbox ON pause (user_id, id) WHERE settled_at IS NULL;
-        CREATE INDEX pause_by_session ON pause (user_id, session_id, settled_at, id);
-        CREATE UNIQUE INDEX pause_by_operation ON pause (user_id, session_id, operation_id) WHERE operation_id <> '';
-        CREATE INDEX pause_by_run ON pause (user_id, run_id, id) WHERE run_id <> '';
-        CREATE INDEX pause_by_age ON pause (user_id, settled_at, expires_at);
-        """
-
-
-PAUSE_MIGRATIONS = MigrationSet(
-    "pauses",
-    sqlite=(_table("TEXT"),),
-    postgresql=(
-        _table("TIMESTAMPTZ")
-        + "ALTER TABLE pause SET (autovacuum_vacuum_scale_factor = 0.02);"
-        + private_rows("pause"),
-    ),
-)
-
-PAUSE_COLUMNS = (
-    "pause.id, pause.kind, pause.service, pause.tool, pause.title, pause.session_id, pause.assistant_id, pause.asker, "
-    "pause.opened_at, pause.expires_at, pause.run_id, pause.call_id, pause.status, pause.settled_at, pause.settled_by, "
-    "pause.settled_with"
-)
-"""What `parse_pause` reads; a store that joins `pause` selects these first."""
-PAUSE_COLUMN_COUNT = 16
-
-
-def is_open(now: str, pause: str = "pause") -> str:
-    """Return the condition that a pause is open at `now`, a parameter."""
-    return f"{pause}.settled_at IS NULL AND ({pause}.expires_at IS NULL OR {pause}.expires_at > {now})"
-
-
-def has_expired(now: str, pause: str = "pause") -> str:
-    """Return the condition that a pause has expired at `now`, a parameter, and that this is not written."""
-    return f"{pause}.settled_at IS NULL AND {pause}.expires_at <= {now}"
 
 
 _SELECT = f"SELECT {PAUSE_COLUMNS} FROM pause"
@@ -108,18 +60,10 @@ async def open_pause(
     Raises:
         Conflict: the operation has opened one with another tool, or the run that asks is over.
     """
-    if call.operation_id:
-        row = await tx.one(
-            f"{_SELECT} WHERE user_id = ?1 AND session_id = ?2 AND operation_id = ?3 AND operation_id <> ''",
-            call.user_id,
-            _session(call),
-            call.operation_id,
-        )
-        if row is not None:
-            earlier = parse_pause(row, timestamp())
-            if (earlier.service, earlier.tool) != (service, tool):
-                raise _operation_reused(call, earlier)
-            return earlier, False
+    if earlier := await _find_by_operation(tx, call):
+        if (earlier.service, earlier.tool) != (service, tool):
+            raise _operation_reused(call, earlier)
+        return earlier, False
     await check_run(tx, call)
     await _delete_old_pauses(tx, call.user_id)
     pause = PauseRecord(
@@ -136,25 +80,7 @@ async def open_pause(
         run_id=call.run_id,
         call_id=call.call_id,
     )
-    await tx.run(
-        "INSERT INTO pause (user_id, id, session_id, assistant_id, kind, service, tool, title, asker, run_id, call_id, "
-        "operation_id, opened_at, expires_at, status, settled_by, settled_with, awaited) "
-        "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, 'open', '', '{}', 0)",
-        call.user_id,
-        id,
-        pause.session_id,
-        pause.assistant_id,
-        kind,
-        service,
-        tool,
-        title,
-        pause.asker,
-        pause.run_id,
-        pause.call_id,
-        call.operation_id,
-        pause.opened_at,
-        expires_at or None,
-    )
+    await _insert(tx, call, pause)
     await tx.notify(pause_topic(call.user_id, pause.session_id, id))
     return pause, True
 
@@ -329,38 +255,6 @@ async def find_open_pauses(tx: Transaction, user_id: UserId, limit: int, after: 
     return [parse_pause(row, now) for row in await tx.all(_FIND_OPEN, user_id, now, after, limit)]
 
 
-def pause_topic(user_id: UserId, *ids: str) -> str:
-    """Return the topic of one pause (its session and its id), or of all of a session's."""
-    return topic("pause", user_id, *ids)
-
-
-def parse_pause(row: Row, now: str) -> PauseRecord:
-    """Return the pause of a row of `PAUSE_COLUMNS`, as it is at `now`."""
-    id, kind, service, tool, title, session_id, assistant_id, asker, opened_at, expires_at, *rest = row
-    run_id, call_id, status, settled_at, by, arguments = rest
-    written, status = status, status_at(now, status, expires_at)
-    if status != written:
-        settled_at = expires_at
-    return PauseRecord(
-        id=id,
-        kind=kind,
-        service=service,
-        tool=tool,
-        title=title,
-        session_id=session_id,
-        assistant_id=assistant_id,
-        asker=asker,
-        opened_at=opened_at,
-        expires_at=expires_at or "",
-        run_id=run_id,
-        call_id=call_id,
-        status=status,
-        settled_at=settled_at or "",
-        settled_by=by,
-        settled_with=json.loads(arguments),
-    )
-
-
 def check_relayed(call: Call, pause: PauseRecord) -> None:
     """Check that an answer which a model relays is one to what its own client has asked.
 
@@ -396,6 +290,41 @@ def _session(call: Call) -> SessionId:
 def _settled_with(call: Call, tool: str, arguments: Mapping[str, Any]) -> str:
     client = {"client": call.client_name} if call.client_name else {}
     return json.dumps({"tool": tool, "arguments": dict(arguments), **client}, ensure_ascii=False)
+
+
+async def _find_by_operation(tx: Transaction, call: Call) -> PauseRecord | None:
+    """Return the pause that the call's operation has opened, if it has one."""
+    if not call.operation_id:
+        return None
+    row = await tx.one(
+        f"{_SELECT} WHERE user_id = ?1 AND session_id = ?2 AND operation_id = ?3 AND operation_id <> ''",
+        call.user_id,
+        _session(call),
+        call.operation_id,
+    )
+    return None if row is None else parse_pause(row, timestamp())
+
+
+async def _insert(tx: Transaction, call: Call, pause: PauseRecord) -> None:
+    await tx.run(
+        "INSERT INTO pause (user_id, id, session_id, assistant_id, kind, service, tool, title, asker, run_id, call_id, "
+        "operation_id, opened_at, expires_at, status, settled_by, settled_with, awaited) "
+        "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, 'open', '', '{}', 0)",
+        call.user_id,
+        pause.id,
+        pause.session_id,
+        pause.assistant_id,
+        pause.kind,
+        pause.service,
+        pause.tool,
+        pause.title,
+        pause.asker,
+        pause.run_id,
+        pause.call_id,
+        call.operation_id,
+        pause.opened_at,
+        pause.expires_at or None,
+    )
 
 
 async def _settle(tx: Transaction, condition: str, *parameters: object) -> list[PauseRecord]:

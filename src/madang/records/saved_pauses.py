@@ -13,7 +13,7 @@ from madang.core.documents import Document
 from madang.core.pauses import PauseRecord, SettledBy
 from madang.core.results import PauseKind
 from madang.database.port import Transaction
-from madang.records.pauses import PAUSE_COLUMNS, parse_pause, pause_topic
+from madang.records.pause_rows import PAUSE_COLUMNS, parse_pause, pause_topic
 from madang.system.clock import Timestamp, timestamp
 
 

@@ -17,7 +17,8 @@ from madang.core.calls import Call
 from madang.core.errors import ContextMissing, NotFound
 from madang.core.ids import AssistantId, SessionId, UserId
 from madang.database.port import Database, Transaction
-from madang.records.pauses import MAX_DELETED_PAUSES, pause_topic, settle_pause
+from madang.records.pause_rows import pause_topic
+from madang.records.pauses import MAX_DELETED_PAUSES, settle_pause
 from madang.services.ui.domain import MAX_TIMEOUT_S, WAIT_TIMEOUT_S, AnswerValue, InboxItem, Question, Refusal, Wait
 from madang.services.ui.store import MAX_LISTED_ITEMS, UiStore
 from madang.system import clock

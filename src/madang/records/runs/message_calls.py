@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from madang.core.calls import Call
 from madang.core.pauses import PauseRecord
 from madang.database.port import Database, Transaction
-from madang.records.pauses import PAUSE_COLUMNS, parse_pause
+from madang.records.pause_rows import PAUSE_COLUMNS, parse_pause
 from madang.records.runs.journal import CALL_COLUMNS, RunCall, parse_call
 from madang.records.runs.segments import find_segments
 from madang.system.clock import timestamp

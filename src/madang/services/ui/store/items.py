@@ -18,19 +18,15 @@ from madang.core.phrases import say
 from madang.core.results import PauseKind
 from madang.core.texts import one_line
 from madang.database.port import Database, Row, Transaction
-from madang.records.pauses import (
+from madang.records.pause_rows import (
     PAUSE_COLUMN_COUNT,
     PAUSE_COLUMNS,
-    PauseStore,
-    SettledStatus,
-    check_relayed,
     has_expired,
     is_open,
-    open_pause,
     parse_pause,
     pause_topic,
-    settle_pause,
 )
+from madang.records.pauses import PauseStore, SettledStatus, check_relayed, open_pause, settle_pause
 from madang.services.ui.domain import (
     WAIT_TIMEOUT_S,
     AnswerValue,
