@@ -10,7 +10,7 @@ from starlette.requests import Request
 from madang.core.calls import Call
 from madang.core.ids import AssistantId, SessionId
 from madang.host.calls import accepted_locale, in_session, session_of_segment
-from madang.records.sessions import SessionRecord
+from madang.records.session_rows import SessionRecord
 
 SESSION = SessionRecord(SessionId("tea"), AssistantId(""), "Tea", None, SessionId(""), 0, False, 0, "", "")
 

@@ -20,10 +20,10 @@ from madang.database.port import Database, Transaction
 from madang.records.forgetting import begin_removal
 from madang.records.pauses import PauseStore
 from madang.records.session_filling import SILENT_AFTER, SessionFilling
+from madang.records.session_rows import SessionRecord
 from madang.records.sessions import (
     MAX_TITLE_CHARS,
     TOUCH_EVERY,
-    SessionRecord,
     SessionStore,
     ensure_ready_session,
     ensure_session,

@@ -20,7 +20,7 @@ from madang.core.tools import Tool
 from madang.core.trust import Origin, describe_origins
 from madang.provider.policy import ALLOWED, Decision
 from madang.records.assistants import AssistantRecord
-from madang.records.sessions import SessionRecord
+from madang.records.session_rows import SessionRecord
 
 ASK_FIRST = "ask"
 """In an assistant's policy: the services for which the person is asked before anything is changed."""

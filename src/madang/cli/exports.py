@@ -24,7 +24,8 @@ from madang.core.texts import one_line
 from madang.files.archives import NO_LIMITS, ArchiveLimits, ArchiveSize, NewArchive, ZipArchiveReader, open_archive
 from madang.files.archives import ZipArchiveWriter as Writer
 from madang.files.folders.sessions import folder_name
-from madang.records.sessions import MAX_SESSIONS_LISTED, SessionRecord
+from madang.records.session_rows import SessionRecord
+from madang.records.sessions import MAX_SESSIONS_LISTED
 from madang.rendering.catalogue import translator
 from madang.rendering.replies import document
 from madang.system.clock import Timestamp, timestamp

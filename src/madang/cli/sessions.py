@@ -22,7 +22,8 @@ from madang.files.place import read_place
 from madang.records.data_folder import WORKSPACES
 from madang.records.runs.latest import find_place
 from madang.records.runs.store import open_run_tables
-from madang.records.sessions import MAX_SESSIONS_LISTED, SessionRecord
+from madang.records.session_rows import SessionRecord
+from madang.records.sessions import MAX_SESSIONS_LISTED
 from madang.settings import Settings
 
 

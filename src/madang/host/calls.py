@@ -12,7 +12,8 @@ from madang.core.calls import LOCALES, Call, Locale
 from madang.core.errors import NotFound
 from madang.core.ids import AssistantId, SessionId, is_name
 from madang.core.phrases import say
-from madang.records.sessions import SessionRecord, SessionStore
+from madang.records.session_rows import SessionRecord
+from madang.records.sessions import SessionStore
 
 ENCODED = "~"
 """What a segment begins with that spells the name of a session."""

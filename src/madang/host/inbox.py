@@ -35,7 +35,8 @@ from madang.host.wire_inbox import (
 )
 from madang.llm.messages import dump_parts
 from madang.records.pause_history import ANSWERED, UNANSWERED, list_settled
-from madang.records.sessions import SessionRecord, SessionStore
+from madang.records.session_rows import SessionRecord
+from madang.records.sessions import SessionStore
 from madang.rendering.catalogue import translator
 from madang.system.clock import format_timestamp, now
 

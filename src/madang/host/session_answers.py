@@ -11,7 +11,7 @@ from madang.database.port import Database
 from madang.host.wire import RunAnswer, SessionAnswer
 from madang.records.overview import read_overview
 from madang.records.runs.records import Run
-from madang.records.sessions import SessionRecord
+from madang.records.session_rows import SessionRecord
 
 
 async def read_session_answers(

@@ -16,7 +16,8 @@ from madang.host.wire import SessionHit, SessionsAnswer, SessionSize, SessionsQu
 from madang.records.client_calls import SEEN_DAYS, ClientCalls
 from madang.records.runs.message_search import MAX_HITS, MessageHit, MessageSearch
 from madang.records.runs.messages import MessageStore
-from madang.records.sessions import SessionRecord, SessionStore
+from madang.records.session_rows import SessionRecord
+from madang.records.sessions import SessionStore
 from madang.system.clock import format_timestamp, now
 
 

@@ -16,7 +16,8 @@ from madang.host.session_answers import read_session_answers
 from madang.host.wire import Done, ForkBody, NewSessionBody, SessionAnswer, SessionPatch
 from madang.provider.sessions import SessionOperations
 from madang.records.assistants import AssistantStore
-from madang.records.sessions import SessionRecord, SessionStore
+from madang.records.session_rows import SessionRecord
+from madang.records.sessions import SessionStore
 
 
 class SessionApi:

@@ -14,7 +14,8 @@ from madang.core.ids import AssistantId, SessionId, is_raw_name
 from madang.core.phrases import say
 from madang.core.trust import Origin
 from madang.records.events import MAX_KIND_CHARS, Event
-from madang.records.sessions import MAX_TITLE_CHARS, SessionRecord
+from madang.records.session_rows import SessionRecord
+from madang.records.sessions import MAX_TITLE_CHARS
 from madang.system.clock import Timestamp
 
 FORMAT = 1

@@ -33,7 +33,8 @@ from madang.records.operations import OperationStore
 from madang.records.runs.forks import find_fork_seq
 from madang.records.runs.store import open_run_tables
 from madang.records.session_filling import SessionFilling
-from madang.records.sessions import SessionRecord, SessionStore
+from madang.records.session_rows import SessionRecord
+from madang.records.sessions import SessionStore
 from madang.records.views import ViewStore
 from madang.system.clock import timestamp
 

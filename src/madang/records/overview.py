@@ -13,7 +13,8 @@ from madang.core.pauses import PauseRecord
 from madang.database.port import Database, Transaction
 from madang.records.pauses import find_open_pauses
 from madang.records.runs.records import SELECT_RUN, Run, parse_run
-from madang.records.sessions import SessionRecord, find_sessions
+from madang.records.session_rows import SessionRecord
+from madang.records.sessions import find_sessions
 
 MAX_OPEN_PAUSES = 500
 

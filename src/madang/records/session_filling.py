@@ -10,7 +10,8 @@ from madang.core.ids import SessionId, UserId
 from madang.core.phrases import say
 from madang.core.trust import dump_origins
 from madang.database.port import Database, Transaction
-from madang.records.sessions import SessionRecord, find_session, session_topic
+from madang.records.session_rows import SessionRecord
+from madang.records.sessions import find_session, session_topic
 from madang.system.clock import format_timestamp, now, timestamp
 
 SILENT_AFTER = timedelta(minutes=1)

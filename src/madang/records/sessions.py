@@ -10,18 +10,25 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Literal
 
-from madang.core.calls import LOCALES, Call, Locale
-from madang.core.errors import Conflict, InvalidArguments, NotFound, Unavailable
+from madang.core.calls import Call, Locale
+from madang.core.errors import Conflict, InvalidArguments, InvalidCursor, NotFound, Unavailable
 from madang.core.ids import AssistantId, SessionId, UserId
 from madang.core.paging import parse_cursor
 from madang.core.phrases import say
 from madang.core.texts import visible_name
 from madang.core.trust import Origin, dump_origins, parse_origins
-from madang.database.port import Database, Row, Transaction
+from madang.database.port import Database, Transaction
 from madang.database.subscriptions import topic
 from madang.records.accounts import ACCOUNT_MIGRATIONS, remember_user
+from madang.records.session_rows import (
+    SESSION_BY_ID,
+    SESSION_COLUMNS,
+    SessionRecord,
+    SessionState,
+    parse_session,
+    sessions_by_id,
+)
 from madang.records.session_tables import SESSION_MIGRATIONS
 from madang.system.clock import format_timestamp, now, parse_timestamp
 
@@ -33,45 +40,6 @@ TOUCH_EVERY = timedelta(minutes=1)
 
 MAX_ORIGINS = 8
 """Of a session: so many are enough to say why something is asked."""
-
-SessionState = Literal["ready", "filling", "deleting"]
-"""`filling`: a copy or an import is under way, or was when its process died; `deleting` likewise."""
-
-_COLUMNS = (
-    "id, assistant_id, title, locale, parent_id, parent_seq, tainted, last_seq, created_at, last_at, state, archived, "
-    "pinned, client, origins"
-)
-_BY_ID = f"SELECT {_COLUMNS} FROM session WHERE user_id = ?1 AND id = ?2"
-
-
-@dataclass(frozen=True, slots=True)
-class SessionRecord:
-    """One session. `assistant_id` is the assistant that used it first; empty if a call without one did."""
-
-    id: SessionId
-    assistant_id: AssistantId
-    title: str
-    locale: Locale | None
-    """The language that the person chose for it, if they did."""
-    parent_id: SessionId
-    """The session that it is a copy or a fork of, else empty. A fork shows its parent's events up to `parent_seq`, and
-    its own are numbered after them; a copy has its own events, and 0 there."""
-    parent_seq: int
-    is_tainted: bool
-    """Whether something that cannot be trusted was read in it."""
-    last_seq: int
-    """The number of its last event."""
-    created_at: str
-    last_at: str
-    state: SessionState = "ready"
-    is_archived: bool = False
-    """Left out of lists until it is used or taken back."""
-    is_pinned: bool = False
-    """Stands before the others in a list."""
-    client: str = ""
-    """What the program calls itself that used it first; empty if that was none, or has no name."""
-    origins: tuple[Origin, ...] = ()
-    """Where the last untrusted words came from that its model was shown, newest first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,8 +147,8 @@ class SessionStore:
 
     async def get(self, call: Call) -> SessionRecord | None:
         """Return the call's session, or None if it was never used."""
-        rows = await self._database.find(_BY_ID, call.user_id, call.session, user_id=call.user_id)
-        return _record(rows[0]) if rows else None
+        rows = await self._database.find(SESSION_BY_ID, call.user_id, call.session, user_id=call.user_id)
+        return parse_session(rows[0]) if rows else None
 
     async def list_page(
         self,
@@ -202,7 +170,7 @@ class SessionStore:
         last_at, id = parse_cursor(after)
         limit = max(1, min(limit, MAX_SESSIONS_LISTED))
         rows = await self._database.find(
-            f"SELECT {_COLUMNS} FROM session WHERE user_id = ?1 AND (last_at, id) < (?2, ?3) "
+            f"SELECT {SESSION_COLUMNS} FROM session WHERE user_id = ?1 AND (last_at, id) < (?2, ?3) "
             "AND state <> 'filling' AND (?5 < 0 OR archived = ?5) AND (?6 < 1 OR assistant_id = ?7) "
             "ORDER BY last_at DESC, id DESC LIMIT ?4",
             user_id,
@@ -214,7 +182,7 @@ class SessionStore:
             assistant_id or "",
             user_id=user_id,
         )
-        items = [_record(row) for row in rows[:limit]]
+        items = [parse_session(row) for row in rows[:limit]]
         return SessionPage(items, f"{items[-1].last_at} {items[-1].id}" if len(rows) > limit else "")
 
     async def find_by_title(self, user_id: UserId, words: str, *, archived: bool, limit: int) -> list[SessionRecord]:
@@ -234,8 +202,8 @@ class SessionStore:
         """Return those of these sessions that there are, newest first."""
         if not ids:
             return []
-        rows = await self._database.find(_find_by_ids(len(ids)), user_id, *ids, user_id=user_id)
-        return [_record(row) for row in rows]
+        rows = await self._database.find(sessions_by_id(len(ids)), user_id, *ids, user_id=user_id)
+        return [parse_session(row) for row in rows]
 
     async def count_by_assistant(self, user_id: UserId) -> dict[AssistantId, int]:
         """Return how many sessions of the user's each assistant has."""
@@ -265,9 +233,9 @@ class SessionStore:
         _check_title(title)
 
         async def work(tx: Transaction) -> SessionRecord:
-            if await tx.one(_BY_ID, call.user_id, call.session) is not None:
+            if await tx.one(SESSION_BY_ID, call.user_id, call.session) is not None:
                 raise Conflict(say("There is a session '{id}' already.", id=call.session))
-            if parent_id is not None and await tx.one(_BY_ID, call.user_id, parent_id) is None:
+            if parent_id is not None and await tx.one(SESSION_BY_ID, call.user_id, parent_id) is None:
                 raise NotFound(say("There is no session '{id}'.", id=parent_id))
             await _insert(tx, call, title, parent_id or "", parent_seq, state)
             return await find_session(tx, call)
@@ -354,50 +322,31 @@ async def _insert(
 
 async def find_session(tx: Transaction, call: Call) -> SessionRecord:
     """Return the call's session, which is there, inside a unit of work."""
-    row = await tx.one(_BY_ID, call.user_id, call.session)
+    row = await tx.one(SESSION_BY_ID, call.user_id, call.session)
     assert row is not None
-    return _record(row)
+    return parse_session(row)
 
 
 async def find_sessions(tx: Transaction, user_id: UserId, ids: Sequence[str]) -> list[SessionRecord]:
     """Do as `SessionStore.find`, inside a unit of work."""
     if not ids:
         return []
-    return [_record(row) for row in await tx.all(_find_by_ids(len(ids)), user_id, *ids)]
-
-
-def _find_by_ids(count: int) -> str:
-    marks = ", ".join(f"?{number}" for number in range(2, count + 2))
-    return (
-        f"SELECT {_COLUMNS} FROM session WHERE user_id = ?1 AND state <> 'filling' AND id IN ({marks}) "
-        "ORDER BY last_at DESC, id DESC"
-    )
+    return [parse_session(row) for row in await tx.all(sessions_by_id(len(ids)), user_id, *ids)]
 
 
 def _folded(text: str) -> str:
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
 
 
-def _record(row: Row) -> SessionRecord:
-    id, assistant_id, title, locale, parent_id, parent_seq, tainted, *rest = row
-    last_seq, created_at, last_at, state, archived, pinned, client, origins = rest
-    return SessionRecord(
-        id,
-        assistant_id,
-        title,
-        locale if locale in LOCALES else None,
-        parent_id,
-        parent_seq,
-        bool(tainted),
-        last_seq,
-        created_at,
-        last_at,
-        state,
-        bool(archived),
-        bool(pinned),
-        client,
-        parse_origins(origins),
-    )
+def _place(cursor: str) -> tuple[str, str]:
+    last_at, _, id = cursor.partition(" ")
+    try:
+        is_one = parse_timestamp(last_at).tzinfo is not None and bool(id)
+    except ValueError:
+        is_one = False
+    if not is_one:
+        raise InvalidCursor(say("The cursor is not one of ours."))
+    return last_at, id
 
 
 def _check_title(title: str) -> None:
