@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from madang.core.calls import Call
@@ -128,6 +128,10 @@ def _admits_all(_: Any) -> bool:
     return True
 
 
+def _refuses_none(_: Any) -> None:
+    pass
+
+
 @dataclass(frozen=True, slots=True)
 class SessionFile:
     """A file of the archive, with a line for each row of a table."""
@@ -138,7 +142,9 @@ class SessionFile:
     tables: Mapping[str, SessionTable]
     """The table under '', if a line is its row; else the field of a line for each, and the others hang on the first."""
     admits: Callable[[Any], bool] = _admits_all
-    """Tells whether a line is taken, or raises a `ToolError` if the archive is to be refused for it."""
+    """Tells whether a line is taken along; what is not whole or says nothing is left out."""
+    check: Callable[[Any], None] = _refuses_none
+    """Raises a `ToolError` if a session is not to be filled because of a line."""
     is_single: bool = False
     """Whether the file is one document: a session has one row at most."""
 
@@ -164,7 +170,7 @@ class Companions:
     read: Callable[[Transaction, Call], Awaitable[Sequence[Document]]]
     find_or_add: Callable[[Transaction, Call, Any, Collection[str]], Awaitable[str]]
     """Returns the id under which one is known here, which is none of those that are taken."""
-    admits: Callable[[Any], bool] = _admits_all
+    check: Callable[[Any], None] = _refuses_none
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,4 +178,4 @@ class SessionDeclaration:
     """All that one store keeps of a session, in the order in which it is written."""
 
     files: Sequence[SessionFile]
-    companions: Sequence[Companions] = field(default=())
+    companions: Sequence[Companions] = ()

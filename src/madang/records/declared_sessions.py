@@ -81,7 +81,7 @@ class DeclaredSessions:
         """Take what `export` wrote into the call's session, which is new.
 
         Raises:
-            ToolError: a line is not of its kind, or its file does not admit it.
+            ToolError: a line is not of its kind, or a check refuses it.
         """
 
         def read() -> SavedSession:
@@ -107,12 +107,17 @@ class DeclaredSessions:
         Of two lines of the same id one is written. What belongs to others is added only for rows that name it.
         """
         lines = [(file, _unique(file, filter(file.admits, found))) for file, found in saved.lines]
-        others = [(one, list(filter(one.admits, documents))) for one, documents in saved.companions]
+        checks = [(one.check, found) for one, found in saved.companions] + [
+            (file.check, found) for file, found in lines
+        ]
+        for check, documents in checks:
+            for document in documents:
+                check(document)
 
         async def work(tx: Transaction) -> None:
             ids: dict[str, str] = {}
             rows = [(file, _with_ids(file, found, ids)) for file, found in lines]
-            for one, documents in others:
+            for one, documents in saved.companions:
                 for document in documents:
                     ids[document.id] = await one.find_or_add(tx, call, document, ids.values())
             for file, found in rows:

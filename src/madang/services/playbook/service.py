@@ -6,22 +6,21 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from madang.core.archives import ArchiveReader, ArchiveWriter
 from madang.core.arguments import parse_document
 from madang.core.calls import Call
 from madang.core.errors import Denied, NotFound
 from madang.core.executor import Executor
-from madang.core.ids import SessionId
 from madang.core.operations import Operation
 from madang.core.pauses import Answer, Decline, PauseAnswer, PauseForm, PauseRecord, plain_form, wrong_answer
 from madang.core.phrases import Phrase, say
 from madang.core.resources import Resource, ResourceList
 from madang.core.results import ToolResult
-from madang.core.service import RowQuery, Service, ServiceContext, ServiceMetadata, StateRows
+from madang.core.service import RowQuery, ServiceContext, ServiceMetadata, StateRows
 from madang.core.tools import tools_of
 from madang.database.port import Database
+from madang.records.declared_sessions import DeclaredService, DeclaredSessions
 from madang.records.pauses import PauseStore
 from madang.services.playbook.context import PlaybookState, playbook_context, playbook_rows
 from madang.services.playbook.domain import PlaybookChange, chosen_id
@@ -31,17 +30,11 @@ from madang.services.playbook.tools import ChosenPlaybook, PlaybookTools
 from madang.services.playbook.views.listings import choice_form
 from madang.services.playbook.views.playbooks import changed, choice_outcome
 
-if TYPE_CHECKING:
-    from madang.services.playbook.store.sessions import PlaybookSessions
-
-PLAYBOOKS = "playbooks.jsonl"
-SELECTIONS = "selections.jsonl"
-CHOICES = "choices.jsonl"
 MAX_CHOICES = 50
 """Rows of a choice outside of its page; what is left out is named by its id."""
 
 
-class PlaybookService(Service):
+class PlaybookService(DeclaredService):
     """Keeps the playbooks of each assistant."""
 
     metadata = ServiceMetadata(
@@ -137,39 +130,10 @@ class PlaybookService(Service):
         return self._resources.changes(call)
 
     @cached_property
-    def _sessions(self) -> PlaybookSessions:
-        from madang.services.playbook.store.sessions import PlaybookSessions  # on use: a start needs none of it
+    def sessions(self) -> DeclaredSessions:
+        from madang.services.playbook.store.sessions import SESSIONS  # on use: a start needs none of it
 
-        return PlaybookSessions(self._database)
-
-    async def forget_session(self, call: Call) -> None:
-        await self._sessions.forget(call)
-
-    async def copy_session(self, call: Call, target: SessionId) -> None:
-        await self._sessions.restore(replace(call, session_id=target), await self._sessions.read(call))
-
-    async def export_session(self, call: Call, archive: ArchiveWriter) -> None:
-        saved = await self._sessions.read(call)
-
-        def write() -> None:
-            archive.add_all(PLAYBOOKS, saved.playbooks)
-            archive.add_all(SELECTIONS, saved.selections)
-            archive.add_all(CHOICES, saved.choices)
-
-        await self._executor.native.run_to_end(call, lambda _: write())
-
-    async def import_session(self, call: Call, archive: ArchiveReader) -> None:
-        from madang.records.saved_pauses import SavedPause
-        from madang.services.playbook.store.sessions import SavedPlaybook, SavedSelection, SavedSelections
-
-        def read() -> SavedSelections:
-            return SavedSelections(
-                list(archive.read_all(PLAYBOOKS, SavedPlaybook)),
-                list(archive.read_all(SELECTIONS, SavedSelection)),
-                list(archive.read_all(CHOICES, SavedPause)),
-            )
-
-        await self._sessions.restore(call, await self._executor.native.run_to_end(call, lambda _: read()))
+        return DeclaredSessions(self._database, self._executor, SESSIONS)
 
 
 def _owner(call: Call, pause: PauseRecord) -> Call:

@@ -5,20 +5,19 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from madang.core.archives import ArchiveReader, ArchiveWriter
 from madang.core.arguments import parse_document
 from madang.core.calls import Call
 from madang.core.errors import NotFound
 from madang.core.executor import Executor
-from madang.core.ids import SessionId
 from madang.core.pauses import Answer, Decline, PauseAnswer, PauseForm, PauseRecord, plain_form, wrong_answer
 from madang.core.phrases import say
 from madang.core.results import ToolResult
-from madang.core.service import Service, ServiceContext, ServiceMetadata
+from madang.core.service import ServiceContext, ServiceMetadata
 from madang.core.tools import tools_of
 from madang.database.port import Database
+from madang.records.declared_sessions import DeclaredService, DeclaredSessions
 from madang.records.pauses import PauseStore
 from madang.services.ui.context import UiState, ui_context
 from madang.services.ui.domain import Wait
@@ -28,13 +27,8 @@ from madang.services.ui.views.inbox import item_form
 from madang.services.ui.views.questions import question_outcome
 from madang.services.ui.views.waits import wait_outcome
 
-if TYPE_CHECKING:
-    from madang.services.ui.store.sessions import UiSessions
 
-ITEMS = "prompts.jsonl"
-
-
-class UiService(Service):
+class UiService(DeclaredService):
     """Asks the person, and keeps what was asked until it is answered."""
 
     metadata = ServiceMetadata(
@@ -106,23 +100,7 @@ class UiService(Service):
         return self._store.changes(call)
 
     @cached_property
-    def _sessions(self) -> UiSessions:
-        from madang.services.ui.store.sessions import UiSessions  # on use: a server that starts needs none of it
+    def sessions(self) -> DeclaredSessions:
+        from madang.services.ui.store.sessions import SESSIONS  # on use: a server that starts needs none of it
 
-        return UiSessions(self._database)
-
-    async def forget_session(self, call: Call) -> None:
-        await self._sessions.forget(call)
-
-    async def copy_session(self, call: Call, target: SessionId) -> None:
-        await self._sessions.restore(replace(call, session_id=target), await self._sessions.read(call))
-
-    async def export_session(self, call: Call, archive: ArchiveWriter) -> None:
-        items = await self._sessions.read(call)
-        await self._executor.native.run_to_end(call, lambda _: archive.add_all(ITEMS, items))
-
-    async def import_session(self, call: Call, archive: ArchiveReader) -> None:
-        from madang.services.ui.store.sessions import SavedItem
-
-        items = await self._executor.native.run_to_end(call, lambda _: list(archive.read_all(ITEMS, SavedItem)))
-        await self._sessions.restore(call, items)
+        return DeclaredSessions(self._database, self._executor, SESSIONS)
