@@ -10,12 +10,13 @@ from __future__ import annotations
 import json
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from madang.core.calls import Call
 from madang.core.documents import Document
 from madang.database.port import Transaction
 
+DocumentT = TypeVar("DocumentT", bound=Document)
 Fields = dict[str, Any]
 
 
@@ -31,6 +32,9 @@ AS_IS = Form(lambda value: value, lambda value: value)
 FLAG = Form(bool, int)
 JSON = Form(json.loads, json.dumps)
 JSON_OR_EMPTY = Form(lambda text: json.loads(text) if text else [], lambda value: json.dumps(value) if value else "")
+JSON_OR_NONE = Form(
+    lambda text: json.loads(text) if text else None, lambda value: "" if value is None else json.dumps(value)
+)
 OR_NULL = Form(lambda value: value or "", lambda text: text or None)
 """An empty text in the document is NULL in the table."""
 
@@ -42,7 +46,9 @@ class User:
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """The session that the row belongs to, by its id."""
+    """The session that the row belongs to, by its id or by its number."""
+
+    by_number: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +83,8 @@ class Number:
     field: str
     ensure: Callable[[Transaction, Call, str], Awaitable[object]] | None = None
     """Adds that row if it is missing."""
+    is_copied: bool = False
+    """Whether that row is the session's too: a copy has the new one, or NULL if it did not come along."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,18 +108,18 @@ Column = User | Session | Id | Saved | Reference | Number | Whole | Left | Gener
 
 
 @dataclass(frozen=True, slots=True)
-class SessionTable:
+class SessionTable(Generic[DocumentT]):
     """A table with rows of sessions. It has a column for the session, or hangs on one that has by its own id."""
 
     name: str
-    kind: type[Document]
+    kind: type[DocumentT]
     """What a row is in an archive."""
     columns: Mapping[str, Column]
     order: str
     """By which rows are read; new ids are in the same order."""
     condition: str = ""
     """Which of the table's rows are meant, where several stores share it."""
-    hangs_on: SessionTable | None = None
+    hangs_on: SessionTable[Any] | None = None
     """The table whose row of the same id takes it along when it is deleted (ON DELETE CASCADE)."""
     topic: Callable[[Call, Mapping[str, Any]], str] | None = None
     """Who is notified of a row that comes or goes, given its fields."""
@@ -139,7 +147,7 @@ class SessionFile:
     name: str
     kind: type[Document]
     """What a line is."""
-    tables: Mapping[str, SessionTable]
+    tables: Mapping[str, SessionTable[Any]]
     """The table under '', if a line is its row; else the field of a line for each, and the others hang on the first."""
     admits: Callable[[Any], bool] = _admits_all
     """Tells whether a line is taken along; what is not whole or says nothing is left out."""
@@ -149,7 +157,7 @@ class SessionFile:
     """Whether the file is one document: a session has one row at most."""
 
     @property
-    def table(self) -> SessionTable:
+    def table(self) -> SessionTable[Any]:
         """The table whose rows have the session."""
         return next(iter(self.tables.values()))
 

@@ -15,7 +15,9 @@ from madang.core.ids import SessionId, new_ids
 from madang.core.service import Service
 from madang.database.port import Database, Row, Transaction
 from madang.records.declarations import (
+    Column,
     Companions,
+    DocumentT,
     Fields,
     Generated,
     Id,
@@ -46,9 +48,9 @@ class SavedSession:
 class DeclaredSessions:
     """The declared rows of whole sessions."""
 
-    def __init__(self, database: Database, executor: Executor, declaration: SessionDeclaration) -> None:
+    def __init__(self, database: Database, declaration: SessionDeclaration, executor: Executor | None = None) -> None:
         self._database = database
-        self._lane = executor.native
+        self._lane = (executor or Executor()).native
         self._declaration = declaration
 
     async def forget(self, call: Call) -> None:
@@ -150,7 +152,7 @@ class DeclaredService(Service):
         await self.sessions.import_(call, archive)
 
 
-async def delete_rows(tx: Transaction, call: Call, table: SessionTable) -> None:
+async def delete_rows(tx: Transaction, call: Call, table: SessionTable[Any]) -> None:
     """Delete the rows of the call's session, with what hangs on them, and notify of them."""
     key = call.user_id, call.session
     topics = await _topics(tx, call, table)
@@ -160,6 +162,16 @@ async def delete_rows(tx: Transaction, call: Call, table: SessionTable) -> None:
 
 
 # Reading
+
+
+def selected(table: SessionTable[Any]) -> str:
+    """Return what is selected for `document_of` from the table under the name `t`."""
+    return ", ".join(_read_value(name, table.columns[name]) for name in _read_columns(table))
+
+
+def document_of(table: SessionTable[DocumentT], row: Row) -> DocumentT:
+    """Return the document of a row, as it leaves."""
+    return _document(table, _fields(table, row))
 
 
 async def _read_lines(tx: Transaction, call: Call, file: SessionFile) -> list[Document]:
@@ -173,25 +185,25 @@ async def _read_lines(tx: Transaction, call: Call, file: SessionFile) -> list[Do
     ]
 
 
-async def _read_rows(tx: Transaction, call: Call, table: SessionTable) -> list[tuple[str, Document]]:
+async def _read_rows(tx: Transaction, call: Call, table: SessionTable[Any]) -> list[tuple[str, Document]]:
     """Return the documents of a table's rows, each with the id of its row."""
     found = [_fields(table, row) for row in await tx.all(_select(table), call.user_id, call.session)]
     return [(row.get(table.id_column, ""), _document(table, row)) for row in found]
 
 
-async def _topics(tx: Transaction, call: Call, table: SessionTable) -> set[str]:
+async def _topics(tx: Transaction, call: Call, table: SessionTable[Any]) -> set[str]:
     if table.topic is None:
         return set()
     rows = await tx.all(_select(table), call.user_id, call.session)
     return {table.topic(call, _named(table, _fields(table, row))) for row in rows}
 
 
-def _fields(table: SessionTable, row: Row) -> Fields:
+def _fields(table: SessionTable[Any], row: Row) -> Fields:
     fields = dict(zip(_read_columns(table), row, strict=True))
     return table.leaving(fields) if table.leaving else fields
 
 
-def _named(table: SessionTable, row: Fields) -> Fields:
+def _named(table: SessionTable[Any], row: Fields) -> Fields:
     """Return the fields of a document, given the values of its row."""
     fields: Fields = {}
     for name, column in table.columns.items():
@@ -199,24 +211,23 @@ def _named(table: SessionTable, row: Fields) -> Fields:
             case Saved(field, form) | Reference(field, form):
                 fields[field or name] = form.read(row[name])
             case Number(field=field):
-                fields[field] = row[name]
+                fields[field] = row[name] or ""
             case Id(is_saved=True):
                 fields[name] = row[name]
     return fields
 
 
-def _document(table: SessionTable, row: Fields) -> Document:
+def _document(table: SessionTable[DocumentT], row: Fields) -> DocumentT:
     whole = next((name for name, column in table.columns.items() if isinstance(column, Whole)), None)
     return table.kind.model_validate_json(row[whole]) if whole else table.kind(**_named(table, row))
 
 
-def _read_columns(table: SessionTable) -> list[str]:
+def _read_columns(table: SessionTable[Any]) -> list[str]:
     return [name for name, column in table.columns.items() if not isinstance(column, User | Session)]
 
 
-def _select(table: SessionTable) -> str:
-    values = ", ".join(_read_value(name, table.columns[name]) for name in _read_columns(table))
-    return f"SELECT {values} FROM {table.name} t WHERE {_in_session(table)} ORDER BY t.{table.order}"
+def _select(table: SessionTable[Any]) -> str:
+    return f"SELECT {selected(table)} FROM {table.name} t WHERE {_in_session(table)} ORDER BY t.{table.order}"
 
 
 def _read_value(name: str, column: object) -> str:
@@ -227,13 +238,16 @@ def _read_value(name: str, column: object) -> str:
     return f"t.{name}"
 
 
-def _in_session(table: SessionTable) -> str:
+def _in_session(table: SessionTable[Any]) -> str:
     condition = f" AND {table.condition}" if table.condition else ""
     if table.hangs_on is not None:
         rows = f"SELECT t.{table.hangs_on.id_column} FROM {table.hangs_on.name} t WHERE {_in_session(table.hangs_on)}"
         return f"t.user_id = ?1 AND t.{table.id_column} IN ({rows}){condition}"
     name = next(name for name, column in table.columns.items() if isinstance(column, Session))
-    return f"t.user_id = ?1 AND t.{name} = ?2{condition}"
+    column = table.columns[name]
+    is_number = isinstance(column, Session) and column.by_number
+    session = "(SELECT s.no FROM session s WHERE s.user_id = ?1 AND s.id = ?2)" if is_number else "?2"
+    return f"t.user_id = ?1 AND t.{name} = {session}{condition}"
 
 
 # Writing
@@ -268,22 +282,26 @@ def _with_ids(file: SessionFile, lines: Sequence[Document], ids: dict[str, str])
 
 
 async def _insert(
-    tx: Transaction, call: Call, table: SessionTable, documents: Sequence[tuple[str, Document]], ids: Ids
+    tx: Transaction, call: Call, table: SessionTable[Any], documents: Sequence[tuple[str, Document]], ids: Ids
 ) -> None:
     for _, document in documents:
         for column in table.columns.values():
             if isinstance(column, Number) and column.ensure:
                 await column.ensure(tx, call, getattr(document, column.field))
-    rows = [_values(table, call, id, document, ids) for id, document in documents]
+    rows = [row_of(table, call, id, document, ids) for id, document in documents]
     if rows:
-        await tx.run_many(_insert_statement(table), rows)
+        await tx.run_many(insert_statement(table), rows)
     if table.topic is not None:
         named = [{name: renewed(value, ids) for name, value in document} for _, document in documents]
         for topic in sorted({table.topic(call, fields) for fields in named}):
             await tx.notify(topic)
 
 
-def _values(table: SessionTable, call: Call, id: str, document: Document, ids: Ids) -> list[object]:
+def row_of(table: SessionTable[DocumentT], call: Call, id: str, document: DocumentT, ids: Ids) -> Row:
+    """Return the values for `insert_statement` with which a document becomes a row of the call's session.
+
+    `id` is that of the new row, if it has one, and `ids` are the new ones of those that the document names.
+    """
     values: list[object] = []
     for name, column in table.columns.items():
         match column:
@@ -297,25 +315,41 @@ def _values(table: SessionTable, call: Call, id: str, document: Document, ids: I
                 values.append(form.write(getattr(document, field or name)))
             case Reference(field, form):
                 values.append(form.write(renewed(getattr(document, field or name), ids)))
-            case Number(field=field):
-                values.append(getattr(document, field))
+            case Number(field=field, is_copied=is_copied):
+                key = getattr(document, field)
+                values.append(ids.get(key, "") if is_copied else key)
             case Whole():
                 values.append(document.model_dump_json())
             case Left(value):
                 values.append(value)
-    return values
+    return tuple(values)
 
 
-def _insert_statement(table: SessionTable) -> str:
+def insert_statement(table: SessionTable[Any]) -> str:
+    """Return the statement that adds a row of `row_of`."""
     written = [(name, column) for name, column in table.columns.items() if not isinstance(column, Generated)]
     user = next(number for number, (_, column) in enumerate(written, 1) if isinstance(column, User))
-    values = [
-        f"(SELECT no FROM {column.table} WHERE user_id = ?{user} AND {column.key} = ?{number})"
-        if isinstance(column, Number)
-        else f"?{number}"
-        for number, (_, column) in enumerate(written, 1)
-    ]
+    values = [_written_value(column, user, number) for number, (_, column) in enumerate(written, 1)]
     return f"INSERT INTO {table.name} ({', '.join(name for name, _ in written)}) VALUES ({', '.join(values)})"
+
+
+def _written_value(column: Column, user: int, number: int) -> str:
+    match column:
+        case Session(by_number=True):
+            return f"(SELECT no FROM session WHERE user_id = ?{user} AND id = ?{number})"
+        case Number(table, key):
+            return f"(SELECT no FROM {table} WHERE user_id = ?{user} AND {key} = ?{number})"
+    return f"?{number}"
+
+
+def copy_statement(table: SessionTable[Any], values: Mapping[str, str], rows: str) -> str:
+    """Return the statement that copies rows inside the database: `rows` is the rest of a query, with the table as `t`.
+
+    A column has what `values` says, or else what it has in `t`; what is left out of an archive is left out here too.
+    """
+    written = [name for name, column in table.columns.items() if not isinstance(column, Generated)]
+    copied = {name: f"t.{name}" for name in written if not isinstance(table.columns[name], Left)} | dict(values)
+    return f"INSERT INTO {table.name} ({', '.join(copied)}) SELECT {', '.join(copied.values())} {rows}"
 
 
 def renewed(value: Any, ids: Ids) -> Any:

@@ -7,50 +7,62 @@ from madang.core.ids import UserId
 from madang.database.port import Database, Transaction
 from madang.database.subscriptions import topic
 from madang.records.decisions import forget_session_decisions
+from madang.records.declared_sessions import copy_statement
 from madang.records.live_runs import check_no_live_run
 from madang.records.operations import forget_operations
-from madang.records.pause_rows import has_expired
+from madang.records.pauses import has_expired
+from madang.records.runs.saved import CALLS, MESSAGES, RUNS
 from madang.records.saved_pauses import delete_pauses
 from madang.records.sessions import delete_session, ensure_session, session_topic
 from madang.records.views import COPIED
 from madang.system.clock import timestamp
 
-_COPY_MESSAGES = """
-INSERT INTO message (user_id, session_no, seq, id, run_no, turn, role, parts, tokens, covers_seq, created_at, kind,
-  model, input_tokens)
-SELECT m.user_id, f.no, m.seq, m.id, c.no, m.turn, m.role, m.parts, m.tokens, m.covers_seq, m.created_at, m.kind,
-  m.model, m.input_tokens
-FROM message m JOIN session f ON f.user_id = m.user_id AND f.parent_id = ?2 AND m.seq <= f.parent_seq
-LEFT JOIN run r ON r.user_id = m.user_id AND r.no = m.run_no
+_COPY_MESSAGES = copy_statement(
+    MESSAGES,
+    {"session_no": "f.no", "run_no": "c.no"},
+    """
+FROM message t JOIN session f ON f.user_id = t.user_id AND f.parent_id = ?2 AND t.seq <= f.parent_seq
+LEFT JOIN run r ON r.user_id = t.user_id AND r.no = t.run_no
 LEFT JOIN run c ON c.user_id = r.user_id AND c.id = r.id || '-' || f.no
-WHERE m.user_id = ?1 AND m.session_no = ?3 AND NOT EXISTS (SELECT 1 FROM message own
-  WHERE own.user_id = f.user_id AND own.session_no = f.no AND own.seq = m.seq)
-"""
+WHERE t.user_id = ?1 AND t.session_no = ?3 AND NOT EXISTS (SELECT 1 FROM message own
+  WHERE own.user_id = f.user_id AND own.session_no = f.no AND own.seq = t.seq)
+""",
+)
 # Each fork gets the runs that it shows something of, under ids of its own, and of those what it shows: not what they
 # took, which is counted where it was spent, nor how they ended after the fork.
-_COPY_RUNS = """
-INSERT INTO run (user_id, id, session_no, assistant_id, model, state, epoch, owner, turn, tainted, error_code, error,
-  created_at, updated_at, end_seq)
-SELECT r.user_id, r.id || '-' || f.no, f.no, r.assistant_id, r.model,
-  CASE WHEN r.end_seq <= f.parent_seq THEN r.state ELSE 'finished' END, r.epoch, '', r.turn, r.tainted, r.error_code,
-  r.error, r.created_at, r.updated_at, CASE WHEN r.end_seq <= f.parent_seq THEN r.end_seq ELSE 0 END
-FROM run r JOIN session f ON f.user_id = r.user_id AND f.parent_id = ?2
-WHERE r.user_id = ?1 AND r.session_no = ?3 AND EXISTS (SELECT 1 FROM message m
-  WHERE m.user_id = r.user_id AND m.session_no = r.session_no AND m.run_no = r.no AND m.seq <= f.parent_seq)
-"""
-_COPY_CALLS = """
-INSERT INTO run_call (user_id, run_no, turn, number, call_id, tool, arguments, state, decision, outcome, result,
-  started_at, ended_at, took_ms, data, data_left_out, view_id, origins, reason)
-SELECT k.user_id, c.no, k.turn, k.number, k.call_id, k.tool, k.arguments, k.state, k.decision, k.outcome, k.result,
-  k.started_at, k.ended_at, k.took_ms, k.data, k.data_left_out,
-  CASE WHEN k.view_id = '' THEN '' ELSE k.view_id || '-' || f.no END, k.origins, k.reason
+_COPY_RUNS = copy_statement(
+    RUNS,
+    {
+        "id": "t.id || '-' || f.no",
+        "session_no": "f.no",
+        "owner": "''",
+        "state": "CASE WHEN t.end_seq <= f.parent_seq THEN t.state ELSE 'finished' END",
+        "end_seq": "CASE WHEN t.end_seq <= f.parent_seq THEN t.end_seq ELSE 0 END",
+        **dict.fromkeys(("calls", "input_tokens", "output_tokens", "cost"), "0"),
+    },
+    """
+FROM run t JOIN session f ON f.user_id = t.user_id AND f.parent_id = ?2
+WHERE t.user_id = ?1 AND t.session_no = ?3 AND EXISTS (SELECT 1 FROM message m
+  WHERE m.user_id = t.user_id AND m.session_no = t.session_no AND m.run_no = t.no AND m.seq <= f.parent_seq)
+""",
+)
+_COPY_CALLS = copy_statement(
+    CALLS,
+    {
+        "run_no": "c.no",
+        "state": "t.state",
+        "view_id": "CASE WHEN t.view_id = '' THEN '' ELSE t.view_id || '-' || f.no END",
+        "reason": "t.reason",
+    },
+    """
 FROM run r JOIN session f ON f.user_id = r.user_id AND f.parent_id = ?2
 JOIN run c ON c.user_id = r.user_id AND c.id = r.id || '-' || f.no
-JOIN run_call k ON k.user_id = r.user_id AND k.run_no = r.no
+JOIN run_call t ON t.user_id = r.user_id AND t.run_no = r.no
 WHERE r.user_id = ?1 AND r.session_no = ?3 AND EXISTS (SELECT 1 FROM message m
-  WHERE m.user_id = r.user_id AND m.session_no = r.session_no AND m.run_no = r.no AND m.turn = k.turn
+  WHERE m.user_id = r.user_id AND m.session_no = r.session_no AND m.run_no = r.no AND m.turn = t.turn
   AND m.seq <= f.parent_seq)
-"""
+""",
+)
 _COPY_VIEWS = f"""
 INSERT INTO page_view (user_id, id, session_no, assistant_id, run_id, call_id, service, tool, page, pause_id, arguments,
   result, created_at, pause_status, inert)

@@ -44,7 +44,7 @@ class SavedPause(Document):
     settled_with: dict[str, Any] = Field(default_factory=dict)
 
 
-def pause_table(service: str) -> SessionTable:
+def pause_table(service: str) -> SessionTable[SavedPause]:
     """Return the table of pauses, of which a service has its own."""
     return SessionTable(
         "pause",

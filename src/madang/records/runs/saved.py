@@ -17,6 +17,23 @@ from madang.core.errors import InvalidArguments
 from madang.core.ids import new_id
 from madang.core.phrases import say
 from madang.database.port import Database, Row, Transaction
+from madang.records.declarations import (
+    FLAG,
+    JSON_OR_EMPTY,
+    JSON_OR_NONE,
+    OR_NULL,
+    Fields,
+    Form,
+    Generated,
+    Id,
+    Left,
+    Number,
+    Saved,
+    Session,
+    SessionTable,
+    User,
+)
+from madang.records.declared_sessions import document_of, insert_statement, row_of, selected
 from madang.records.runs.journal import CallOutcome, MessageKind, encode_parts
 from madang.records.runs.segments import Segment, find_segments
 from madang.records.runs.word_rows import MessageWords, write_words
@@ -25,7 +42,7 @@ from madang.system.clock import Timestamp
 
 ROWS_PER_BATCH = 100
 
-Number = Annotated[int, Field(ge=0, le=2**53)]
+Count = Annotated[int, Field(ge=0, le=2**53)]
 Name = Annotated[str, Field(max_length=500)]
 RunId = Annotated[str, Field(min_length=1, max_length=100)]
 Parts = list[dict[str, Any]]
@@ -35,8 +52,8 @@ class SavedCall(Document):
     """A call of a run, which is done."""
 
     run_id: RunId
-    turn: Number
-    number: Number
+    turn: Count
+    number: Count
     call_id: Name
     tool: Name
     arguments: str
@@ -45,9 +62,9 @@ class SavedCall(Document):
     result: Parts
     started_at: Timestamp
     ended_at: Timestamp
-    took_ms: Number | None = None
+    took_ms: Count | None = None
     data: dict[str, Any] | None = None
-    data_left_out: Number = 0
+    data_left_out: Count = 0
     origins: list[str] = Field(default_factory=list, max_length=100)
 
 
@@ -58,16 +75,16 @@ class SavedRun(Document):
     assistant_id: Name
     model: Name
     state: Literal["finished", "failed", "cancelled"]
-    epoch: Number
-    turn: Number
-    calls: Number
-    input_tokens: Number
-    output_tokens: Number
+    epoch: Count
+    turn: Count
+    calls: Count
+    input_tokens: Count
+    output_tokens: Count
     cost: Annotated[float, Field(ge=0)]
     is_tainted: bool
     error_code: Name
     error: Annotated[str, Field(max_length=4_000)]
-    end_seq: Number = 0
+    end_seq: Count = 0
     created_at: Timestamp
     updated_at: Timestamp
 
@@ -78,49 +95,123 @@ class SavedMessage(Document):
     seq: Annotated[int, Field(ge=1, le=2**53)]
     id: Annotated[str, Field(min_length=1, max_length=100)]
     run_id: Annotated[str, Field(max_length=100)]
-    turn: Number
+    turn: Count
     role: Literal["user", "assistant", "tool", "summary"]
     parts: Parts
-    tokens: Number
-    covers_seq: Number
+    tokens: Count
+    covers_seq: Count
     created_at: Timestamp
     kind: MessageKind = ""
     model: Name = ""
-    input_tokens: Number | None = None
+    input_tokens: Count | None = None
 
 
-_RUNS = """
-SELECT no, id, assistant_id, model, state, epoch, turn, calls, input_tokens, output_tokens, cost, tainted, error_code,
-  error, created_at, updated_at, end_seq
-FROM run WHERE user_id = ?1 AND session_no = ?2 AND no > ?3 ORDER BY no LIMIT ?4
+def _over(run: Fields) -> Fields:
+    return run | {"state": "cancelled"} if run["state"] in ("running", "waiting") else run
+
+
+def _done(call: Fields) -> Fields:
+    return call if call["state"] == "done" else call | {"outcome": "cancelled"}
+
+
+_PARTS = Form(json.loads, encode_parts)
+_PARTS_OR_EMPTY = Form(JSON_OR_EMPTY.read, lambda parts: encode_parts(parts) if parts else "")
+
+RUNS = SessionTable(
+    "run",
+    SavedRun,
+    {
+        "no": Generated(),
+        "user_id": User(),
+        "id": Id(),
+        "session_no": Session(by_number=True),
+        "assistant_id": Saved(),
+        "model": Saved(),
+        "state": Saved(),
+        "epoch": Saved(),
+        "owner": Left(),
+        "turn": Saved(),
+        "calls": Saved(),
+        "input_tokens": Saved(),
+        "output_tokens": Saved(),
+        "cost": Saved(),
+        "tainted": Saved("is_tainted", FLAG),
+        "deadline_at": Left(None),
+        "wake_at": Left(None),
+        "error_code": Saved(),
+        "error": Saved(),
+        "created_at": Saved(),
+        "updated_at": Saved(),
+        "end_seq": Saved(),
+        "step": Left(),
+        "place": Left(),
+    },
+    order="no",
+    leaving=_over,
+)
+CALLS = SessionTable(
+    "run_call",
+    SavedCall,
+    {
+        "user_id": User(),
+        "run_no": Number("run", "id", field="run_id", is_copied=True),
+        "turn": Saved(),
+        "number": Saved(),
+        "call_id": Saved(),
+        "tool": Saved(),
+        "arguments": Saved(),
+        "state": Left("done"),
+        "decision": Saved(),
+        "pause_id": Left(),
+        "outcome": Saved(),
+        "result": Saved(form=_PARTS_OR_EMPTY),
+        "fingerprint": Left(),
+        "started_at": Saved(form=OR_NULL),
+        "ended_at": Saved(form=OR_NULL),
+        "took_ms": Saved(),
+        "data": Saved(form=JSON_OR_NONE),
+        "data_left_out": Saved(),
+        "view_id": Left(),  # the view that comes along marks its call
+        "origins": Saved(form=JSON_OR_EMPTY),
+        "reason": Left(),
+    },
+    order="run_no",
+    leaving=_done,
+)
+MESSAGES = SessionTable(
+    "message",
+    SavedMessage,
+    {
+        "user_id": User(),
+        "session_no": Session(by_number=True),
+        "seq": Saved(),
+        "id": Saved(),
+        "run_no": Number("run", "id", field="run_id", is_copied=True),
+        "turn": Saved(),
+        "role": Saved(),
+        "parts": Saved(form=_PARTS),
+        "tokens": Saved(),
+        "created_at": Saved(),
+        "covers_seq": Saved(),
+        "kind": Saved(),
+        "model": Saved(),
+        "input_tokens": Saved(),
+    },
+    order="seq",
+)
+
+_FIND_RUNS = f"""
+SELECT {selected(RUNS)} FROM run t WHERE t.user_id = ?1 AND t.session_no = ?2 AND t.no > ?3 ORDER BY t.no LIMIT ?4
 """
-_CALLS = """
-SELECT r.id AS run_id, c.turn, c.number, c.call_id, c.tool, c.arguments, c.decision, c.outcome, c.result, c.started_at,
-  c.ended_at, c.took_ms, c.data, c.data_left_out, c.origins, c.state, c.run_no
-FROM run r JOIN run_call c ON c.user_id = r.user_id AND c.run_no = r.no
-WHERE r.user_id = ?1 AND r.session_no = ?2 AND (c.run_no, c.turn, c.number) > (?3, ?4, ?5)
-ORDER BY c.run_no, c.turn, c.number LIMIT ?6
+_FIND_CALLS = f"""
+SELECT t.run_no AS after_no, {selected(CALLS)}
+FROM run r JOIN run_call t ON t.user_id = r.user_id AND t.run_no = r.no
+WHERE r.user_id = ?1 AND r.session_no = ?2 AND (t.run_no, t.turn, t.number) > (?3, ?4, ?5)
+ORDER BY t.run_no, t.turn, t.number LIMIT ?6
 """
-_MESSAGES = """
-SELECT m.seq, m.id, r.id AS run_id, m.turn, m.role, m.parts, m.tokens, m.covers_seq, m.created_at, m.kind,
-  m.model, m.input_tokens
-FROM message m LEFT JOIN run r ON r.user_id = m.user_id AND r.no = m.run_no
-WHERE m.user_id = ?1 AND m.session_no = ?2 AND m.seq > ?3 AND m.seq <= ?4 ORDER BY m.seq LIMIT ?5
-"""
-_NEW_RUN = """
-INSERT INTO run (user_id, id, session_no, assistant_id, model, state, epoch, owner, turn, calls, input_tokens,
-  output_tokens, cost, tainted, error_code, error, created_at, updated_at, end_seq)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, '', ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18) RETURNING no
-"""
-_NEW_CALL = """
-INSERT INTO run_call (user_id, run_no, turn, number, call_id, tool, arguments, state, decision, outcome, result,
-  started_at, ended_at, took_ms, data, data_left_out, origins)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 'done', ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)
-"""
-_NEW_MESSAGE = """
-INSERT INTO message (user_id, session_no, seq, id, run_no, turn, role, parts, tokens, covers_seq, created_at, kind,
-  model, input_tokens)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)
+_FIND_MESSAGES = f"""
+SELECT {selected(MESSAGES)} FROM message t
+WHERE t.user_id = ?1 AND t.session_no = ?2 AND t.seq > ?3 AND t.seq <= ?4 ORDER BY t.seq LIMIT ?5
 """
 
 
@@ -130,10 +221,10 @@ async def read_runs(database: Database, call: Call) -> AsyncIterator[SavedRun]:
     after = 0
     rows: list[Row] = [()] * ROWS_PER_BATCH
     while session_no and len(rows) == ROWS_PER_BATCH:
-        rows = await database.find(_RUNS, call.user_id, session_no, after, ROWS_PER_BATCH, user_id=call.user_id)
+        rows = await database.find(_FIND_RUNS, call.user_id, session_no, after, ROWS_PER_BATCH, user_id=call.user_id)
         for row in rows:
             after = row[0]
-            yield _saved_run(row)
+            yield document_of(RUNS, row)
 
 
 async def read_calls(database: Database, call: Call) -> AsyncIterator[SavedCall]:
@@ -142,10 +233,11 @@ async def read_calls(database: Database, call: Call) -> AsyncIterator[SavedCall]
     after = (0, 0, 0)
     rows: list[Row] = [()] * ROWS_PER_BATCH
     while session_no and len(rows) == ROWS_PER_BATCH:
-        rows = await database.find(_CALLS, call.user_id, session_no, *after, ROWS_PER_BATCH, user_id=call.user_id)
+        rows = await database.find(_FIND_CALLS, call.user_id, session_no, *after, ROWS_PER_BATCH, user_id=call.user_id)
         for row in rows:
-            after = row[-1], row[1], row[2]
-            yield _saved_call(row)
+            made = document_of(CALLS, row[1:])
+            after = row[0], made.turn, made.number
+            yield made
 
 
 async def _session_no(database: Database, call: Call) -> int:
@@ -168,11 +260,12 @@ async def read_messages(database: Database, call: Call) -> AsyncIterator[SavedMe
 
             async def work(tx: Transaction, after: int = after, segment: Segment = segment) -> list[Row]:
                 key = (call.user_id, segment.session_no)
-                return await tx.all(_MESSAGES, *key, after, segment.up_to, ROWS_PER_BATCH)
+                return await tx.all(_FIND_MESSAGES, *key, after, segment.up_to, ROWS_PER_BATCH)
 
             rows = await database.read(work, user_id=call.user_id)
             for row in rows:
-                yield _saved_message(row, is_own)
+                message = document_of(MESSAGES, row)
+                yield message if is_own else message.model_copy(update={"run_id": ""})
             if len(rows) < ROWS_PER_BATCH:
                 break
             after = rows[-1][0]
@@ -184,7 +277,7 @@ class RunRestorer:
     def __init__(self, database: Database, call: Call) -> None:
         self._database = database
         self._call = call
-        self._runs: dict[str, tuple[str, int]] = {}
+        self._runs: dict[str, str] = {}
         self._answers: set[tuple[str, int, str]] = set()
         self._calls: set[tuple[str, int, str]] = set()
         self._ids: set[str] = set()
@@ -192,8 +285,7 @@ class RunRestorer:
 
     def new_run_id(self, id: str) -> str:
         """Return the id under which a run is known here; that which it has if it is not here."""
-        known = self._runs.get(id)
-        return known[0] if known else id
+        return self._runs.get(id, id)
 
     def has(self, id: str) -> bool:
         """Tell whether a run was added."""
@@ -208,15 +300,8 @@ class RunRestorer:
         for run in runs:
             if run.id in self._runs or not (run.created_at and run.updated_at):
                 raise _inconsistent()
-            self._runs[run.id] = new_id(), 0
-
-        async def work(tx: Transaction) -> list[int]:
-            session_no = await ensure_session(tx, self._call)
-            return [await self._insert_run(tx, session_no, run) for run in runs]
-
-        numbers = await self._database.write(work, user_id=self._call.user_id)
-        for run, no in zip(runs, numbers, strict=True):
-            self._runs[run.id] = self._runs[run.id][0], no
+            self._runs[run.id] = new_id()
+        await self._insert(RUNS, [row_of(RUNS, self._call, self._runs[run.id], run, self._runs) for run in runs])
 
     async def add_calls(self, calls: Sequence[SavedCall]) -> None:
         """Write calls of runs that were added.
@@ -229,8 +314,7 @@ class RunRestorer:
             if made.run_id not in self._runs or key in self._calls:
                 raise _inconsistent()
             self._calls.add(key)
-        values = [_call_values(self._call.user_id, self._runs[made.run_id][1], made) for made in calls]
-        await self._database.write(lambda tx: tx.run_many(_NEW_CALL, values), user_id=self._call.user_id)
+        await self._insert(CALLS, [row_of(CALLS, self._call, "", made, self._runs) for made in calls])
 
     async def add_messages(self, messages: Sequence[SavedMessage]) -> None:
         """Write messages, in their order.
@@ -249,63 +333,20 @@ class RunRestorer:
             self._ids.add(message.id)
             if is_unique:
                 self._answers.add(answer)
-        texts = [encode_parts(message.parts) for message in messages]
+        searched = [message.seq for message in messages if message.role != "summary"]
+        await self._insert(
+            MESSAGES, [row_of(MESSAGES, self._call, "", message, self._runs) for message in messages], searched
+        )
 
+    async def _insert(self, table: SessionTable[Any], rows: Sequence[Row], searched: Sequence[int] = ()) -> None:
         async def work(tx: Transaction) -> None:
             session_no = await ensure_session(tx, self._call)
-            for message, text in zip(messages, texts, strict=True):
-                await self._insert_message(tx, session_no, message, text)
+            await tx.run_many(insert_statement(table), rows)
+            for seq in searched:
+                words = MessageWords("")  # made by the next searches
+                await write_words(tx, self._database.dialect, self._call.user_id, session_no, seq, words)
 
         await self._database.write(work, user_id=self._call.user_id)
-
-    async def _insert_run(self, tx: Transaction, session_no: int, run: SavedRun) -> int:
-        row = await tx.one(
-            _NEW_RUN,
-            self._call.user_id,
-            self._runs[run.id][0],
-            session_no,
-            run.assistant_id,
-            run.model,
-            run.state,
-            run.epoch,
-            run.turn,
-            run.calls,
-            run.input_tokens,
-            run.output_tokens,
-            run.cost,
-            int(run.is_tainted),
-            run.error_code,
-            run.error,
-            run.created_at,
-            run.updated_at,
-            run.end_seq,
-        )
-        assert row is not None
-        no: int = row[0]
-        return no
-
-    async def _insert_message(self, tx: Transaction, session_no: int, message: SavedMessage, text: str) -> None:
-        run = self._runs.get(message.run_id)
-        await tx.run(
-            _NEW_MESSAGE,
-            self._call.user_id,
-            session_no,
-            message.seq,
-            message.id,
-            run[1] if run else None,
-            message.turn,
-            message.role,
-            text,
-            message.tokens,
-            message.covers_seq,
-            message.created_at,
-            message.kind,
-            message.model,
-            message.input_tokens,
-        )
-        if message.role != "summary":
-            words = MessageWords("")  # made by the next searches
-            await write_words(tx, self._database.dialect, self._call.user_id, session_no, message.seq, words)
 
 
 def renamed_run(payload: Mapping[str, Any], old: str, new: str) -> dict[str, Any]:
@@ -318,78 +359,6 @@ def renamed_run(payload: Mapping[str, Any], old: str, new: str) -> dict[str, Any
 
 def _names(value: str, run_id: str) -> bool:
     return bool(run_id) and (value == run_id or value.startswith(f"{run_id}:"))
-
-
-def _call_values(user_id: str, run_no: int, made: SavedCall) -> tuple[object, ...]:
-    result = encode_parts(made.result) if made.result else ""
-    times = (made.started_at or None, made.ended_at or None)
-    head = (user_id, run_no, made.turn, made.number, made.call_id, made.tool, made.arguments)
-    details = (made.took_ms, json.dumps(made.data) if made.data is not None else "", made.data_left_out)
-    origins = json.dumps(made.origins, ensure_ascii=False) if made.origins else ""
-    return *head, made.decision, made.outcome, result, *times, *details, origins
-
-
-def _saved_run(row: Row) -> SavedRun:
-    _, id, assistant_id, model, state, epoch, turn, count, input, output, cost, tainted, *rest = row
-    code, error, created, updated, end_seq = rest
-    return SavedRun(
-        id=id,
-        assistant_id=assistant_id,
-        model=model,
-        state="cancelled" if state in ("running", "waiting") else state,
-        epoch=epoch,
-        turn=turn,
-        calls=count,
-        input_tokens=input,
-        output_tokens=output,
-        cost=cost,
-        is_tainted=bool(tainted),
-        error_code=code,
-        error=error,
-        created_at=created,
-        updated_at=updated,
-        end_seq=end_seq,
-    )
-
-
-def _saved_call(row: Row) -> SavedCall:
-    run_id, turn, number, call_id, tool, arguments, decision, outcome, result, *rest = row
-    started_at, ended_at, took_ms, data, data_left_out, origins, state, _ = rest
-    return SavedCall(
-        run_id=run_id,
-        turn=turn,
-        number=number,
-        call_id=call_id,
-        tool=tool,
-        arguments=arguments,
-        decision=decision,
-        outcome=outcome if state == "done" else "cancelled",
-        result=json.loads(result) if result else [],
-        started_at=started_at or "",
-        ended_at=ended_at or "",
-        took_ms=took_ms,
-        data=json.loads(data) if data else None,
-        data_left_out=data_left_out,
-        origins=json.loads(origins) if origins else [],
-    )
-
-
-def _saved_message(row: Row, is_own: bool) -> SavedMessage:
-    seq, id, run_id, turn, role, parts, tokens, covers_seq, created_at, kind, model, input_tokens = row
-    return SavedMessage(
-        seq=seq,
-        id=id,
-        run_id=(run_id or "") if is_own else "",
-        turn=turn,
-        role=role,
-        parts=json.loads(parts),
-        tokens=tokens,
-        covers_seq=covers_seq,
-        created_at=created_at,
-        kind=kind,
-        model=model,
-        input_tokens=input_tokens,
-    )
 
 
 def _inconsistent() -> InvalidArguments:

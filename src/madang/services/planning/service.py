@@ -58,4 +58,4 @@ class PlanningService(DeclaredService):
 
     @cached_property
     def sessions(self) -> DeclaredSessions:
-        return DeclaredSessions(self._database, self._executor, SESSIONS)
+        return DeclaredSessions(self._database, SESSIONS, self._executor)

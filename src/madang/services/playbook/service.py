@@ -133,7 +133,7 @@ class PlaybookService(DeclaredService):
     def sessions(self) -> DeclaredSessions:
         from madang.services.playbook.store.sessions import SESSIONS  # on use: a start needs none of it
 
-        return DeclaredSessions(self._database, self._executor, SESSIONS)
+        return DeclaredSessions(self._database, SESSIONS, self._executor)
 
 
 def _owner(call: Call, pause: PauseRecord) -> Call:

@@ -103,4 +103,4 @@ class UiService(DeclaredService):
     def sessions(self) -> DeclaredSessions:
         from madang.services.ui.store.sessions import SESSIONS  # on use: a server that starts needs none of it
 
-        return DeclaredSessions(self._database, self._executor, SESSIONS)
+        return DeclaredSessions(self._database, SESSIONS, self._executor)
