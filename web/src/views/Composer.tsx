@@ -1,15 +1,17 @@
 /** Where the person writes: a draft that survives, files by button, drop and paste, queued messages, stop. */
 
-import { useEffect, useLayoutEffect, useRef, useState } from "react"
+import { useEffect, useEffectEvent, useLayoutEffect, useRef, useState } from "react"
 
 import { report } from "../services/app.ts"
-import { readDraft, readFiles, writeDraft, writeFiles } from "../services/drafts.ts"
+import { useAttachments, useFileDrop } from "../services/attachments.ts"
+import { readDraft, writeDraft } from "../services/drafts.ts"
 import { contextText } from "../core/meter.ts"
-import { Unreachable, upload } from "../services/api.ts"
-import type { InboxItem, Model, Upload } from "../wire/types.ts"
+import { Unreachable } from "../services/api.ts"
+import type { InboxItem, Model } from "../wire/types.ts"
+import { Attached } from "./Attached.tsx"
 import { FilePicker } from "./FilePicker.tsx"
 import { Icon } from "./icons.tsx"
-import { formatBytes, useLocale, useSay } from "./language.tsx"
+import { useLocale, useSay } from "./language.tsx"
 import { Select } from "./Select.tsx"
 
 const MAX_HEIGHT_PX = 240
@@ -41,50 +43,16 @@ interface Props {
   inputTokens: number | null
 }
 
-interface Attachment {
-  key: number
-  name: string
-  content: Upload | null
-  /** How much of it is there, 0 to 1. */
-  progress: number
-  abort: AbortController
-}
-
-let attachmentCount = 0
-
-const attachmentOf = (name: string, content: Upload | null): Attachment => ({
-  key: ++attachmentCount,
-  name,
-  content,
-  progress: content === null ? 0 : 1,
-  abort: new AbortController(),
-})
-
 export function Composer(props: Props) {
-  const {
-    sessionId,
-    makeSession,
-    models,
-    model,
-    isRunning,
-    question,
-    onSend,
-    hasTaken,
-    lastSeq,
-    onAnswer,
-    onStop,
-    onUseTool,
-    inputTokens,
-  } = props
+  const { sessionId, models, model, isRunning, question, onSend, hasTaken, lastSeq, onAnswer, onUseTool, inputTokens } =
+    props
   const say = useSay()
   const locale = useLocale()
   const field = useRef<HTMLTextAreaElement>(null)
   const [text, setText] = useState(() => readDraft(sessionId))
-  const [attachments, setAttachments] = useState<Attachment[]>(() =>
-    readFiles(sessionId).map((content) => attachmentOf(content.name, content)),
-  )
+  const attachments = useAttachments(sessionId, props.makeSession)
+  const isOver = useFileDrop(attachments.add)
   const [isSending, setSending] = useState(false)
-  const [isOver, setOver] = useState(false)
   const [picked, setPicked] = useState("")
   const chosen = models.some(({ name }) => name === picked) ? picked : model
   const isManual = models.length === 0 && model === ""
@@ -94,10 +62,6 @@ export function Composer(props: Props) {
     if (matchMedia("(hover: hover)").matches) field.current?.focus()
   }, [])
   useEffect(() => writeDraft(sessionId, text), [sessionId, text])
-  useEffect(() => {
-    const files = attachments.flatMap(({ content }) => content ?? [])
-    writeFiles(sessionId, files)
-  }, [sessionId, attachments])
   useLayoutEffect(() => {
     const element = field.current
     if (!element) return
@@ -107,23 +71,23 @@ export function Composer(props: Props) {
 
   /** What was sent when the server was lost, and may be there: it would be sent twice. */
   const [unsure, setUnsure] = useState<{ text: string; after: number } | null>(null)
-  useEffect(() => {
-    if (unsure === null || !hasTaken(unsure.text, unsure.after)) return
-    const { text: sent } = unsure
+  const forget = useEffectEvent((sent: string) => {
     setUnsure(null)
     setText((now) => (now === sent ? "" : now.startsWith(`${sent}\n`) ? now.slice(sent.length + 1) : now))
-    setAttachments([])
+    attachments.clear()
+  })
+  useEffect(() => {
+    if (unsure !== null && hasTaken(unsure.text, unsure.after)) forget(unsure.text)
   }, [unsure, hasTaken])
 
-  const isUploading = attachments.some(({ content }) => content === null)
-  const canSend = !isSending && !isUploading && (text.trim() !== "" || attachments.length > 0)
+  const canSend = !isSending && !attachments.isUploading && (text.trim() !== "" || attachments.list.length > 0)
 
   const send = async (how: (text: string) => Promise<void>) => {
     setSending(true)
     setText("") // at once: what is typed while this is under way is the next message
     try {
       await how(text)
-      setAttachments([])
+      attachments.clear()
     } catch (error) {
       if (error instanceof Unreachable) setUnsure({ text, after: lastSeq })
       setText((since) => (since === "" ? text : `${text}\n${since}`))
@@ -137,57 +101,12 @@ export function Composer(props: Props) {
     send((written) =>
       onSend({
         text: written,
-        attachments: attachments.flatMap(({ content }) =>
+        attachments: attachments.list.flatMap(({ content }) =>
           content ? [{ contentId: content.contentId, name: content.name }] : [],
         ),
         model: chosen === model ? "" : chosen,
       }),
     )
-
-  const add = async (files: Iterable<File>) => {
-    const list = [...files]
-    if (list.length === 0) return
-    const id = sessionId || (await makeSession())
-    for (const file of list) {
-      const attachment = attachmentOf(file.name, null)
-      const change = (values: Partial<Attachment>) =>
-        setAttachments((now) => now.map((one) => (one.key === attachment.key ? { ...one, ...values } : one)))
-      setAttachments((now) => [...now, attachment])
-      upload(id, file, attachment.abort.signal, (progress) => change({ progress })).then(
-        (content) => change({ content, progress: 1 }),
-        (error: unknown) => {
-          setAttachments((now) => now.filter(({ key }) => key !== attachment.key))
-          if (!attachment.abort.signal.aborted) report(error)
-        },
-      )
-    }
-  }
-  const remove = (attachment: Attachment) => {
-    attachment.abort.abort()
-    setAttachments((now) => now.filter(({ key }) => key !== attachment.key))
-  }
-
-  // Anywhere in the window: a file that misses would else be opened in place of the chat.
-  const latest = useRef(add)
-  latest.current = add
-  useEffect(() => {
-    const hasFiles = (event: DragEvent) => event.dataTransfer?.types.includes("Files") ?? false
-    const onDrag = (event: DragEvent) => {
-      if (hasFiles(event)) setOver(event.type === "dragover")
-    }
-    const onDrop = (event: DragEvent) => {
-      setOver(false)
-      if (event.dataTransfer && hasFiles(event)) void latest.current(event.dataTransfer.files).catch(report)
-    }
-    document.addEventListener("dragover", onDrag)
-    document.addEventListener("dragleave", onDrag)
-    document.addEventListener("drop", onDrop)
-    return () => {
-      document.removeEventListener("dragover", onDrag)
-      document.removeEventListener("dragleave", onDrag)
-      document.removeEventListener("drop", onDrop)
-    }
-  }, [])
 
   return (
     <form
@@ -197,38 +116,7 @@ export function Composer(props: Props) {
         if (canSend) void sendMessage()
       }}
     >
-      {attachments.length > 0 && (
-        <ul className="attached">
-          {attachments.map((attachment) => (
-            <li key={attachment.key} className="chip line">
-              <Icon name="page" small />
-              <span className="cut">{attachment.name}</span>
-              {attachment.content === null ? (
-                <span
-                  className="bar"
-                  role="progressbar"
-                  aria-label={say("uploading", { name: attachment.name })}
-                  aria-valuenow={Math.round(attachment.progress * 100)}
-                >
-                  <i style={{ width: `${attachment.progress * 100}%` }} />
-                </span>
-              ) : (
-                attachment.content.size > 0 && (
-                  <span className="soft num">{formatBytes(attachment.content.size, locale)}</span>
-                )
-              )}
-              <button
-                type="button"
-                className="ib"
-                aria-label={say(attachment.content === null ? "cancelFile" : "removeFile", { name: attachment.name })}
-                onClick={() => remove(attachment)}
-              >
-                <Icon name="cross" small />
-              </button>
-            </li>
-          ))}
-        </ul>
-      )}
+      <Attached attachments={attachments.list} onRemove={attachments.remove} />
       <textarea
         ref={field}
         rows={1}
@@ -252,11 +140,11 @@ export function Composer(props: Props) {
         onPaste={(event) => {
           if (event.clipboardData.files.length === 0) return
           event.preventDefault()
-          void add(event.clipboardData.files).catch(report)
+          attachments.add(event.clipboardData.files)
         }}
       />
       <div className="tools">
-        <FilePicker className="ib" label={say("attach")} onChoose={(files) => void add(files).catch(report)}>
+        <FilePicker className="ib" label={say("attach")} onChoose={attachments.add}>
           <Icon name="attach" />
         </FilePicker>
         <button type="button" className="ib" aria-label={say("useTool")} title={say("useTool")} onClick={onUseTool}>
@@ -279,24 +167,10 @@ export function Composer(props: Props) {
             {say("noModel")}
           </span>
         ) : (
-          models.length > 0 && (
-            <Select
-              className="btn quiet"
-              aria-label={say("model")}
-              value={chosen}
-              options={[
-                // No model is in force, or an assistant's own that is not there any more.
-                ...(models.some(({ name }) => name === chosen)
-                  ? []
-                  : [{ value: chosen, label: chosen || say("choose") }]),
-                ...models.map(({ name, label }) => ({ value: name, label })),
-              ]}
-              onChange={setPicked}
-            />
-          )
+          models.length > 0 && <ModelSelect models={models} chosen={chosen} onChange={setPicked} />
         )}
         {isRunning && !canSend ? (
-          <button type="button" className="ib stop" aria-label={say("stop")} title={say("stop")} onClick={onStop}>
+          <button type="button" className="ib stop" aria-label={say("stop")} title={say("stop")} onClick={props.onStop}>
             <svg className="i" viewBox="0 0 16 16" aria-hidden="true">
               <rect x="4.5" y="4.5" width="7" height="7" rx="1.5" fill="currentColor" />
             </svg>
@@ -308,5 +182,28 @@ export function Composer(props: Props) {
         )}
       </div>
     </form>
+  )
+}
+
+interface ModelSelectProps {
+  models: Model[]
+  chosen: string
+  onChange: (name: string) => void
+}
+
+function ModelSelect({ models, chosen, onChange }: ModelSelectProps) {
+  const say = useSay()
+  return (
+    <Select
+      className="btn quiet"
+      aria-label={say("model")}
+      value={chosen}
+      options={[
+        // No model is in force, or an assistant's own that is not there any more.
+        ...(models.some(({ name }) => name === chosen) ? [] : [{ value: chosen, label: chosen || say("choose") }]),
+        ...models.map(({ name, label }) => ({ value: name, label })),
+      ]}
+      onChange={onChange}
+    />
   )
 }
