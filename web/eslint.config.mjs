@@ -21,6 +21,7 @@ export default [
             "imports/layers": ["error", { root: "src", layers: LAYERS }],
             "react-hooks/rules-of-hooks": "error",
             "react-hooks/exhaustive-deps": "error",
+            "max-lines-per-function": ["error", { max: 150 }],
             "no-restricted-syntax": [
                 "error",
                 {

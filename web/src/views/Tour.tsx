@@ -1,17 +1,26 @@
 /** The tour of the first run: five real steps, one at a time. What an agent reads comes first, then the page. */
 
-import { Suspense, useEffect, useRef, useState } from "react"
+import { Suspense, useEffect, useRef, useState, type RefObject } from "react"
 
-import { app, newSession, openFeed, refreshSoon, report, setTour } from "../state/app.ts"
-import { useFeed } from "../state/feed.ts"
-import { isManual, isPending, turnsOf, type MadeCall } from "../state/made.ts"
-import { settleItem } from "../state/settling.ts"
-import { part } from "../state/parts.ts"
-import { useStore } from "../state/store.ts"
-import { addResult, addTurn, answerOf, callsOfStep, currentStep, QUESTION_STEP, STEP_COUNT } from "../state/tour.ts"
+import { app, newSession, openFeed, refreshSoon, report, setTour } from "../services/app.ts"
+import type { Feed } from "../services/feed.ts"
+import { isManual, isPending, turnsOf, type MadeCall } from "../core/made.ts"
+import { settleItem } from "../services/settling.ts"
+import { part } from "../services/parts.ts"
+import { Store, useFields, useStore } from "../services/store.ts"
+import {
+  addResult,
+  addTurn,
+  answerOf,
+  callsOfStep,
+  currentStep,
+  QUESTION_STEP,
+  STEP_COUNT,
+  type TourResult,
+} from "../core/tour.ts"
 import type { TextKey } from "../texts.ts"
 import { callTool, settle, takeTurn, updateSession } from "../services/api.ts"
-import type { TurnCall } from "../wire/types.ts"
+import type { InboxItem, TurnCall } from "../wire/types.ts"
 import { Code } from "./Code.tsx"
 import { Icon } from "./icons.tsx"
 import { useLocale, useSay } from "./language.tsx"
@@ -30,94 +39,18 @@ const STEPS: { name: TextKey; button: TextKey; hint: TextKey; done: TextKey }[] 
 
 export default function Tour() {
   const say = useSay()
-  const locale = useLocale()
-  const { tour, inbox, me } = useFields(app, "tour", "inbox", "me")
-  const [isSending, setSending] = useState(false)
+  const { tour, inbox } = useFields(app, "tour", "inbox")
   const step = currentStep(tour)
   const result = tour.results.at(-1)
   const { taken, isUnderWay } = useTaken(tour.sessionId, result?.callId ?? "")
   const shown = result && { ...result, ...taken }
-  const isBusy = isSending || isUnderWay
   const question = inbox.find(({ id }) => id === shown?.pauseId)
   const isAsked = tour.results.length === QUESTION_STEP + 1 && tour.answer === ""
-
-  const play = async () => {
-    setSending(true)
-    try {
-      // The playbooks were only to be seen: nobody waits for one to be chosen.
-      const open = inbox.find(({ id }) => id === shown?.pauseId)
-      if (open?.type === "choice") await settleItem(open, { decline: true })
-      else if (taken?.isRunning && taken.tool === "show_playbooks") await settle(taken.pauseId, { decline: true })
-      const sessionId = tour.sessionId || (await newSession()).id
-      if (tour.sessionId === "") {
-        await updateSession(sessionId, { title: say("tour") })
-        setTour({ ...app.get().tour, sessionId })
-      }
-      const calls = callsOfStep(step, locale, tour.answer)
-      const session = app.get().sessions.find(({ id }) => id === sessionId)
-      if (isManual(me, session)) {
-        await takeStep(sessionId, calls, step === STEP_COUNT - 1 ? say("tourEnd") : "")
-        return
-      }
-      for (const [index, { tool, arguments: values }] of calls.entries()) {
-        const outcome = await callTool(sessionId, tool, values)
-        if (index === calls.length - 1 || outcome.isError) setTour(addResult(app.get().tour, tool, outcome))
-        if (outcome.isError) break
-      }
-      refreshSoon()
-    } catch (error) {
-      report(error)
-    } finally {
-      setSending(false)
-    }
-  }
-
-  // The question is settled, in the page below or in the inbox: its answer is what an agent would read next.
-  const isSettled = isAsked && question === undefined && !result?.callId
-  const pauseId = result?.pauseId ?? ""
-  useEffect(() => {
-    if (!isSettled) return
-    let isOld = false
-    // Looked at again after a moment: the inbox may not have been read since the question was asked.
-    const timer = setTimeout(() => {
-      callTool(tour.sessionId, "get_prompt", { messageId: pauseId }).then((outcome) => {
-        if (isOld) return
-        const answer = answerOf(outcome.data)
-        if (answer === null) refreshSoon()
-        else setTour({ ...app.get().tour, answer: answer || say("tourTitle") })
-      }, report)
-    }, 300)
-    return () => {
-      isOld = true
-      clearTimeout(timer)
-    }
-  }, [isSettled, pauseId, tour.sessionId, inbox, say])
-
-  // In a run the answer is the result of the call that asked.
-  const isTold = isAsked && taken !== null && !taken.isRunning
-  const told = isTold ? (answerOf(taken.data) ?? "") : null
-  useEffect(() => {
-    if (told !== null) setTour({ ...app.get().tour, answer: told || say("tourTitle") })
-  }, [told, say])
-
-  // What a step shows grows in its own time: until it stands, the next button is kept in view, and at the end the file.
+  const { isSending, play } = usePlay(shown?.pauseId ?? "", taken)
+  const isBusy = isSending || isUnderWay
+  useAnswer(isAsked, question, taken)
   const section = useRef<HTMLElement>(null)
-  const made = tour.results.length
-  const viewId = shown?.viewId
-  useEffect(() => {
-    const element = section.current
-    if (element === null || made === 0) return
-    const observer = new ResizeObserver(() => {
-      const wanted = element.querySelector(".step.now") ?? element.querySelector(".step-out")
-      wanted?.scrollIntoView({ block: "nearest" })
-    })
-    observer.observe(element)
-    const timer = setTimeout(() => observer.disconnect(), SETTLE_MS)
-    return () => {
-      observer.disconnect()
-      clearTimeout(timer)
-    }
-  }, [made, step, viewId])
+  useInView(section, step, shown?.viewId)
 
   return (
     <section className="card tour" aria-labelledby="tour" ref={section}>
@@ -166,36 +99,144 @@ export default function Tour() {
             )}
             {index === step && <p>{say(isAsked ? "tourAnswerHint" : hint)}</p>}
             {shown !== undefined && index === tour.results.length - 1 && (
-              <div className="step-out" aria-live="polite">
-                {shown.text !== "" && (
-                  <details className="think" open={index !== QUESTION_STEP}>
-                    <summary>
-                      <Icon name="chevron" small className="chev" />
-                      {say("agentReads")}
-                    </summary>
-                    <Code text={shown.text} />
-                  </details>
-                )}
-                {shown.viewId !== "" && (
-                  <Suspense fallback={<div className="card view starting" />}>
-                    <PageView
-                      key={shown.viewId}
-                      viewId={shown.viewId}
-                      tool={shown.tool}
-                      isWaiting={question !== undefined}
-                      expiresAt={question?.expiresAt ?? ""}
-                      fallbackText={shown.text}
-                      pauseId={shown.pauseId}
-                    />
-                  </Suspense>
-                )}
-              </div>
+              <StepResult shown={shown} question={question} isOpen={index !== QUESTION_STEP} />
             )}
           </li>
         ))}
       </ol>
     </section>
   )
+}
+
+interface StepResultProps {
+  shown: Pick<TourResult, "text" | "viewId" | "tool" | "pauseId">
+  question: InboxItem | undefined
+  isOpen: boolean
+}
+
+/** What a step has brought: what an agent reads, then the page. */
+function StepResult({ shown, question, isOpen }: StepResultProps) {
+  const say = useSay()
+  return (
+    <div className="step-out" aria-live="polite">
+      {shown.text !== "" && (
+        <details className="think" open={isOpen}>
+          <summary>
+            <Icon name="chevron" small className="chev" />
+            {say("agentReads")}
+          </summary>
+          <Code text={shown.text} />
+        </details>
+      )}
+      {shown.viewId !== "" && (
+        <Suspense fallback={<div className="card view starting" />}>
+          <PageView
+            key={shown.viewId}
+            viewId={shown.viewId}
+            tool={shown.tool}
+            isWaiting={question !== undefined}
+            expiresAt={question?.expiresAt ?? ""}
+            fallbackText={shown.text}
+            pauseId={shown.pauseId}
+          />
+        </Suspense>
+      )}
+    </div>
+  )
+}
+
+/** Doing a step: its calls in the tour's session, which the first one makes. */
+function usePlay(pauseId: string, taken: MadeCall | null): { isSending: boolean; play: () => Promise<void> } {
+  const say = useSay()
+  const locale = useLocale()
+  const { tour, inbox, me } = useFields(app, "tour", "inbox", "me")
+  const [isSending, setSending] = useState(false)
+  const play = async () => {
+    setSending(true)
+    try {
+      // The playbooks were only to be seen: nobody waits for one to be chosen.
+      const open = inbox.find(({ id }) => id === pauseId)
+      if (open?.type === "choice") await settleItem(open, { decline: true })
+      else if (taken?.isRunning && taken.tool === "show_playbooks") await settle(taken.pauseId, { decline: true })
+      const sessionId = tour.sessionId || (await newSession()).id
+      if (tour.sessionId === "") {
+        await updateSession(sessionId, { title: say("tour") })
+        setTour({ ...app.get().tour, sessionId })
+      }
+      const step = currentStep(tour)
+      const calls = callsOfStep(step, locale, tour.answer)
+      const session = app.get().sessions.find(({ id }) => id === sessionId)
+      if (isManual(me, session)) {
+        await takeStep(sessionId, calls, step === STEP_COUNT - 1 ? say("tourEnd") : "")
+        return
+      }
+      for (const [index, { tool, arguments: values }] of calls.entries()) {
+        const outcome = await callTool(sessionId, tool, values)
+        if (index === calls.length - 1 || outcome.isError) setTour(addResult(app.get().tour, tool, outcome))
+        if (outcome.isError) break
+      }
+      refreshSoon()
+    } catch (error) {
+      report(error)
+    } finally {
+      setSending(false)
+    }
+  }
+  return { isSending, play }
+}
+
+/** The answer to the question of the third step, wherever it is given. */
+function useAnswer(isAsked: boolean, question: InboxItem | undefined, taken: MadeCall | null): void {
+  const say = useSay()
+  const { tour, inbox } = useFields(app, "tour", "inbox")
+  const result = tour.results.at(-1)
+
+  // The question is settled, in the page below or in the inbox: its answer is what an agent would read next.
+  const isSettled = isAsked && question === undefined && !result?.callId
+  const pauseId = result?.pauseId ?? ""
+  useEffect(() => {
+    if (!isSettled) return
+    let isOld = false
+    // Looked at again after a moment: the inbox may not have been read since the question was asked.
+    const timer = setTimeout(() => {
+      callTool(tour.sessionId, "get_prompt", { messageId: pauseId }).then((outcome) => {
+        if (isOld) return
+        const answer = answerOf(outcome.data)
+        if (answer === null) refreshSoon()
+        else setTour({ ...app.get().tour, answer: answer || say("tourTitle") })
+      }, report)
+    }, 300)
+    return () => {
+      isOld = true
+      clearTimeout(timer)
+    }
+  }, [isSettled, pauseId, tour.sessionId, inbox, say])
+
+  // In a run the answer is the result of the call that asked.
+  const isTold = isAsked && taken !== null && !taken.isRunning
+  const told = isTold ? (answerOf(taken.data) ?? "") : null
+  useEffect(() => {
+    if (told !== null) setTour({ ...app.get().tour, answer: told || say("tourTitle") })
+  }, [told, say])
+}
+
+/** What a step shows grows in its own time: until it stands, the next button is kept in view, and at the end the file. */
+function useInView(section: RefObject<HTMLElement | null>, step: number, viewId: string | undefined): void {
+  const made = useStore(app, ({ tour }) => tour.results.length)
+  useEffect(() => {
+    const element = section.current
+    if (element === null || made === 0) return
+    const observer = new ResizeObserver(() => {
+      const wanted = element.querySelector(".step.now") ?? element.querySelector(".step-out")
+      wanted?.scrollIntoView({ block: "nearest" })
+    })
+    observer.observe(element)
+    const timer = setTimeout(() => observer.disconnect(), SETTLE_MS)
+    return () => {
+      observer.disconnect()
+      clearTimeout(timer)
+    }
+  }, [section, made, step, viewId])
 }
 
 /** Take a step as the model's turn, and with the last one its last word, which ends the run. */

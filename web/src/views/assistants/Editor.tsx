@@ -34,40 +34,11 @@ function OpenEditor({ details, onDetails }: { details: AssistantDetails; onDetai
   const words = useWords()
   const locale = useLocale()
   const { value: models } = useLoaded(listModels)
-  const [name, setName] = useState(details.name)
-  const [instructions, setInstructions] = useState(details.instructions)
   const [isTrying, setTrying] = useState(false)
   const [isDeleting, setDeleting] = useState(false)
-  /** Fields keep what is typed in them; after a refusal they are drawn anew. */
-  const [generation, setGeneration] = useState(0)
   const { id } = details
-
-  const wordsNow = useRef(words)
-  wordsNow.current = words
-  // One for as long as the assistant is open: its versions follow each other.
-  const [saver] = useState(
-    () =>
-      new Saver<Omit<AssistantPatch, "version">, AssistantDetails>(
-        details.version,
-        (patch) => changeAssistant(id, patch),
-        (answer) => {
-          onDetails(answer)
-          void refreshMe()
-        },
-        (error) => {
-          if (!(error instanceof ApiError)) return report(error)
-          notify(error.status === 409 ? wordsNow.current("changedElsewhere") : error.message, { isError: true })
-          void getAssistant(id).then((now) => {
-            onDetails(now)
-            setName(now.name)
-            setInstructions(now.instructions)
-            saver.restart(now.version)
-            setGeneration((number) => number + 1)
-          }, report)
-        },
-      ),
-  )
-  useEffect(() => () => void saver.flush(), [saver])
+  const draft = useDraft(details, onDetails)
+  const { saver, name, generation } = draft
   const change: Change = (patch) => saver.change(patch)
   const shown = name || (details.isDefault ? words("defaultName") : id)
 
@@ -111,37 +82,7 @@ function OpenEditor({ details, onDetails }: { details: AssistantDetails; onDetai
           <div className="split editor">
             <div className="stack">
               <section className="card box-in">
-                <div className="field">
-                  <label htmlFor="assistant-name">{words("assistantName")}</label>
-                  <input
-                    id="assistant-name"
-                    className="input"
-                    value={name}
-                    placeholder={shown}
-                    maxLength={200}
-                    onChange={(event) => {
-                      setName(event.target.value)
-                      if (event.target.value.trim() !== "") change({ name: event.target.value })
-                    }}
-                  />
-                </div>
-                <div className="field">
-                  <label htmlFor="assistant-instructions">{words("instructions")}</label>
-                  <textarea
-                    id="assistant-instructions"
-                    className="input"
-                    rows={9}
-                    value={instructions}
-                    maxLength={90_000}
-                    onChange={(event) => {
-                      setInstructions(event.target.value)
-                      change({ instructions: event.target.value })
-                    }}
-                  />
-                  <p className="hint">
-                    {words("instructionsHint", { count: instructions.length.toLocaleString(locale) })}
-                  </p>
-                </div>
+                <Wording draft={draft} placeholder={shown} />
                 <ModelFields key={`m${generation}`} details={details} models={models} onChange={change} />
               </section>
               <section className="card" aria-label={words("limits")}>
@@ -183,6 +124,92 @@ function OpenEditor({ details, onDetails }: { details: AssistantDetails; onDetai
         </Ask>
       )}
     </div>
+  )
+}
+
+/** What is typed, and the saver that takes it. */
+interface Draft {
+  saver: Saver<Omit<AssistantPatch, "version">, AssistantDetails>
+  name: string
+  instructions: string
+  setName: (name: string) => void
+  setInstructions: (instructions: string) => void
+  /** Fields keep what is typed in them; after a refusal they are drawn anew. */
+  generation: number
+}
+
+function useDraft(details: AssistantDetails, onDetails: (now: AssistantDetails) => void): Draft {
+  const words = useWords()
+  const { id } = details
+  const [name, setName] = useState(details.name)
+  const [instructions, setInstructions] = useState(details.instructions)
+  const [generation, setGeneration] = useState(0)
+  const wordsNow = useRef(words)
+  wordsNow.current = words
+  // One for as long as the assistant is open: its versions follow each other.
+  const [saver] = useState(
+    () =>
+      new Saver<Omit<AssistantPatch, "version">, AssistantDetails>(
+        details.version,
+        (patch) => changeAssistant(id, patch),
+        (answer) => {
+          onDetails(answer)
+          void refreshMe()
+        },
+        (error) => {
+          if (!(error instanceof ApiError)) return report(error)
+          notify(error.status === 409 ? wordsNow.current("changedElsewhere") : error.message, { isError: true })
+          void getAssistant(id).then((now) => {
+            onDetails(now)
+            setName(now.name)
+            setInstructions(now.instructions)
+            saver.restart(now.version)
+            setGeneration((number) => number + 1)
+          }, report)
+        },
+      ),
+  )
+  useEffect(() => () => void saver.flush(), [saver])
+  return { saver, name, instructions, setName, setInstructions, generation }
+}
+
+/** The fields that are only words: the name and the instructions. */
+function Wording({ draft, placeholder }: { draft: Draft; placeholder: string }) {
+  const words = useWords()
+  const locale = useLocale()
+  const { saver, name, instructions, setName, setInstructions } = draft
+  return (
+    <>
+      <div className="field">
+        <label htmlFor="assistant-name">{words("assistantName")}</label>
+        <input
+          id="assistant-name"
+          className="input"
+          value={name}
+          placeholder={placeholder}
+          maxLength={200}
+          onChange={(event) => {
+            setName(event.target.value)
+            if (event.target.value.trim() !== "") saver.change({ name: event.target.value })
+          }}
+        />
+      </div>
+      <div className="field">
+        <label htmlFor="assistant-instructions">{words("instructions")}</label>
+        <textarea
+          id="assistant-instructions"
+          className="input"
+          rows={9}
+          value={instructions}
+          maxLength={90_000}
+          onChange={(event) => {
+            setInstructions(event.target.value)
+            saver.change({ instructions: event.target.value })
+          }}
+        />
+        <p className="hint">{words("instructionsHint", { count: instructions.length.toLocaleString(locale) })}</p>
+      </div>
+    </>
   )
 }
 
