@@ -2,7 +2,7 @@ import assert from "node:assert/strict"
 import { test } from "node:test"
 
 import type { Me, Session } from "../wire/types.ts"
-import { modelOf, nextAssistant } from "./choices.ts"
+import { isManual, modelOf, nextAssistant } from "./choices.ts"
 
 const me = {
   model: "usual",
@@ -34,4 +34,19 @@ test("an assistant's own model comes before the default one, and a fixed one bef
   assert.equal(modelOf({ ...me, isModelFixed: true, model: "fixed" }, "Baker"), "fixed")
   assert.equal(modelOf({ ...me, model: "" }, "default"), "")
   assert.equal(modelOf(null, "default"), "")
+})
+
+test("the person is the model where neither the host nor the assistant has one", () => {
+  const me = {
+    model: "",
+    assistants: [
+      { id: "a", name: "", model: "" },
+      { id: "b", name: "", model: "qwen3" },
+    ],
+  }
+  const at = (assistantId: string) => ({ assistantId }) as Session
+  assert.ok(isManual(me as Me, at("a")))
+  assert.ok(!isManual(me as Me, at("b")))
+  assert.ok(!isManual({ ...me, model: "qwen3" } as Me, at("a")))
+  assert.ok(!isManual(null, at("a")))
 })

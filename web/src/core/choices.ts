@@ -25,3 +25,8 @@ export function modelOf(me: Me | null, assistantId: string | undefined): string 
   const own = me?.assistants.find(({ id }) => id === assistantId)?.model ?? ""
   return me === null ? "" : me.isModelFixed ? me.model : own || me.model
 }
+
+/** Whether the person is the model of a session: neither the host nor its assistant has one. */
+export function isManual(me: Me | null, session: Session | undefined): boolean {
+  return me !== null && modelOf(me, session?.assistantId) === ""
+}

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 
-import type { Me, Session, ToolOutcome } from "../wire/types.ts"
+import type { ToolOutcome } from "../wire/types.ts"
 import type { MessageItem } from "./items.ts"
 import { EMPTY_TALK, type Talk } from "./talk.ts"
-import { addOwn, isManual, isPending, MAX_KEPT, MAX_KEPT_CHARS, mergeCalls, ownCall, turnsOf } from "./made.ts"
+import { addOwn, isPending, MAX_KEPT, MAX_KEPT_CHARS, mergeCalls, ownCall, turnsOf } from "./made.ts"
 import { NEW_CALL } from "./page.ts"
 
 const OUTCOME: ToolOutcome = { text: "ok", data: {}, isError: false, tookMs: 1, view: null, pauseId: "" }
@@ -88,19 +88,4 @@ test("data that are too large are told by their size", () => {
   const call = ownCall("1", "", "list_files", {}, { ...OUTCOME, data })
   assert.equal(call.data, null)
   assert.equal(call.dataLeftOut, JSON.stringify(data).length)
-})
-
-test("the person is the model where neither the host nor the assistant has one", () => {
-  const me = {
-    model: "",
-    assistants: [
-      { id: "a", name: "", model: "" },
-      { id: "b", name: "", model: "qwen3" },
-    ],
-  }
-  const at = (assistantId: string) => ({ assistantId }) as Session
-  assert.ok(isManual(me as Me, at("a")))
-  assert.ok(!isManual(me as Me, at("b")))
-  assert.ok(!isManual({ ...me, model: "qwen3" } as Me, at("a")))
-  assert.ok(!isManual(null, at("a")))
 })

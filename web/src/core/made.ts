@@ -6,8 +6,7 @@
  * stored on the server, under the id of the view.
  */
 
-import type { Me, Session, ToolOutcome } from "../wire/types.ts"
-import { modelOf } from "./choices.ts"
+import type { ToolOutcome } from "../wire/types.ts"
 import type { CallState } from "./items.ts"
 import type { Talk } from "./talk.ts"
 import { hasFailed } from "./rows.ts"
@@ -35,11 +34,6 @@ export interface MadeCall {
   tookMs: number | null
   viewId: string
   pauseId: string
-}
-
-/** Whether the person is the model of a session: neither the host nor its assistant has one. */
-export function isManual(me: Me | null, session: Session | undefined): boolean {
-  return me !== null && modelOf(me, session?.assistantId) === ""
 }
 
 /** The calls of a talk that the person made in the model's place. */

@@ -3,8 +3,8 @@
 import { ApiError, getMessages } from "./api.ts"
 import { follow, type Following } from "./stream.ts"
 import type { PausesValue, RunEvent, SessionsValue } from "../wire/types.ts"
-import { fold } from "./fold.ts"
-import { addImages, addOlder, EMPTY_TALK, oldestSeq, openTalk, type Talk } from "./talk.ts"
+import { fold } from "../core/fold.ts"
+import { addImages, addOlder, EMPTY_TALK, oldestSeq, openTalk, type Talk } from "../core/talk.ts"
 import { Store, useStore } from "./store.ts"
 
 const PAGE_SIZE = 60
@@ -156,4 +156,13 @@ export class TalkFeed {
       // They are read again at the next opening.
     }
   }
+}
+
+const NO_FEED = new Store<Feed | null>(null)
+
+/** What a feed has, or what `select` takes of it; null where there is no feed. */
+export function useFeed(feed: TalkFeed | null): Feed | null
+export function useFeed<Selection>(feed: TalkFeed | null, select: (state: Feed | null) => Selection): Selection
+export function useFeed(feed: TalkFeed | null, select: (state: Feed | null) => unknown = (state) => state): unknown {
+  return useStore<Feed | null, unknown>(feed?.store ?? NO_FEED, select)
 }

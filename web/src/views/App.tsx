@@ -2,13 +2,13 @@
 
 import { Suspense, useEffect, useState } from "react"
 
-import { app, dismiss, go, report, retryNow, togglePanel } from "../state/app.ts"
-import { useFeed } from "../state/feed.ts"
-import { questionsOf } from "../state/inbox.ts"
-import { checkBuild, part } from "../state/parts.ts"
-import { routeTo } from "../state/route.ts"
-import { findSession } from "../state/sessions.ts"
-import { useStore } from "../state/store.ts"
+import { app, dismiss, go, report, retryNow, togglePanel, type AppState } from "../services/app.ts"
+import { useFeed } from "../services/feed.ts"
+import { questionsOf } from "../core/inbox.ts"
+import { checkBuild, part } from "../services/parts.ts"
+import { routeTo } from "../core/route.ts"
+import { findSession } from "../core/sessions.ts"
+import { useFields, useStore } from "../services/store.ts"
 import { speaker } from "../texts.ts"
 import { stopRun } from "../services/api.ts"
 import type { Session } from "../wire/types.ts"
@@ -101,23 +101,20 @@ function DocumentHead() {
 
 /** What stands over every screen. */
 function Overlays() {
-  const place = useStore(app, ({ route }) => routeTo(route))
-  const isPaletteOpen = useStore(app, ({ isPaletteOpen }) => isPaletteOpen)
-  const hasLink = useStore(app, ({ link }) => link !== null)
-  const hasPageRequest = useStore(app, ({ pageRequest }) => pageRequest !== null)
+  const { route, isPaletteOpen, link, pageRequest } = useFields(app, "route", "isPaletteOpen", "link", "pageRequest")
   return (
-    <Boundary place={`${place} ${isPaletteOpen}`}>
+    <Boundary place={`${routeTo(route)} ${isPaletteOpen}`}>
       {isPaletteOpen && (
         <Suspense>
           <Palette />
         </Suspense>
       )}
-      {hasLink && (
+      {link !== null && (
         <Suspense>
           <LinkDialog />
         </Suspense>
       )}
-      {hasPageRequest && (
+      {pageRequest !== null && (
         <Suspense>
           <PageRequestDialog />
         </Suspense>
@@ -147,8 +144,9 @@ function Screen() {
 /** The database does not answer: nothing can be stored, and nothing is lost. */
 function OutageBar() {
   const say = useSay()
-  const state = useFeed(useStore(app).feed)
-  if (!state?.talk.outage) return null
+  const feed = useStore(app, ({ feed }) => feed)
+  const outage = useFeed(feed, (state) => state?.talk.outage ?? "")
+  if (outage === "") return null
   return (
     <div className="note wait flat" role="status">
       <Icon name="plug" small />
@@ -164,9 +162,9 @@ function OutageBar() {
 /** Never a dialog: what is on the screen and what was typed stays. */
 function ConnectionBar() {
   const say = useSay()
-  const { feed, lostAt } = useStore(app)
-  const state = useFeed(feed)
-  const isLost = lostAt !== 0 || (state !== null && !state.isConnected)
+  const { feed, lostAt } = useFields(app, "feed", "lostAt")
+  const isCut = useFeed(feed, (state) => state?.isConnected === false)
+  const isLost = lostAt !== 0 || isCut
   const [seconds, setSeconds] = useState(0)
   useEffect(() => {
     setSeconds(0)

@@ -2,18 +2,18 @@
 
 import { Suspense, useEffect, useMemo, useRef, useState } from "react"
 
-import { app, go, newSession, report, togglePanel } from "../state/app.ts"
-import { askInBranch, editInBranch, forkAfter } from "../state/branching.ts"
-import { modelOf, nextAssistant } from "../state/choices.ts"
-import { readDraft, readMadeSession, writeDraft, writeFiles, writeMadeSession } from "../state/drafts.ts"
-import { useFeed, type Feed, type TalkFeed } from "../state/feed.ts"
-import { questionsOf, sortInbox } from "../state/inbox.ts"
-import { settleItem } from "../state/settling.ts"
-import { part } from "../state/parts.ts"
-import { findSession } from "../state/sessions.ts"
-import { useStore } from "../state/store.ts"
-import { hasMessage } from "../state/talk.ts"
-import { sendMessage, stopRun, withdrawMessage } from "../wire/api.ts"
+import { app, go, newSession, report, togglePanel } from "../services/app.ts"
+import { askInBranch, editInBranch, forkAfter } from "../services/branching.ts"
+import { modelOf, nextAssistant } from "../core/choices.ts"
+import { readDraft, readMadeSession, writeDraft, writeFiles, writeMadeSession } from "../services/drafts.ts"
+import { useFeed, type Feed, type TalkFeed } from "../services/feed.ts"
+import { questionsOf, sortInbox } from "../core/inbox.ts"
+import { settleItem } from "../services/settling.ts"
+import { part } from "../services/parts.ts"
+import { findSession } from "../core/sessions.ts"
+import { useFields, useStore } from "../services/store.ts"
+import { hasMessage } from "../core/talk.ts"
+import { sendMessage, stopRun, withdrawMessage } from "../services/api.ts"
 import { isTool } from "../texts.ts"
 import type { InboxItem, Session } from "../wire/types.ts"
 import { Composer, type Sent } from "./Composer.tsx"
@@ -31,11 +31,11 @@ const ForeignCalls = part(async () => ({ default: (await import("./settings/Clie
 const FindBar = part(() => import("./FindBar.tsx"))
 
 export function Chat({ sessionId, messageId }: { sessionId: string; messageId: string }) {
-  const shared = useStore(app)
-  const { feed } = shared
-  const current = feed?.sessionId === sessionId ? feed : null
+  const current = useStore(app, ({ feed }) => (feed?.sessionId === sessionId ? feed : null))
+  const session = useStore(app, (shared) => findSession(shared, sessionId))
+  const nextAssistantId = useStore(app, (shared) => nextAssistant(shared).id)
+  const assistantId = sessionId === "" ? nextAssistantId : session?.assistantId
   const state = useFeed(current)
-  const session = findSession(shared, sessionId)
   const [isFinding, setFinding] = useState(false)
   return (
     <>
@@ -52,14 +52,9 @@ export function Chat({ sessionId, messageId }: { sessionId: string; messageId: s
       {current !== null && state !== null && state.status === "ready" ? (
         <OpenTalk key={`talk-${sessionId}`} feed={current} state={state} session={session} target={messageId} />
       ) : (
-        <BeforeTalk state={state} sessionId={sessionId} />
+        <BeforeTalk state={state} sessionId={sessionId} assistantId={assistantId} />
       )}
-      <Dock
-        key={`dock-${sessionId}`}
-        sessionId={sessionId}
-        assistantId={sessionId === "" ? nextAssistantId : session?.assistantId}
-        state={state}
-      />
+      <Dock key={`dock-${sessionId}`} sessionId={sessionId} assistantId={assistantId} state={state} />
     </>
   )
 }
@@ -127,13 +122,18 @@ function ChatHead({ session, state, onFind }: ChatHeadProps) {
   )
 }
 
-function BeforeTalk({ state, sessionId }: { state: Feed | null; sessionId: string }) {
+interface BeforeTalkProps {
+  state: Feed | null
+  sessionId: string
+  assistantId: string | undefined
+}
+
+function BeforeTalk({ state, sessionId, assistantId }: BeforeTalkProps) {
   const say = useSay()
-  const nextAssistantId = useStore(app, (shared) => nextAssistant(shared).id)
   if (sessionId === "") {
     return (
       <div className="scroll">
-        <Welcome assistantId={nextAssistantId} />
+        <Welcome assistantId={assistantId} />
       </div>
     )
   }

@@ -2,26 +2,16 @@
 
 import { useEffect, useRef, useState } from "react"
 
-import { app, go, newSession, openFeed, refreshSoon, report } from "../state/app.ts"
-import { useFeed, type TalkFeed } from "../state/feed.ts"
-import { questionsOf } from "../state/inbox.ts"
-import {
-  addOwn,
-  isManual,
-  isPending,
-  mergeCalls,
-  ownCall,
-  readManualSession,
-  readOwn,
-  turnsOf,
-  writeManualSession,
-  writeOwn,
-  type MadeCall,
-} from "../state/made.ts"
-import { routeTo } from "../state/route.ts"
-import { settleItem } from "../state/settling.ts"
-import { findSession } from "../state/sessions.ts"
-import { useStore } from "../state/store.ts"
+import { app, go, newSession, openFeed, refreshSoon, report } from "../services/app.ts"
+import { useFeed, type TalkFeed } from "../services/feed.ts"
+import { questionsOf } from "../core/inbox.ts"
+import { isManual } from "../core/choices.ts"
+import { addOwn, isPending, mergeCalls, ownCall, turnsOf, type MadeCall } from "../core/made.ts"
+import { readManualSession, readOwn, writeManualSession, writeOwn } from "../services/manual.ts"
+import { routeTo } from "../core/route.ts"
+import { settleItem } from "../services/settling.ts"
+import { findSession } from "../core/sessions.ts"
+import { useFields, useStore } from "../services/store.ts"
 import { deedOf, doesPause, serviceTitleOf } from "../texts.ts"
 import { callTool, listTools, takeTurn } from "../services/api.ts"
 import type { Tool } from "../wire/types.ts"

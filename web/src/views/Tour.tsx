@@ -3,11 +3,12 @@
 import { Suspense, useEffect, useRef, useState, type RefObject } from "react"
 
 import { app, newSession, openFeed, refreshSoon, report, setTour } from "../services/app.ts"
-import type { Feed } from "../services/feed.ts"
-import { isManual, isPending, turnsOf, type MadeCall } from "../core/made.ts"
+import { useFeed } from "../services/feed.ts"
+import { isManual } from "../core/choices.ts"
+import { isPending, turnsOf, type MadeCall } from "../core/made.ts"
 import { settleItem } from "../services/settling.ts"
 import { part } from "../services/parts.ts"
-import { Store, useFields, useStore } from "../services/store.ts"
+import { useFields, useStore } from "../services/store.ts"
 import {
   addResult,
   addTurn,

@@ -2,10 +2,10 @@
 
 import { useEffect, useRef, useState } from "react"
 
-import { app, feedListener, go, refreshSoon, report } from "../../state/app.ts"
-import { TalkFeed, useFeed } from "../../state/feed.ts"
-import { useStore } from "../../state/store.ts"
-import { createSession, deleteSession } from "../../wire/api.ts"
+import { app, feedListener, go, refreshSoon, report } from "../../services/app.ts"
+import { TalkFeed, useFeed } from "../../services/feed.ts"
+import { useStore } from "../../services/store.ts"
+import { createSession, deleteSession } from "../../services/api.ts"
 import { Dock, OpenTalk } from "../Chat.tsx"
 import { Icon } from "../icons.tsx"
 import { useWords } from "../settings/words.ts"

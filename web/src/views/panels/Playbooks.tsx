@@ -3,7 +3,7 @@
 import { useEffect, useState } from "react"
 
 import { app, notify, refreshSoon, report } from "../../services/app.ts"
-import { isManual } from "../../core/made.ts"
+import { isManual } from "../../core/choices.ts"
 import { act, useMounted, useRows } from "../../services/panels.ts"
 import { findSession } from "../../core/sessions.ts"
 import { stepStates, type StepState } from "../../core/steps.ts"
