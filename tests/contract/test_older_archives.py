@@ -19,7 +19,7 @@ from madang.core.errors import MadangError
 from madang.records.pauses import PauseStore
 from tests.whole_sessions import open_house
 
-ARCHIVE = Path(__file__).parents[1] / "storage" / "fixtures" / "session-format-1.zip"
+ARCHIVE = Path(__file__).parents[1] / "stores" / "fixtures" / "session-format-1.zip"
 _ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 pytestmark = pytest.mark.anyio

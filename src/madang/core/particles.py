@@ -1,8 +1,8 @@
 """Korean particles by the sound of the word before them: 책을 but 나무를, 책상으로 but 연필로.
 
-The one home of the rule in Python; `web/src/texts/particles.ts` is its twin, held to the same table of words. How a word of
-another script sounds is a guess by its spelling: right for nearly all names of files, tools and programs, never for all
-of English. What has no sound at all is treated like a vowel.
+The one home of the rule in Python; `web/src/texts/particles.ts` is its twin, held to the same table of words. How a
+word of another script sounds is a guess by its spelling: right for nearly all names of files, tools and programs, never
+for all of English. What has no sound at all is treated like a vowel.
 """
 
 from __future__ import annotations

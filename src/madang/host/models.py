@@ -120,7 +120,7 @@ class ModelApi:
         text, message, hint = "", None, None
         try:
             async with asyncio.timeout(TRIAL_S):
-                opened = await self._parts.open_models.get(body.name)
+                opened = await self._models.get(body.name)
                 answer = await opened.answer_trial()
                 text = answer.text.strip()[:MAX_TRIAL_CHARS]
         except (ModelError, SetupError) as error:

@@ -10,7 +10,7 @@ from madang.records.decisions import forget_session_decisions
 from madang.records.declared_sessions import copy_statement
 from madang.records.live_runs import check_no_live_run
 from madang.records.operations import forget_operations
-from madang.records.pauses import has_expired
+from madang.records.pause_rows import has_expired
 from madang.records.runs.saved import CALLS, MESSAGES, RUNS
 from madang.records.saved_pauses import delete_pauses
 from madang.records.sessions import delete_session, ensure_session, session_topic

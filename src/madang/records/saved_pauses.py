@@ -24,7 +24,7 @@ from madang.records.declarations import (
     User,
 )
 from madang.records.declared_sessions import delete_rows
-from madang.records.pauses import pause_topic
+from madang.records.pause_rows import pause_topic
 from madang.system.clock import Timestamp, timestamp
 
 

@@ -32,9 +32,8 @@ from madang.records.declarations import (
     User,
 )
 from madang.records.saved_pauses import SavedPause, pause_table
-from madang.services.playbook.domain import PlaybookContent, check_playbook_size, content_of, sort_key
+from madang.services.playbook.domain import SERVICE, PlaybookContent, check_playbook_size, content_of, sort_key
 from madang.services.playbook.store.changes import playbook_topic
-from madang.services.playbook.store.choices import SERVICE
 from madang.services.playbook.store.playbooks import ensure_owner, insert_playbook
 from madang.services.playbook.store.rows import WHOLE_COLUMNS, columns_of, new_playbook, parse_playbook
 from madang.system.clock import Timestamp
