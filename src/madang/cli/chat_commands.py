@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from madang.agent.events import message_withdrawn
 from madang.agent.offers import offered_tools
 from madang.cli.conversation import Conversation, absolute_models
+from madang.cli.screen import Screen
 from madang.cli.tools import explain_tool, first_sentence
 from madang.core.errors import RequestError
 from madang.core.phrases import Phrase, say
@@ -16,14 +17,32 @@ from madang.core.suggestions import did_you_mean
 from madang.core.texts import one_line
 from madang.llm.fallback import split_models
 
-if TYPE_CHECKING:
-    from madang.cli.chat import Chat
+
+class CommandedChat(Protocol):
+    """What commands need of the chat that reads them: `Chat`."""
+
+    model: str
+
+    @property
+    def screen(self) -> Screen: ...
+
+    def words(self, phrase: Phrase) -> str: ...
+
+    def tell(self, phrase: Phrase) -> None: ...
+
+    def stop(self) -> bool: ...
+
+    def reopen(self) -> None: ...
+
+    def leave(self) -> None: ...
+
+    async def post(self, text: str) -> None: ...
 
 
 class ChatCommands:
     """What the person can do in a conversation besides talking."""
 
-    def __init__(self, chat: Chat, talk: Conversation) -> None:
+    def __init__(self, chat: CommandedChat, talk: Conversation) -> None:
         self._chat = chat
         self._talk = talk
 
