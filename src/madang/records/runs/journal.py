@@ -15,13 +15,12 @@ from madang.core.ids import SessionId, UserId
 from madang.core.pauses import PauseRecord
 from madang.core.phrases import Phrase, dump_phrase, parse_phrase, say
 from madang.core.run_events import CallOutcome as CallOutcome
-from madang.core.trust import Origin, dump_origins, parse_origins
-from madang.database.port import Dialect, Row, Transaction
+from madang.core.trust import Origin, parse_origins
+from madang.database.port import Row, Transaction
 from madang.records.events import NewEvent
-from madang.records.runs.deltas import delete_deltas
 from madang.records.runs.records import Run
-from madang.records.runs.usage import AnswerUsage, Calibration, write_calibration, write_usage
-from madang.records.runs.word_rows import MessageWords, write_words
+from madang.records.runs.usage import AnswerUsage, Calibration
+from madang.records.runs.word_rows import MessageWords
 from madang.system.clock import timestamp
 
 MAX_MESSAGE_BYTES = 8 * 1024 * 1024
@@ -213,96 +212,6 @@ CALL_COLUMNS = (
     "view_id, origins, reason"
 )
 MESSAGE_COLUMNS = "id, seq, role, parts, tokens, turn, created_at, covers_seq, kind, model, input_tokens"
-_NEW_MESSAGE = (
-    "INSERT INTO message (user_id, session_no, seq, id, run_no, turn, role, parts, tokens, covers_seq, kind, model, "
-    "input_tokens) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)"
-)
-_NEW_CALL = (
-    "INSERT INTO run_call (user_id, run_no, turn, number, call_id, tool, arguments, state) "
-    "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 'received')"
-)
-_CHANGE_CALL = """
-UPDATE run_call SET state = ?5, outcome = ?6, decision = coalesce(?7, decision), pause_id = coalesce(?8, pause_id),
-  result = ?9, fingerprint = ?10, started_at = coalesce(started_at, ?11), ended_at = ?12,
-  took_ms = coalesce(?13, took_ms), data = ?14, data_left_out = ?15, view_id = coalesce(?16, view_id),
-  origins = ?17
-WHERE user_id = ?1 AND run_no = ?2 AND turn = ?3 AND number = ?4
-"""
-
-
-async def write_rows(tx: Transaction, dialect: Dialect, run: Run, step: Step, first_seq: int) -> None:
-    """Write what a step adds and changes beside the run. `first_seq` is the number of its first event.
-
-    Raises:
-        LimitExceeded: a message is too large. The unit must not be committed then.
-        StaleNews: a queued message is not there any more. Nor then.
-    """
-    turn = run.turn if step.turn is None else step.turn
-    if step.messages:
-        session_no = await _session_no(tx, run)
-        for message in step.messages:
-            await tx.run(
-                _NEW_MESSAGE,
-                run.user_id,
-                session_no,
-                first_seq + message.event,
-                message.id,
-                run.no,
-                message.turn or turn,
-                message.role,
-                encode_parts(message.parts),
-                message.tokens,
-                message.covers_seq,
-                message.kind,
-                message.model,
-                message.input_tokens,
-            )
-            if message.role != "summary":  # it repeats what is found anyway
-                words = message.words or MessageWords("")
-                await write_words(tx, dialect, run.user_id, session_no, first_seq + message.event, words)
-        for id in step.given:
-            if not await delete_queued(tx, run, session_no, id):
-                raise StaleNews(id)
-    if step.calls:
-        await tx.run_many(
-            _NEW_CALL,
-            [(run.user_id, run.no, turn, call.number, call.call_id, call.tool, call.arguments) for call in step.calls],
-        )
-    for message_no in step.streamed:
-        await delete_deltas(tx, run, message_no)
-    for pause_id in step.answered_late:
-        await tx.run(
-            "UPDATE run_call SET outcome = 'answered_late' WHERE user_id = ?1 AND pause_id = ?2 AND pause_id <> ''",
-            run.user_id,
-            pause_id,
-        )
-        await delete_queued(tx, run, await _session_no(tx, run), pause_id)
-    if step.usage is not None:
-        await write_usage(tx, run.user_id, await _session_no(tx, run), step.usage)
-    if step.calibration is not None:
-        await write_calibration(tx, run.user_id, step.calibration)
-    now = timestamp()
-    for change in step.changes:
-        await tx.run(
-            _CHANGE_CALL,
-            run.user_id,
-            run.no,
-            turn,
-            change.number,
-            change.state,
-            change.outcome,
-            change.decision,
-            change.pause_id,
-            encode_parts(change.result) if change.result else "",
-            change.fingerprint,
-            now if change.state == "started" else None,
-            now if change.state == "done" else None,
-            change.took_ms,
-            json.dumps(change.data) if change.data is not None else "",
-            change.data_left_out,
-            change.view_id,
-            dump_origins(change.origins),
-        )
 
 
 async def write_reason(tx: Transaction, run: Run, call: RunCall, reason: Phrase) -> None:
@@ -348,13 +257,6 @@ async def find_queued(tx: Transaction, user_id: UserId, session_id: SessionId) -
         session_id,
     )
     return tuple(QueuedMessage(id, kind, tuple(json.loads(parts)), *rest) for id, kind, parts, *rest in rows)
-
-
-async def _session_no(tx: Transaction, run: Run) -> int:
-    row = await tx.one("SELECT session_no FROM run WHERE user_id = ?1 AND no = ?2", run.user_id, run.no)
-    assert row is not None
-    number: int = row[0]
-    return number
 
 
 def encode_parts(parts: Sequence[Part]) -> str:

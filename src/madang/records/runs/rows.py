@@ -12,8 +12,9 @@ from madang.database.port import Dialect, Transaction
 from madang.records.events import NewEvent, append_events
 from madang.records.pause_rows import PAUSE_COLUMNS, parse_pause
 from madang.records.pauses import withdraw_run, withdraw_steps
-from madang.records.runs.journal import Step, end_calls, write_rows
+from madang.records.runs.journal import Step, end_calls
 from madang.records.runs.records import SELECT_RUN, Candidate, LostRun, Run, RunState, parse_run
+from madang.records.runs.step_writing import write_rows
 from madang.records.sessions import session_topic, taint_session
 from madang.system.clock import timestamp
 
