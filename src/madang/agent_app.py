@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from madang.agent.calls import is_effect
-from madang.agent.execution import RunSetup
+from madang.agent.execution import RunSetup, SetupLoader
 from madang.agent.inbox import Inbox
 from madang.agent.limits import parse_limits
 from madang.agent.model_options import with_own_options
@@ -91,10 +91,7 @@ async def open_agent(
     policy = AgentPolicy(rules)
     async with open_madang(settings, base_url, policy=policy, services=services) as madang:
         database = madang.database
-        decisions = DecisionStore(database)
-        await decisions.open()
-        await database.check_for_agents()
-        policy.connect(decisions, madang.sessions, madang.assistants, madang.provider.find_service_name, madang.folders)
+        decisions = await _open_decisions(madang, policy)
         liveness = database.new_liveness()
         egress = EgressLog(database)
         models = OpenModels(open_model, lambda host: egress.record(settings.user, host, "model"))
@@ -109,51 +106,15 @@ async def open_agent(
             return make_run_stores(database, runs, offers, patience)
 
         stores, patient = run_stores(database), run_stores(PatientDatabase(database, patience))
-
-        async def load_setup(run: Run) -> RunSetup:
-            assistant = await madang.assistants.get(run.user_id, run.assistant_id)
-            session = await madang.sessions.get(run.call())
-            fallback = default_model() if default_model is not None else settings.default_model
-            name = run.model or settings.model or (assistant.model if assistant else "") or fallback
-            names = split_models(name)
-            opened = await models.get(names[0]) if names else None
-            if opened is not None and assistant is not None:
-                opened = replace(opened, options=with_own_options(opened.options, assistant.options))
-            own = assistant.instructions if assistant else ""
-            folders = await madang.executor.reads.run(run.call(), _folder_instructions, madang, run.call())
-            return RunSetup(
-                opened,
-                "\n\n".join(filter(None, (own, folders))),
-                parse_limits(assistant.limits if assistant else {}, has_prices=opened is None or bool(opened.prices)),
-                locale=(session.locale if session else None) or settings.locale,
-                is_unattended=is_unattended,
-                models=names,
-            )
-
+        load_setup = _setup_loader(settings, madang, models, default_model, is_unattended=is_unattended)
         search = MessageSearch(database, MessageAnalysis(analysis))
-        tools = AgentTools(
-            search,
-            stores.calls,
-            _playbook_creator(madang),
-            lambda name: is_effect(madang.provider.find_tool(name)),
-            offers,
-        )
-        madang.provider.register(AgentService(tools))
+        madang.provider.register(AgentService(_agent_tools(madang, stores, search, offers)))
         check_path_rules(rules, madang.provider.find_tool)
         runner = Runner(stores, patient, DeltaStore(database), madang.provider, load_setup, only_session, place)
         await madang.assistants.open()
         await runner.open()
-        agent = Agent(
-            madang,
-            runner,
-            stores,
-            EventLog(database),
-            search,
-            Inbox(database, madang.provider),
-            models,
-            decisions,
-            egress,
-        )
+        events, inbox = EventLog(database), Inbox(database, madang.provider)
+        agent = Agent(madang, runner, stores, events, search, inbox, models, decisions, egress)
         if only_session is None:
             agent.watch()
         try:
@@ -164,6 +125,56 @@ async def open_agent(
             await egress.close()
             await analysis.close()
             await liveness.close()
+
+
+async def _open_decisions(madang: Madang, policy: AgentPolicy) -> DecisionStore:
+    """Return what the person has decided for more than one call, which the policy goes by from now on."""
+    decisions = DecisionStore(madang.database)
+    await decisions.open()
+    await madang.database.check_for_agents()
+    policy.connect(decisions, madang.sessions, madang.assistants, madang.provider.find_service_name, madang.folders)
+    return decisions
+
+
+def _setup_loader(
+    settings: Settings,
+    madang: Madang,
+    models: OpenModels,
+    default_model: Callable[[], str] | None,
+    *,
+    is_unattended: bool,
+) -> SetupLoader:
+    async def load_setup(run: Run) -> RunSetup:
+        assistant = await madang.assistants.get(run.user_id, run.assistant_id)
+        session = await madang.sessions.get(run.call())
+        fallback = default_model() if default_model is not None else settings.default_model
+        name = run.model or settings.model or (assistant.model if assistant else "") or fallback
+        names = split_models(name)
+        opened = await models.get(names[0]) if names else None
+        if opened is not None and assistant is not None:
+            opened = replace(opened, options=with_own_options(opened.options, assistant.options))
+        own = assistant.instructions if assistant else ""
+        folders = await madang.executor.reads.run(run.call(), _folder_instructions, madang, run.call())
+        return RunSetup(
+            opened,
+            "\n\n".join(filter(None, (own, folders))),
+            parse_limits(assistant.limits if assistant else {}, has_prices=opened is None or bool(opened.prices)),
+            locale=(session.locale if session else None) or settings.locale,
+            is_unattended=is_unattended,
+            models=names,
+        )
+
+    return load_setup
+
+
+def _agent_tools(madang: Madang, stores: RunStores, search: MessageSearch, offers: ToolOffers) -> AgentTools:
+    return AgentTools(
+        search,
+        stores.calls,
+        _playbook_creator(madang),
+        lambda name: is_effect(madang.provider.find_tool(name)),
+        offers,
+    )
 
 
 def _folder_instructions(madang: Madang, call: Call) -> str:
