@@ -292,9 +292,17 @@ async def _insert(
     if rows:
         await tx.run_many(insert_statement(table), rows)
     if table.topic is not None:
-        named = [{name: renewed(value, ids) for name, value in document} for _, document in documents]
-        for topic in sorted({table.topic(call, fields) for fields in named}):
+        for topic in sorted({table.topic(call, _renewed_fields(table, document, ids)) for _, document in documents}):
             await tx.notify(topic)
+
+
+def _renewed_fields(table: SessionTable[Any], document: Document, ids: Ids) -> Fields:
+    """Return the fields of a document with new ids where they are declared: another text may look like one."""
+    fields = dict(document)
+    for name, column in table.columns.items():
+        if isinstance(column, Reference):
+            fields[column.field or name] = renewed(fields[column.field or name], ids)
+    return fields
 
 
 def row_of(table: SessionTable[DocumentT], call: Call, id: str, document: DocumentT, ids: Ids) -> Row:
