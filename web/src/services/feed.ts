@@ -23,11 +23,6 @@ export interface Feed {
   endsWanted: number
 }
 
-const NO_FEED = new Store<Feed | null>(null)
-
-/** What a feed has now; null where no session is open. */
-export const useFeed = (feed: TalkFeed | null | undefined) => useStore<Feed | null>(feed?.store ?? NO_FEED)
-
 /** What a stream tells beside the talk. */
 export interface FeedListener {
   onSessions(changed: SessionsValue): void

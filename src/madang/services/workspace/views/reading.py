@@ -95,7 +95,7 @@ def _read_heading(excerpt: FileExcerpt, about: Phrase, first: int, last: int) ->
         )
     if excerpt.column > 1:
         return say(
-            "{about}: only line {line} is shown here, from column {column} on, the whole has {total} lines:",
+            "{about}: only line {line} is shown here, from column {column} on, the whole has {total} {total|line|lines}:",
             about=about,
             line=first,
             column=excerpt.column,
@@ -105,7 +105,7 @@ def _read_heading(excerpt: FileExcerpt, about: Phrase, first: int, last: int) ->
         return say("{about}, the whole file, {total} line(s):", about=about, total=excerpt.total)
     if first == last:
         return say(
-            "{about}: only line {line} is shown here, the whole has {total} lines:",
+            "{about}: only line {line} is shown here, the whole has {total} {total|line|lines}:",
             about=about,
             line=first,
             total=excerpt.total,
