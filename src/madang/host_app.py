@@ -131,7 +131,7 @@ class HostApi:
             *self._assistants(),
             self._models(),
             self._data(ending, export),
-            ClientApi(self.calls, self._madang.sessions, self._clients, self._agent.egress),
+            ClientApi(self.calls, self._madang.sessions, clients=self._clients, egress=self._agent.egress),
             PanelApi(self.calls, self._madang.provider),
             self._problems(log),
             self._files,
@@ -196,7 +196,7 @@ class HostApi:
                 views=self._views,
             ),
             MessageApi(self.calls, agent.runner, stores=agent.stores, images=self._images, catalogue=self._catalogue),
-            InboxApi(self.calls, agent.inbox, madang.sessions, madang.database),
+            InboxApi(self.calls, agent.inbox, sessions=madang.sessions, database=madang.database),
             ManualApi(
                 self.calls,
                 PersonTurns(madang.database, agent.runner, agent.stores),

@@ -27,7 +27,7 @@ from madang.system.clock import format_timestamp, now
 class ClientApi:
     """The operations on what the audit trail and the egress log tell."""
 
-    def __init__(self, calls: HostCalls, sessions: SessionStore, clients: ClientCalls, egress: EgressLog) -> None:
+    def __init__(self, calls: HostCalls, sessions: SessionStore, *, clients: ClientCalls, egress: EgressLog) -> None:
         self._calls = calls
         self._sessions = sessions
         self._clients = clients

@@ -47,7 +47,7 @@ HISTORY = timedelta(days=7)
 class InboxApi:
     """The operations on what waits for the person."""
 
-    def __init__(self, calls: HostCalls, inbox: Inbox, sessions: SessionStore, database: Database) -> None:
+    def __init__(self, calls: HostCalls, inbox: Inbox, *, sessions: SessionStore, database: Database) -> None:
         self._calls = calls
         self._inbox = inbox
         self._sessions = sessions
