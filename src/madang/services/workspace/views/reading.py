@@ -95,7 +95,8 @@ def _read_heading(excerpt: FileExcerpt, about: Phrase, first: int, last: int) ->
         )
     if excerpt.column > 1:
         return say(
-            "{about}: only line {line} is shown here, from column {column} on, the whole has {total} {total|line|lines}:",
+            "{about}: only line {line} is shown here, from column {column} on, "
+            "the whole has {total} {total|line|lines}:",
             about=about,
             line=first,
             column=excerpt.column,
