@@ -183,7 +183,7 @@ def test_state_is_read_by_key_with_a_generated_type_and_an_unknown_field_fails_t
         config: dict[str, Any] = {"extends": str(web / "tsconfig.json"), "include": [str(tmp_path / "reads.ts")]}
         config["compilerOptions"] = {"types": []}
         (tmp_path / "tsconfig.json").write_text(json.dumps(config))
-        compiler = web / "node_modules" / "typescript" / "bin" / "tsc"
+        compiler = web / "node_modules" / "@typescript" / "native" / "bin" / "tsc"
         command = [str(node), str(compiler), "--noEmit", "--project", str(tmp_path / "tsconfig.json")]
         outcomes[field] = subprocess.run(command, capture_output=True, text=True, check=False)
 

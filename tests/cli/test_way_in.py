@@ -153,6 +153,7 @@ def test_nothing_of_the_other_commands_is_imported_to_serve() -> None:
         "madang.cli.agent_options",
         "madang.cli.language",
         "madang.cli.logs",
+        "madang.cli.one_line_parser",
         "madang.cli.parser",
         "madang.cli.session_options",
         "madang.cli.streams",
